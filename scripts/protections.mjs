@@ -28,6 +28,12 @@ function titleOf(line) {
   return null;
 }
 
+/** The title of the call that begins at a line; the formatter puts a long one on the next line. */
+function titleAt(lines, index) {
+  const line = lines[index];
+  return titleOf(line.endsWith("(") ? line + lines[index + 1].trim() : line);
+}
+
 const indentOf = (line) => /^\s*/.exec(line)[0].length;
 
 /** Titles of the suites around a line, outermost first. The formatter indents them. */
@@ -38,7 +44,7 @@ function suitesAround(lines, index) {
     const line = lines[at];
     if (line.trim() === "" || indentOf(line) >= within) continue;
     within = indentOf(line);
-    if (/^\s*(describe|suite)\b|^\s*\]\)\(|^\s*\}\)\(/.test(line)) suites.unshift(titleOf(line) ?? "");
+    if (/^\s*(describe|suite)\b|^\s*\]\)\(|^\s*\}\)\(/.test(line)) suites.unshift(titleAt(lines, at) ?? "");
   }
   return suites.filter((title) => title !== "");
 }
@@ -52,7 +58,7 @@ export function protectionsIn(files) {
       if (tag === null) return [];
       let below = index + 1;
       while (TAG.test(lines[below])) below += 1;
-      const title = titleOf(lines[below]);
+      const title = titleAt(lines, below);
       if (title === null) throw new Error(`${path}:${index + 1}: the line below this tag has no title`);
       const promise = [...suitesAround(lines, below), title].join(" ");
       return [{ section: tag[1], promise, code: tag[2].split(", "), file: path, title }];

@@ -25,13 +25,13 @@ export type TransactionAction =
   | "resume";
 export type LaneAction = "suspend" | "resume" | "realign";
 
-/** An operator's action, as it arrives. */
+/** An operator's action as received, not validated yet. */
 interface Order {
-  /** The unparsed body: `reason`, and the action's own fields. */
+  /** Unparsed request body of the action: `reason`, and the fields specific to this action. */
   readonly request: unknown;
-  /** Name for the audit: `operator:<name>`. */
+  /** Who requested the action, as recorded in the audit log: `operator:<name>`. */
   readonly actor: string;
-  /** The caller's own: an action that was carried out under this key is not carried out again. */
+  /** Idempotency key chosen by the caller: an action that was carried out under this key is not carried out again. */
   readonly idempotencyKey?: unknown;
 }
 
@@ -40,32 +40,41 @@ export interface TransactionOrder extends Order {
   readonly txId: string;
 }
 
-/** In its body: `chainId` if several chains are configured, `nonce` with `realign`. */
+/**
+ * An operator's action on a lane. The request body has `chainId` if several chains are configured, and `nonce` for
+ * `realign`.
+ */
 export interface LaneOrder extends Order {
   readonly action: LaneAction;
   readonly signer: string;
 }
 
-/** The body in `request` has the count `times` that the operator saw. */
+/** Acknowledgement of a notice. The body in `request` contains the count `times` that the operator saw. */
 export interface NoticeOrder extends Order {
   readonly noticeId: string;
 }
 
 export interface KillOrder extends Omit<Order, "idempotencyKey"> {
-  /** Null: every signer. */
+  /** Signer that the kill stops; null for every signer. */
   readonly signer: string | null;
 }
 
 export interface KillAnswer {
-  /** Every order in force is written down: it outlives this process. False: that is tried until it is. */
+  /**
+   * True if every kill in force is stored in the database and so outlives this process. False: storing it is still
+   * being retried.
+   */
   readonly durable: boolean;
-  /** Kills in force, as this node knows them. */
+  /** Kills in force, as far as this node knows. */
   readonly kills: readonly Kill[];
-  /** The other nodes, and whether they have confirmed it; the others are notified again, or read it. */
+  /**
+   * The other nodes, and whether each has confirmed the kill. A node that has not is notified again, or reads the kill
+   * from the database.
+   */
   readonly nodes: readonly { readonly nodeId: string; readonly url: string; readonly told: boolean }[];
 }
 
-/** A create as received, not yet validated: only the create stage knows what is well-formed. */
+/** A create request as received; the create stage validates it. */
 export type CreateRequest = { readonly [Name in (typeof CREATE_FIELDS)[number]]?: unknown };
 
 export interface NamedCreate {
@@ -73,7 +82,7 @@ export interface NamedCreate {
   readonly request: CreateRequest;
 }
 
-/** A caller's signed transaction, not validated yet. */
+/** A transaction that its caller signed, as received and not validated yet. */
 export interface SignedRequest {
   readonly chainId?: unknown;
   readonly rawTransaction?: unknown;
@@ -88,28 +97,31 @@ export interface Waiting {
 export interface ReserveRequest {
   readonly chainId?: unknown;
   readonly signer?: unknown;
-  /** Seconds, or a duration such as "45s". */
+  /** How long the reservation lasts: seconds, or a duration such as "45s". */
   readonly ttl?: unknown;
   readonly requestId?: unknown;
 }
 
 export interface Reserved {
-  /** "existing": the request id had reserved before; its state may be any. */
+  /** "existing": this request id already made a reservation, which may be in any state by now. */
   readonly outcome: "created" | "existing";
   readonly reservation: Reservation;
 }
 
-/** The same answer, whether it was accepted here or by the lane's owner. */
+/** Result of a create; its form is the same whether this node or the lane's owner accepted it. */
 export type Created = ForwardedAnswer;
 
-/** "logs" are read from the chain. */
+/** Optional parts of a transaction's response. "logs" are read from the chain. */
 export type Include = "history" | "confirmations" | "logs";
 
 export interface TransactionView extends TransactionRecord {
-  /** The mined attempt's hash, else the newest's. */
+  /** Hash of the mined attempt; if none is mined, of the newest attempt. */
   readonly txHash: Hash | null;
   readonly nextResubmitAt: Date | null;
-  /** While it waits for approval: its maximum cost, value included; absent if this node does not serve its chain. */
+  /**
+   * Maximum cost of a transaction that waits for approval, value included. Absent if this node does not serve its
+   * chain.
+   */
   readonly worstCost?: bigint;
   readonly history?: readonly HistoryRecord[];
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
@@ -117,13 +129,16 @@ export interface TransactionView extends TransactionRecord {
 }
 
 export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {
-  /** "unmined": there is no receipt to ask about. "differs": the receipt is in another block. "silent": no answer. */
+  /**
+   * "unmined": the transaction has no receipt to look up. "differs": the chain has its receipt in another block.
+   * "silent": no endpoint answered.
+   */
   readonly kind: "shown" | "unmined" | "unknown" | "differs" | "silent";
   readonly askedAt: Date;
   readonly blockHash: Hash | null;
 }
 
-/** A request by its lane's signer, or by the pool that was asked. */
+/** Finds a transaction by its request id, together with the signer of its lane or the pool that the request named. */
 export interface RequestQuery {
   readonly signer?: string;
   readonly pool?: string;
@@ -134,7 +149,7 @@ export interface RequestQuery {
 export interface ListQuery extends Partial<Omit<ListFilter, "signer" | "txHash" | "after">> {
   readonly signer?: string;
   readonly txHash?: string;
-  /** The opaque cursor of the page before. */
+  /** Opaque cursor from the previous page. */
   readonly after?: string;
 }
 
@@ -150,19 +165,22 @@ export interface CompletionsPage {
   readonly epoch: number;
   readonly items: readonly CompletionRecord[];
   readonly next: number;
-  /** The key sees only some signers or chains: gaps in the numbers are others'. */
+  /**
+   * Set if the API key may see only some signers or chains: gaps in the sequence numbers are completions that it may
+   * not see.
+   */
   readonly filtered?: true;
 }
 
 export interface SignersQuery extends Pick<LaneFilter, "chainId" | "owner"> {
-  /** Only lanes that a person should look at. */
+  /** "attention": return only lanes that an operator should look at. */
   readonly needs?: "attention";
-  /** `next` of the page before. */
+  /** Cursor: `next` of the previous page. */
   readonly after?: string;
   readonly limit?: number;
 }
 
-/** Held while the answer still is of `revision`, for `waitMs` at most. */
+/** A long poll: the response is delayed until the view differs from `revision`, for at most `waitMs`. */
 export interface HeldQuery {
   readonly revision?: string;
   readonly waitMs?: number;

@@ -1,6 +1,6 @@
 /**
- * Permissions of the API, call by call. The scope of a call is checked before (contract/calls). A lane that the caller
- * names and may not use is 403; an id of something that it may not see is 404, as if it did not exist.
+ * Permissions of the API, call by call. The scope of a call is checked earlier (contract/calls). A caller that names a
+ * lane it may not use gets 403; for the id of something it may not see it gets 404, as if that did not exist.
  */
 
 import type { Kill } from "../domain/cluster/kills.ts";
@@ -24,19 +24,19 @@ import type { Created, Include, RequestQuery, TransactionAction } from "./api.ts
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 import type { FencepostApi } from "./operations/calls.ts";
 
-/** The rule of every call. A call without one does not compile. */
+/** The permission rule of every API call. A call without a rule does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
-  // Every authenticated caller.
+  // Calls that every authenticated caller may make.
   ...{ nodes: everybody, readiness: everybody, newIds: everybody },
-  // For everybody: its caller has just received the id.
+  // Allowed for every caller: a caller of `firstHash` has just received the transaction's id.
   firstHash: everybody,
 
-  // Made in the name of the key, within its limits, and counted against its rate.
+  // Calls that create something on behalf of the API key: checked against its limits and counted against its rate.
   ...{ create: made, submitSigned: made, reserveNonce: made },
   ...{ createBatch: madeMany, createNamed: madeMany },
   checkPolicy: asked,
 
-  // Under an id: what it may not see does not exist.
+  // Calls that look something up by id: an object that the key may not see is reported as not found.
   ...{
     transaction: found("transaction"),
     transactionByRequest: found("transaction"),
@@ -44,21 +44,21 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   },
   ...{ explain: explained, signedAs: foundSigned },
 
-  // Lists: entries that the key may not see are left out.
+  // Calls that return lists: entries that the key may not see are left out.
   ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
   ...{ signer: listedLanes, leases: listedLeases },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
-  // The application leaves it out itself.
+  // Calls whose results the application itself filters by the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
   ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
 
-  // About a lane or a chain that is named.
+  // Calls about a lane or a chain that the caller names.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
 
-  // About what belongs to the key; about what does not, with `operate`.
+  // Calls about a transaction or reservation: allowed for the key that owns it, and for other keys only with `operate`.
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
-  // Only a key without limits: no key grants, or changes for others, rights that it does not have.
+  // Allowed only for a key without limits: no key may grant or change rights that it does not have itself.
   ...{
     keys: unlimited("manages no keys"),
     addKey: unlimited("manages no keys"),
@@ -68,25 +68,25 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ kill: stopping, endKill: stopping },
 };
 
-/** Actions of a key on its own transactions, without `operate`. */
+/** Actions that a key may take on its own transactions without the scope `operate`. */
 const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
 
-/** Actions that need another key than the one that made the transaction. */
+/** Actions that need a different key from the one that created the transaction. */
 const FOUR_EYES: ReadonlySet<TransactionAction> = new Set(["approve", "reject"]);
 
 type Call<Name extends keyof FencepostApi> = FencepostApi[Name];
-/** The call as this key has it. */
+/** Wraps an API call with the restrictions of one key. */
 type Rule<Name extends keyof FencepostApi> = (call: Call<Name>, key: Key) => Call<Name>;
 
-/** The caller, and the unlimited API. */
+/** The calling principal, and the unrestricted API. */
 interface Key {
   readonly principal: Principal;
   readonly api: FencepostApi;
-  /** How fast it has been creating and asking. */
+  /** The key's recent rate of creates and chain reads. */
   readonly rates: KeyRates;
-  /** The key is limited to some signers or chains. */
+  /** True if the key is limited to some signers or chains. */
   readonly limited: boolean;
-  /** The key may act on everything, so the owner of a transaction need not be read. */
+  /** True if the key may act on everything, so that the owner of a transaction need not be read. */
   readonly mayAll: boolean;
 }
 
@@ -98,7 +98,7 @@ interface Owned extends OnLane {
   readonly owner: string | null;
 }
 
-/** The API as this principal has it. */
+/** The API restricted to the rights of this principal. */
 export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRates): FencepostApi {
   if (principal === ANYBODY) return api;
   const limited = isLimited(principal);
@@ -116,7 +116,10 @@ function everybody<C>(call: C) {
 
 type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;
 
-/** A request that takes a nonce counts against the key's rate on the node that received it, and not again at the owner. */
+/**
+ * A request that uses a nonce counts against the key's rate on the node that received it, and not again on the lane's
+ * owner.
+ */
 function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Key): Make<Request, Made> {
   if (principal.createsPerSecond === null) return (request) => make(request, principal.name, principal);
   return async (request) => {
@@ -125,7 +128,10 @@ function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Ke
   };
 }
 
-/** Takes the first ones up to the limit, so that a repeat of the others comes after them. */
+/**
+ * Accepts the first creates of a batch up to the key's rate and refuses the rest, so that a retry of the refused ones
+ * stays behind the accepted ones.
+ */
 function madeMany<Request>(
   make: Make<readonly Request[], readonly (Created | FencepostError)[]>,
   { principal, rates }: Key,
@@ -137,7 +143,10 @@ function madeMany<Request>(
   };
 }
 
-/** A dry run is priced like a create, which calls the chain. Its refusals reveal another key's use. */
+/**
+ * A policy dry run counts against the rate like a create, because both call the chain. Dry runs for another key need
+ * `operate` or `admin`: refusals reveal that key's use.
+ */
 function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"checkPolicy"> {
   return async (request, key) => {
     const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
@@ -150,7 +159,7 @@ function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"chec
   };
 }
 
-/** Finds a row by its id or its request id, within the key's limits. */
+/** Looks up a row by its id or its request id; a row outside the key's limits is reported as not found. */
 function found(kind: string) {
   return <By extends string | RequestQuery, Found extends OnLane>(
     call: (by: By, include?: readonly Include[]) => Promise<Found>,
@@ -159,7 +168,8 @@ function found(kind: string) {
     async (by, include) => {
       if (typeof by !== "string") refuseNamed(principal, by);
       const what = typeof by === "string" ? `${kind} ${by}` : `${kind} with request id ${by.requestId}`;
-      // The chain is not asked about a transaction that the key may not see.
+      // Check first that the key may see the transaction: the chain is not queried about a transaction that it may not
+      // see.
       if (limited && include?.includes("logs") === true) shown(principal, await call(by), what);
       return shown(principal, await call(by, include), what);
     };
@@ -181,8 +191,8 @@ function explained(call: Call<"explain">, { principal, limited, api }: Key): Cal
 }
 
 /**
- * Items that the key may not see leave their page, which may be short, or empty, and has a next one all the same. In the feed
- * the others' numbers keep their places: `next` goes past them.
+ * Items that the key may not see are removed from a page, so a page may be short or empty and still have a next page.
+ * In the completion feed, `next` advances past the removed items' sequence numbers.
  */
 function listed({ narrows = false, ...mark }: { readonly narrows?: boolean; readonly filtered?: true } = {}) {
   return <Query extends object | undefined, Page extends { readonly items: readonly OnLane[] }>(
@@ -210,8 +220,8 @@ function listedLeases(call: Call<"leases">, { principal }: Key): Call<"leases"> 
 }
 
 /**
- * A key that is limited to signers sees the policies of those signers and its own: the limits of others would reveal
- * their business.
+ * A key that is limited to signers sees the policies of those signers and its own policies only: the limits of other
+ * signers would reveal their business.
  */
 function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   return async () => {
@@ -225,7 +235,7 @@ function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   };
 }
 
-/** The same as `ownPolicies`, for the use of the policies. */
+/** Policy usage, restricted to the policies that `ownPolicies` shows. */
 function ownUsage(call: Call<"policyUsage">, { principal, limited }: Key): Call<"policyUsage"> {
   return async (query = {}) => {
     refuseNamed(principal, query);
@@ -257,13 +267,14 @@ function namedLane(call: Call<"nonceRuler">, { principal }: Key): Call<"nonceRul
   return async (signer, query = {}) => {
     refuseNamed(principal, { ...query, signer });
     const ruler = await call(signer, query);
-    // If no chain was named, the configured one was meant: check that one now.
+    // If the caller named no chain, the only configured chain was used: check the key's limits against the resulting
+    // lane.
     refuseOutside(principal, ruler.lane);
     return ruler;
   };
 }
 
-/** Calls about one chain; they count against a rate of their own. */
+/** Calls about one named chain; they count against a rate limit of their own. */
 function namedChain(rate: RateRule | null) {
   return <Given extends readonly unknown[], Answer>(
     call: (chainId: number, ...given: Given) => Promise<Answer>,
@@ -308,7 +319,9 @@ function unlimited(does: string) {
     };
 }
 
-/** Stops a signer on all its chains, or all signers. What is in force elsewhere is others' business. */
+/**
+ * Kills one signer on all its chains, or all signers. The response lists only the kills that concern the key's signers.
+ */
 function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill"> {
   return async (order) => {
     if (principal.chains !== null) throw forbidden("chains", "this is for all chains, and this API key is not");
@@ -333,14 +346,14 @@ function seen<T extends OnLane>(principal: Principal, items: readonly T[]) {
   return items.filter(({ lane }) => isWithin(principal, lane));
 }
 
-/** General policies, and the named ones that the key may see. */
+/** Keeps the general policies, and of the named ones those that the key may see. */
 function only(policies: unknown, isVisible: (name: string) => boolean, kind: string) {
   if (policies === undefined) return {};
   const seen = Object.entries(policies as object).filter(([name]) => name === "*" || isVisible(name));
   return { [kind]: Object.fromEntries(seen) };
 }
 
-/** `own`: the scope that is enough for what is one's own; null: none is. */
+/** `own`: the scope that allows acting on the caller's own objects; null if acting on them needs `operate` too. */
 function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned) {
   if (principal.scopes.has("operate")) return;
   if (own === null || !principal.scopes.has(own)) throw forbidden("scope:operate", "this takes a key with operate");
@@ -364,7 +377,9 @@ interface Names {
   readonly chainId?: number;
 }
 
-/** The signer is not parsed: a text that is no address is in no list of signers. */
+/**
+ * The signer's text is not validated here: a text that is not an address is in no list of signers, so it is refused.
+ */
 function refuseNamed(principal: Principal, named: Names) {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
@@ -375,9 +390,12 @@ function onlyOne<T>(limit: ReadonlySet<T> | null, name: string): Readonly<Record
   return one === undefined ? {} : { [name]: one };
 }
 
-/** The transaction that it waits for may be another key's. */
+/**
+ * Removes the ids of other transactions from an explanation: the transaction that this one waits for may belong to
+ * another key.
+ */
 function byNonceOnly(txId: string, { blockedBy, causes, ...explanation }: Explanation): Explanation {
-  // An action on another transaction names it.
+  // The path of an action on another transaction contains its id, so drop that action.
   const actions = explanation.actions.filter(
     ({ path }) => !path.startsWith("/api/v1/tx/") || path.startsWith(`/api/v1/tx/${txId}/`),
   );

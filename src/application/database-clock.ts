@@ -1,11 +1,12 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** How much of the time that has passed a step forward may make up for. */
+/** Fraction of the elapsed time by which the clock may catch up after the database's clock was set forward. */
 const CATCH_UP = 0.1;
 
 /**
- * The machine's clock with the database's time of day, because all stored times are the database's. On a machine that
- * is an hour ahead, every transaction would be an hour old, its lane's patience over, and a hook would be called.
+ * The machine's clock, adjusted to the database's time, because all stored times are the database's. Unadjusted, a
+ * machine that is an hour ahead would see every transaction as an hour old, exceed its lane's time limits and call
+ * hooks.
  *
  * Nothing may seem older than it is. So if the database's clock is set back, that takes effect at once; if it is set
  * forward, or a server with another clock takes over, it is followed slowly. Until the first reading the machine's
@@ -13,14 +14,14 @@ const CATCH_UP = 0.1;
  */
 export class DatabaseClock implements Clock {
   private readonly machine;
-  /** Offset to the monotonic clock, and when it was measured. */
+  /** Offset of the database's clock to the monotonic clock, and when it was measured. */
   private observed: { readonly offsetMs: number; readonly atMs: number } | null = null;
 
   constructor(machine: Clock) {
     this.machine = machine;
   }
 
-  /** The database's time, read a moment ago. */
+  /** Records the database's time, read a moment ago. */
   observe(time: Date): void {
     const atMs = this.machine.monotonicMs();
     const saidMs = time.getTime() - atMs;

@@ -1,6 +1,7 @@
 /**
- * How fast each API key may create, and have a chain asked, on this node: a bucket for each key that has such a rate, by its
- * name, so that two secrets of one key share it. Another node has its own buckets: behind a load balancer a key has its rate on each.
+ * Rate limits per API key on this node, for creates and for chain reads: one token bucket for each key that has a rate,
+ * by the key's name, so that two secrets of one key share it. Each node has its own buckets: behind a load balancer a
+ * key has its full rate on each node.
  */
 import { FencepostError } from "../domain/errors.ts";
 import type { Principal } from "../domain/keys/principal.ts";
@@ -10,14 +11,14 @@ import type { Clock } from "../ports/clock.ts";
 export const RATE_RULE = "createsPerSecond";
 export type RateRule = typeof RATE_RULE | "readsPerSecond";
 
-/** Time after which every bucket is full again. */
+/** Time in seconds after which an unused bucket is full again. */
 const FULL_AFTER_SECONDS = 1;
 
 type Rated = Pick<Principal, "name" | RateRule>;
 
 export class KeyRates {
   private readonly clock;
-  /** When each is full again, by the key's name. Those that are full are forgotten. */
+  /** Time at which each bucket is full again, by the key's name. Full buckets are removed. */
   private readonly fullAtMs: Readonly<Record<RateRule, Map<string, number>>> = {
     createsPerSecond: new Map(),
     readsPerSecond: new Map(),
@@ -27,12 +28,12 @@ export class KeyRates {
     this.clock = clock;
   }
 
-  /** How many of these the key may create, or request, now, from the first on. All, if it has no rate. */
+  /** How many of the wanted creates or reads the key may make now; all of them if it has no rate. */
   take(key: Rated, wanted: number, rule: RateRule = RATE_RULE): number {
     return this.drawn(key, wanted, rule)?.given ?? wanted;
   }
 
-  /** How many more it may create now; null: it has no rate. */
+  /** How many more creates the key may make now; null if it has no rate. */
   left(key: Rated): number | null {
     return this.drawn(key, 0, RATE_RULE)?.left ?? null;
   }
@@ -51,7 +52,7 @@ export class KeyRates {
   }
 }
 
-/** Keys come and go; at most as many stay as created or asked something within the last second. */
+/** Removes full buckets: at most as many remain as keys were used within the last second. */
 function forget(buckets: Map<string, number>, nowMs: number) {
   for (const [name, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(name);
 }

@@ -1,7 +1,7 @@
 /**
- * The API keys of the database as this node knows them: read continuously, so that a revoked one is refused on every
- * node within a second. If the database does not answer, the last read holds for the length of a lease. After that a
- * key's validity is unknown, and its callers are asked to retry.
+ * The API keys of the database, read continuously, so that every node refuses a revoked key within a second. If the
+ * database does not answer, the last read stays valid for the length of a lease. After that a key's validity is
+ * unknown, and its callers are asked to retry.
  */
 import { unavailable } from "../domain/errors.ts";
 import type { Principal, Quotas } from "../domain/keys/principal.ts";
@@ -9,20 +9,20 @@ import type { KeyRecord, KeyStore } from "../ports/key-store.ts";
 import type { Ports } from "../ports/ports.ts";
 
 interface LiveKeysPorts extends Pick<Ports, "clock"> {
-  /** For how long keys hold that cannot be read again. */
+  /** How long the last read keys stay valid if they cannot be read again, in ms. */
   readonly trustedMs: number;
-  /** For keys without their own. */
+  /** Quotas for keys that have none of their own. */
   readonly quotas: Quotas;
 }
 
-/** Reading takes a little, too: revoked keys are refused within a second of this. */
+/** Interval between reads of the keys. With the time of the read itself, revoked keys are refused within a second. */
 const READ_EVERY_MS = 500;
 
 export class LiveKeys {
   private readonly ports;
   private readonly stopping = new AbortController();
   private principals: ReadonlyMap<string, Principal> = new Map();
-  /** Null: not yet. */
+  /** Monotonic time of the last successful read; null before the first. */
   private readAtMs: number | null = null;
   private reading: Promise<void> | null = null;
 
@@ -30,7 +30,7 @@ export class LiveKeys {
     this.ports = ports;
   }
 
-  /** The database is reached: reads until it is stopped. */
+  /** Starts reading the keys, once the database is reachable; ends with `stop`. */
   start(store: Pick<KeyStore, "apiKeys">): void {
     this.reading = this.read(store);
   }
@@ -41,8 +41,8 @@ export class LiveKeys {
   }
 
   /**
-   * The API key whose secret has this SHA-256, in hex; null: there is none. UNAVAILABLE if the keys were never read, or
-   * if a key matches and the last read is too old.
+   * The API key whose secret has this SHA-256, in hex; null if there is none. UNAVAILABLE if the keys were never read,
+   * or if a key matches and the last read is too old.
    */
   find(digest: string): Principal | null {
     if (this.readAtMs === null) throw unavailable("this node has not read the API keys of the database yet");
@@ -56,7 +56,7 @@ export class LiveKeys {
     const { clock } = this.ports;
     while (!this.stopping.signal.aborted) {
       const beganMs = clock.monotonicMs();
-      // A failed read is repeated at the next poll.
+      // If reading the API keys fails, the next poll repeats it.
       const keys = await store.apiKeys().catch(() => null);
       if (keys !== null) {
         const principals = keys.flatMap(({ secrets, ...terms }) =>
@@ -69,7 +69,7 @@ export class LiveKeys {
     }
   }
 
-  /** The known object, if nothing about it changed: values derived from it are kept. */
+  /** Returns the known object if it is unchanged, so that values derived from it stay cached. */
   private same(digest: string, read: Principal) {
     const known = this.principals.get(digest);
     return known !== undefined && textOf(known) === textOf(read) ? known : read;

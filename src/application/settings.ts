@@ -3,7 +3,7 @@ import type { CeilingSettings } from "../domain/fees/ceilings.ts";
 import type { RepricingStrategy } from "../domain/fees/repricing.ts";
 import type { Pools } from "../domain/nonces/pool.ts";
 
-/** Settings of the application. `main` reads their values. */
+/** Settings of the application. `main` reads their values from the configuration. */
 export interface NodeSettings {
   readonly nodeId: string;
   readonly url: string;
@@ -11,10 +11,10 @@ export interface NodeSettings {
   readonly mode: "basic" | "worker-queue";
   readonly lease: LeaseSettings;
   readonly writer: WriterSettings;
-  /** Creates that may wait on one lane; four times as many on the node. Overflow is answered 429. */
+  /** Maximum number of creates that may wait on one lane; four times as many on the node. Further ones get 429. */
   readonly queueLimit: number;
   readonly drainTimeoutMs: number;
-  /** Signers under one name. */
+  /** Pools: several signers under one name. */
   readonly pools: Pools;
 }
 
@@ -35,55 +35,81 @@ export interface ChainSettings extends CeilingSettings {
   readonly finality: FinalityRule;
   readonly pollIntervalMs: number;
   readonly nonceChainQuery: "latest" | "pending" | "off";
-  /** 0: the chain is asked before every batch. */
+  /** How old the chain's transaction count may be for a batch, in ms; 0 reads it before every batch. */
   readonly nonceStateTimeoutMs: number;
   readonly staleReceiptTimeoutMs: number;
   readonly receiptWorkers: number;
-  /** Look for a receipt as soon as a transaction is tracked, for chains whose blocks may be missed. */
+  /** True to look up a receipt as soon as a transaction is tracked, for chains whose blocks may be missed. */
   readonly fetchReceiptUponEntry: boolean;
-  /** Every submission goes to all endpoints that are up, not only to the first. */
+  /** True to send every transaction to all endpoints that are up, not only to the first. */
   readonly broadcastToAll: boolean;
-  /** Null: never resubmit by age. Unknown answers are still asked again. */
+  /**
+   * Interval after which the same bytes are resent; null to never resend by age. A send with an unclear response is
+   * still repeated.
+   */
   readonly resubmitIntervalMs: number | null;
-  /** How long a transaction stays with the private endpoints that were given it; null: until an operator discloses it. */
+  /**
+   * How long a transaction is known only to the private endpoints that it was sent to; null until an operator discloses
+   * it.
+   */
   readonly publicAfterMs: number | null;
-  /** Null: what is not taken is sent again as it is, and never signed at another price. */
+  /** Repricing strategy; null to resend transactions unchanged and never sign them at another price. */
   readonly repricing: RepricingStrategy | null;
-  /** Payloads signed for one transaction by the lane's loop; 0: no limit. Ends re-signing, never tracking. */
+  /**
+   * Maximum number of payloads that the lane's loop signs for one transaction; 0 for no limit. Ends re-signing, never
+   * tracking.
+   */
   readonly maxAttempts: number;
-  /** How long a transaction may hold up its lane before it is reported as STUCK. */
+  /** How long a transaction may block its lane before it is reported as STUCK. */
   readonly stuckAfterMs: number;
-  /** How often the head of a lane, once a node took it, is sent again before it is reported as STUCK; 0: age alone decides. */
+  /**
+   * How often the head of a lane is resent, once a node accepted it, before it is reported as STUCK; 0 if only its age
+   * counts.
+   */
   readonly stuckAfterResubmits: number;
   readonly inFlightWindow: number;
   readonly blockQueueLength: number;
-  /** The most gas that the chain takes in one transaction; null: what is known of it by its id, or learned from a node. */
+  /**
+   * Maximum gas that the chain accepts in one transaction; null to use the cap known for its chain id, or learned from
+   * a node.
+   */
   readonly maxTransactionGas: bigint | null;
-  /** How often each lane is compared with the chain; null: never by itself. */
+  /** How often each lane is compared with the chain; null to never do it automatically. */
   readonly reconciliationIntervalMs: number | null;
-  /** How long a payload that a node signed out of our sight may stay unfound before it is sent anew. */
+  /** How long a payload that the chain node signed may stay unfound before it is sent anew. */
   readonly grayZoneTimeoutMs: number;
-  /** How often such a payload, or the holder of a consumed nonce, is looked for; null: once, when it is noticed. */
+  /**
+   * How often an unfound payload, or the holder of a consumed nonce, is looked for; null for only once, when it is
+   * noticed.
+   */
   readonly grayZoneIntervalMs: number | null;
-  /** How many blocks are read one by one if a pruned node does not know an older count. */
+  /** How many blocks are read one by one if a pruned node cannot return an older count. */
   readonly grayZoneLookback: number;
   readonly alertLowBalanceWei: bigint | null;
-  /** Transactions of a lane that are not final, and their age, from which an alert is raised and the hook is asked. */
+  /**
+   * Number, and age, of a lane's transactions that are not final at which an alert is raised and the hook is called.
+   */
   readonly alertPendingDepth: number;
   readonly alertOldestAgeMs: number;
-  /** How old the transaction may grow that all others of its lane wait for. */
+  /** Age at which the head of a lane, for which all others wait, raises an alert. */
   readonly alertHeadAgeMs: number;
   readonly alertReserved: number;
-  /** A nonce that nothing can use: `heal` takes it with a placeholder or a cancel, `move` only moves down what may move. */
+  /**
+   * What to do with a nonce that no transaction can use: `heal` fills it with a placeholder or a cancel, `move` only
+   * moves unsigned transactions down.
+   */
   readonly holePolicy: "move" | "heal";
-  /** The nonce of an expired reservation: taken by a placeholder once nothing of its caller's is found, or left to the hole policy. */
+  /**
+   * What to do with the nonce of an expired reservation: a placeholder fills it once no transaction of its caller is
+   * found, or it is left to the hole policy.
+   */
   readonly expiredReservations: "placeholder" | "hole";
-  /** Placeholders for expired reservations that a lane pays for in one hour, at most. */
+  /** Maximum number of placeholders per hour that a lane pays for expired reservations. */
   readonly maxReservationRepairs: number;
-  /** Nonces of a lane that one key may keep from others at a time. */
+  /** Maximum number of nonces of a lane that one API key may have reserved at a time. */
   readonly maxReservations: number;
-  /** The chain's block explorer; null: by its id, if that is known. */
+  /** URL of the chain's block explorer; null to use the one known for its chain id. */
   readonly explorerUrl: string | null;
-  /** How long a reserved nonce is kept by default. */
+  /** Default time to live of a reservation. */
   readonly reservationTtlMs: number;
 }

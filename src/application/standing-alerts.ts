@@ -1,4 +1,7 @@
-/** Alerts about what lasts: raised once while it does, renewed when their figures change, and resolved once when it is over. */
+/**
+ * Alerts about lasting conditions: raised once while the condition lasts, renewed when their figures change, and
+ * resolved once when it is over.
+ */
 
 import { type LaneKey, laneKey } from "../domain/lane.ts";
 import { type AlertSubject, alertKey, rowOf } from "../domain/troubles/table.ts";
@@ -8,7 +11,10 @@ type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly
 
 export class StandingAlerts {
   private readonly telemetry;
-  /** Alerts by lane, chain or node, not by transaction: the head of an old line may change while the line is old. */
+  /**
+   * Open alerts by lane, chain or node, not by transaction: the head of an old lane may change while the lane stays
+   * old.
+   */
   private readonly standing = new Map<string, AlertSubject>();
 
   constructor(telemetry: Telemetry) {
@@ -24,7 +30,7 @@ export class StandingAlerts {
     return this.standing.size > 0 && this.standing.has(standingKey(subject));
   }
 
-  /** Once, however often it is found, until it is resolved. */
+  /** Raises an alert once, however often the condition is found, until it is resolved. */
   raise(alert: StandingAlert): void {
     const key = standingKey(alert);
     const known = this.standing.get(key);
@@ -37,13 +43,16 @@ export class StandingAlerts {
     }
   }
 
-  /** Raises what lasts, with the severity of its code, and resolves what is over; between the two it stays as it is. */
+  /**
+   * Raises the alert if the condition lasts, with the severity of its code, and resolves it if it is over; otherwise it
+   * stays as it is.
+   */
   judge(alert: AlertSubject & { readonly message: string }, lasts: boolean, isOver = !lasts): void {
     if (lasts) this.raise({ ...alert, severity: rowOf(alert.code).severity ?? "WARNING" });
     else if (isOver) this.resolve(alert, alert.message);
   }
 
-  /** Does nothing if it was not raised. */
+  /** Resolves an alert; does nothing if it was not raised. */
   resolve(subject: AlertSubject, message: string): void {
     const said = this.standing.get(standingKey(subject));
     if (said === undefined) return;
@@ -51,7 +60,7 @@ export class StandingAlerts {
     this.telemetry.emit({ type: "alert.resolved", ...said, message });
   }
 
-  /** Resolves alerts about lanes that this node no longer owns: their next owner looks for itself. */
+  /** Resolves alerts about lanes that this node no longer owns: their next owner checks itself. */
   leave(isHeld: (lane: LaneKey) => boolean): void {
     for (const subject of this.standing.values()) {
       if (subject.lane === undefined || isHeld(laneKey(subject.lane))) continue;

@@ -1,4 +1,4 @@
-/** The calls of the face that are made by its table of paths, over whatever carries requests to a node. */
+/** The client's calls that are generated from its table of paths, over any transport to a node. */
 import type { SignerLane } from "../contract/schemas/signers.ts";
 import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts";
 import { FencepostError, ofRequest } from "./error-classes.ts";
@@ -30,7 +30,7 @@ export function ordinaryCalls(transport: Transport): OrdinaryCalls {
   };
 }
 
-/** Arguments are the names of the path, then the query or the body, then the options. */
+/** Builds one call. Its arguments are the path parameters, then the query or the body, then the options. */
 function callBy(transport: Transport, path: CallPath) {
   const { at, expects, items, named, keyed, once } = path;
   const names = at.split("{").length - 1;
@@ -70,18 +70,18 @@ function bodyOf({ body: member, named }: CallPath, given: unknown): Pick<Call, "
 
 export interface Asked {
   readonly requestId?: string;
-  /** An address, or the pool that chooses one. */
+  /** Signer of the request: an address, or a pool that chooses one. */
   readonly signer?: unknown;
   readonly chainId?: number;
 }
 
-/** The node refuses a value that is not an object. */
+/** Adds a request id if the caller gave none. A value that is not an object is passed on, and the node refuses it. */
 export const withRequestId = <T extends Asked>(asked: T): T & { readonly requestId: string } =>
   asked && { ...asked, requestId: asked.requestId ?? newRequestId() };
 
 export const laneOf = (asked: Asked) => `${asked?.chainId ?? ""}${JSON.stringify(asked?.signer)}`.toLowerCase();
 
-/** A caller who gave no request id needs the one that was made. */
+/** Adds the request id to an error: a caller that gave none needs the generated one. */
 export const rethrowOf = (asked: Asked) => (error: unknown) => {
   throw error instanceof FencepostError ? ofRequest(error, asked?.requestId) : error;
 };
@@ -91,7 +91,7 @@ async function everySigner(readPage: FencepostFace["signersPage"], options: Call
   for (let after: string | null | undefined; after !== null; ) {
     const page = await readPage({ limit: LARGEST_PAGE, ...(after === undefined ? {} : { after }) }, options);
     lanes.push(...page.items);
-    // A server without pages sends no `next`: there is no more.
+    // A server without paging sends no `next`: then there are no more pages.
     after = page.next ?? null;
   }
   return lanes;

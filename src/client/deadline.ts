@@ -1,29 +1,29 @@
 import { timedOut } from "./error-classes.ts";
 
-/** Timers and random numbers of the SDK, all of them here: it runs in the caller's process, without ports. */
+/** All timers and random numbers of the SDK are in this file: it runs in the caller's process, without ports. */
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Time limit of the whole call, repeats and pauses included. */
+  /** Time limit of the whole call in ms, repeats and pauses included. */
   readonly timeoutMs?: number;
 }
 
 export interface OrderOptions extends CallOptions {
   /**
-   * Your own name of the action, 1 to 255 characters of printable ASCII. Repeated with it, also by another process,
-   * the action is performed once. Without one, each call has a key of its own, which the SDK uses when it repeats the
-   * call.
+   * Your own name of the action, 1 to 255 characters of printable ASCII. If the action is repeated with it, even by
+   * another process, it is performed once. Without one, each call has a generated key, which the SDK reuses when it
+   * repeats the call.
    */
   readonly idempotencyKey?: string;
 }
 
 export interface Deadline {
-  /** Aborted with a TimeoutError when the time is over, or by the caller with its reason. */
+  /** Aborted with a TimeoutError when the time limit is reached, or by the caller with its own reason. */
   readonly signal: AbortSignal;
   leftMs(): number;
 }
 
-/** Node fires a longer timer at once. */
+/** Longest timer that Node supports; it fires longer ones at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
@@ -44,7 +44,7 @@ export async function underDeadline<T>(
   ended?.addEventListener("abort", end);
   try {
     ended?.throwIfAborted();
-    // Races, so that the caller is answered in time even if the work ignores the signal.
+    // Promise.race, so that the caller gets an answer in time even if the work ignores the signal.
     return await Promise.race([work({ signal, leftMs }), whenAborted(signal)]);
   } finally {
     clearTimeout(timer);
@@ -79,7 +79,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 const FIRST_BACK_OFF_MS = 100;
 const LONGEST_BACK_OFF_MS = 5_000;
 
-/** Exponential back-off with jitter, so that clients refused together do not return together. */
+/** Exponential back-off with jitter, so that clients that were refused together do not retry together. */
 export function backOffMs(failures: number): number {
   return Math.min(FIRST_BACK_OFF_MS * 2 ** failures, LONGEST_BACK_OFF_MS) * (0.5 + Math.random() / 2);
 }

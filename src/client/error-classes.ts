@@ -2,8 +2,8 @@ import type { Problem } from "../contract/schemas/problem.ts";
 
 /**
  * `UNREACHABLE`: no answer. The request may or may not have been accepted; the same requestId may be sent again.
- * `UNEXPECTED_ANSWER`: something other than Fencepost answered, such as a proxy.
- * `TIMEOUT`: the caller's time is over. The request may still be performed.
+ * `UNEXPECTED_ANSWER`: something other than Fencepost answered, such as a proxy. `TIMEOUT`: the caller's time limit was
+ * reached. The request may still be performed.
  */
 export type ClientErrorCode = Problem["code"] | "UNREACHABLE" | "UNEXPECTED_ANSWER" | "TIMEOUT";
 
@@ -15,20 +15,20 @@ interface Failure {
 
 type ProblemMembers = Omit<Problem, "code" | "status" | "detail" | "type" | "title">;
 
-/** Members of a problem, by its code. */
+/** Members of an error's problem document, depending on its code. */
 export interface FencepostError extends ProblemMembers {
   /** Request id of the failed send, to look it up or to send it again. */
   readonly requestId?: string;
 }
 
-/** Every failure of a call, except the caller's own abort. Distinguish by class or by `code`. */
+/** Base class of every failure of a call, except the caller's own abort. Distinguish failures by class or by `code`. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the members of the problem are copied one by one, none is required.
 export class FencepostError extends Error {
   readonly code: ClientErrorCode;
-  /** HTTP status; 0: no answer. */
+  /** HTTP status; 0 if there was no answer. */
   readonly status: number;
   readonly detail: string;
-  /** The problem document; null: none. */
+  /** The problem document of the response; null if there is none. */
   readonly problem: Problem | null;
 
   constructor({ code, status, detail }: Failure, options: ErrorOptions & { readonly problem?: Problem } = {}) {
@@ -38,14 +38,14 @@ export class FencepostError extends Error {
     this.status = status;
     this.detail = detail;
     this.problem = options.problem ?? null;
-    // A problem must not overwrite members of Error or its prototype.
+    // Members of the problem document must not overwrite those of Error or its prototype.
     for (const [name, value] of Object.entries(this.problem ?? {})) {
       if (!(name in this)) Object.assign(this, { [name]: value });
     }
   }
 }
 
-/** `NOT_LEADER` → `NotLeaderError`. Not the class name: minifiers change it. */
+/** Error name from a code: `NOT_LEADER` → `NotLeaderError`. The class name is not used, because minifiers change it. */
 function nameOf(code: string): string {
   const words = `${code}_ERROR`.toLowerCase().split("_");
   return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
@@ -56,24 +56,27 @@ export class UnauthenticatedError extends FencepostError {}
 export class ForbiddenError extends FencepostError {}
 export class NotFoundError extends FencepostError {}
 export class MethodNotAllowedError extends FencepostError {}
-/** `ownerUrl`: the owner; null: it serves no requests. */
+/** Another node owns the lane. `ownerUrl`: its URL; null if it serves no requests. */
 export class NotLeaderError extends FencepostError {}
 export class RequestIdReusedError extends FencepostError {}
-/** `txHash`: the mined transaction. */
+/** The action conflicts with the current state. `txHash`: the mined transaction. */
 export class ConflictError extends FencepostError {}
-/** `epoch` and `resumeAfter`: position to continue at. */
+/** The feed's epoch changed. `epoch` and `resumeAfter`: the position to continue at. */
 export class EpochChangedError extends FencepostError {}
-/** `resumeAfter`: the kept part of the feed begins after it. */
+/** The requested part of the feed was deleted. `resumeAfter`: the kept part begins after it. */
 export class FeedTruncatedError extends FencepostError {}
 export class PayloadTooLargeError extends FencepostError {}
 export class UnknownSignerError extends FencepostError {}
 export class UnknownChainError extends FencepostError {}
-/** `reason`: why. `revert`: the contract's error, with `name` and `args` if the ABI was given. */
+/**
+ * The transaction was refused before it was accepted. `reason`: why. `revert`: the contract's error, with `name` and
+ * `args` if the ABI was given.
+ */
 export class SubmissionRejectedError extends FencepostError {}
 export class QueueFullError extends FencepostError {}
-/** `rule` and `limit`. */
+/** A quota is exceeded, named by `rule` and `limit`. */
 export class QuotaExceededError extends FencepostError {}
-/** `outcome: "unknown"`: it may have been performed. */
+/** The service is unavailable. `outcome: "unknown"`: the request may have been performed. */
 export class UnavailableError extends FencepostError {}
 export class InternalError extends FencepostError {}
 export class UnreachableError extends FencepostError {}
@@ -104,7 +107,7 @@ const CLASSES: Readonly<Record<ClientErrorCode, typeof FencepostError>> = {
   TIMEOUT: TimeoutError,
 };
 
-/** Creates the error class of a code. A newer node may have codes that this SDK does not know. */
+/** Creates an error of the class for a code. A newer node may have codes that this SDK does not know. */
 function failureOf(failure: Failure, options?: ErrorOptions & { readonly problem?: Problem }): FencepostError {
   const Class = Object.hasOwn(CLASSES, failure.code) ? CLASSES[failure.code] : FencepostError;
   return new Class(failure, options);
@@ -118,7 +121,7 @@ export function timedOut(detail: string, cause?: unknown): FencepostError {
   return failureOf({ code: "TIMEOUT", status: 0, detail }, cause === undefined ? {} : { cause });
 }
 
-/** The transaction ended before the awaited state. */
+/** Error of a wait: the transaction ended without reaching the awaited state. */
 export function endedWithout(detail: string): FencepostError {
   return failureOf({ code: "CONFLICT", status: 409, detail });
 }

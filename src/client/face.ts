@@ -30,149 +30,183 @@ import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 import type { SentTransaction } from "./sent-transaction.ts";
 import { NONCE_PATHS, type NonceCalls } from "./with-nonce.ts";
 
-/** With "logs" the node asks the chain. */
+/** Optional parts of a transaction. For "logs" the node reads the chain. */
 export type Include = "history" | "confirmations" | "logs";
 export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
 
-/** A request id, with the signer or the pool that the request named. */
+/** Identifies a transaction by its request id, with the signer or the pool that the request named. */
 export type RequestName = ({ readonly signer: string } | { readonly pool: string }) & {
   readonly requestId: string;
   readonly chainId?: number;
 };
 
-/** Filter of notices. `open`: only those that are not acknowledged and not over. */
+/** Filter of notices. `open`: only those that are neither acknowledged nor over. */
 export type NoticesWish = NoticesQuery;
 export type KillWish = KillOrder & { readonly signer?: string };
 
 /**
- * Fencepost's calls, whether the node is in this process (`createFencepost`) or elsewhere (`createClient`): the same
- * types, the same answers, the same errors. Every call takes `signal` and `timeoutMs`.
+ * Fencepost's calls, whether the node runs in this process (`createFencepost`) or elsewhere (`createClient`): the same
+ * types, results and errors. Every call takes `signal` and `timeoutMs`.
  */
 export interface FencepostFace<SendOptions extends CallOptions = CallOptions> extends NonceCalls {
   /**
-   * Resolves once the intent is durable. Without a requestId it gets a UUID as one. With an ABI that the compiler knows
-   * (`as const`), `function` and `args` are checked against it.
+   * Sends a transaction; resolves once the intent is durable. Without a requestId it gets a UUID as one. With an ABI
+   * that the compiler knows (`as const`), `function` and `args` are checked against it.
    */
   send<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
     intent: TransactionIntent<A, F>,
     options?: SendOptions,
   ): Promise<SentTransaction>;
-  /** Any number at once. One result for each, in order: a bad one is an error in its place, and fails no other. */
+  /**
+   * Sends any number of transactions. Returns one result for each, in order: an invalid one is an error in its place,
+   * and does not affect the others.
+   */
   sendMany(
     intents: readonly TransactionIntent[],
     options?: SendOptions,
   ): Promise<readonly (SentTransaction | FencepostError)[]>;
-  /** The handle of a transaction that was sent before. */
+  /** Creates a handle for a transaction that was sent before. */
   handle(txId: string, options?: CallOptions): Promise<SentTransaction>;
   get(txId: string, options?: ReadOptions): Promise<Transaction>;
   getByRequest(request: RequestName, options?: ReadOptions): Promise<Transaction>;
-  /** Why it is not final yet, in plain words, and what would help. */
+  /** Explains in plain words why a transaction is not final yet, and what would help. */
   explain(txId: string, options?: CallOptions): Promise<Explanation>;
   list(query?: TransactionListQuery, options?: CallOptions): Promise<TransactionPage>;
-  /** One page of the feed. */
+  /** One page of the completion feed. */
   completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
   /**
-   * The feed from `after` on, for ever, one item at a time. With a `store` the place is kept there, and neither a lost
-   * connection nor a new epoch ends it. Without one, keep `seq` and `feedEpoch` of what you have dealt with yourself.
+   * Follows the completion feed from `after` on, endlessly, one item at a time. With a `store` the position is saved
+   * there, and the iteration survives a lost connection and a new epoch. Without one, save `seq` and `feedEpoch` of the
+   * items that you have processed.
    */
   completions(query?: FollowQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
-  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
+  /**
+   * Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still progress, so the wait continues.
+   */
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
-  /** Every lane, read page by page. */
+  /** Lists all lanes, read page by page. */
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
   signersPage(query?: SignersQuery, options?: CallOptions): Promise<SignersPage>;
-  /** One item per chain. With `fresh` the node asks the chain instead of using its latest values. */
+  /**
+   * The lanes of one signer, one item per chain. With `fresh` the node reads the chain instead of using its latest
+   * values.
+   */
   signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
-  /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
+  /**
+   * Sends the stored bytes again, now. Like `reprice`, `cancel`, `replace` and `resolve` it returns the transaction; a
+   * CONFLICT names the mined transaction.
+   */
   resubmit(txId: string, order: actions.ResubmitOrder, options?: OrderOptions): Promise<Transaction>;
-  /** Signs the same payload for more: the market's price, or the fees given. */
+  /** Signs the same payload at a higher price: the market's, or the given fees. */
   reprice(txId: string, order: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
-  /** Uses the nonce up with nothing. The original may still be mined first: then it is CONFIRMED. */
+  /** Uses up the nonce with an empty transfer. The original may still be mined first: then it is CONFIRMED. */
   cancel(txId: string, order: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
-  /** Puts another payload at the nonce. */
+  /** Signs another payload at the transaction's nonce. */
   replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
     txId: string,
     order: TypedReplaceOrder<A, F>,
     options?: OrderOptions,
   ): Promise<Transaction>;
-  /** Asks the hook now, or applies the action given. */
+  /** Resolves a stuck transaction: calls the hook now, or applies the given action. */
   resolve(txId: string, order: actions.ResolveOrder, options?: OrderOptions): Promise<Transaction>;
-  /** Lets a transaction that waits for approval have its nonce. Takes a key with `approve` that did not make it, as below. */
+  /**
+   * Approves a transaction that waits for approval, so that it gets its nonce. Needs an API key with `approve` other
+   * than the one that created it.
+   */
   approve(txId: string, order: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
-  /** Refuses it: FAILED_FINAL/REJECTED, without a nonce. */
+  /**
+   * Rejects a transaction that waits for approval: FAILED_FINAL/REJECTED, without a nonce. Needs an API key with
+   * `approve` other than the one that created it.
+   */
   reject(txId: string, order: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
-  /** Holds this one transaction back, and not its lane: nothing of it is sent until it is resumed. What a node has may still be mined. */
+  /**
+   * Holds one transaction, not its lane: none of its attempts is sent until it is resumed. Bytes that a node already
+   * has may still be mined.
+   */
   suspendTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   resumeTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
-  /** The policies' verdict on this transaction now, and its charge. Nothing is done. */
+  /**
+   * Dry run: what the policies would decide about this transaction now, and how much it would count. Changes nothing.
+   */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
-  /** The document that is in force on every node, and who put it there. */
+  /** The policy document in force on every node, and who applied it. */
   policies(options?: CallOptions): Promise<PoliciesInForce>;
-  /** Another one for every node, obeyed from the moment that this resolves; takes `admin`. Once, however often it is repeated. */
+  /**
+   * Replaces the policy document on every node; it is in force when this call resolves. Needs `admin`. Applied once,
+   * however often the call is repeated.
+   */
   applyPolicies(request: ApplyPolicies, options?: CallOptions): Promise<PoliciesInForce>;
-  /** Use of limits in this hour and day: of all, or of one key or signer. */
+  /** Use of the policy limits in this hour and day: of all keys and signers, or of one. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
-  /** Creates are accepted and wait; nothing is sent. */
+  /** Suspends a lane: creates are accepted and wait; nothing is sent. */
   suspend(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   resume(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
-  /** Lowers a cursor that an endpoint's false answers pushed too far; the answer shows how far it was lowered. */
+  /**
+   * Lowers a nonce cursor that an endpoint's false answers pushed too high; the result shows how far it was lowered.
+   */
   realign(signer: string, order: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
-  /** Stops one signer, or everything, on all nodes: nothing is sent until it is ended. Look at `durable` and `nodes`. */
+  /**
+   * Kills one signer, or all, on all nodes: nothing is sent until the kill is ended. Check `durable` and `nodes` in the
+   * result.
+   */
   kill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
-  /** Ends that; resolves once it is durable. */
+  /** Ends a kill; resolves once the end is durable. */
   endKill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
-  /** API keys of the database. Takes a key with `admin`, as the two below. */
+  /** Lists the API keys of the database. Needs a key with `admin`. */
   keys(options?: CallOptions): Promise<readonly Keys["items"][number][]>;
-  /** A new key, or a second secret of one on the same terms. The secret is returned only once. */
+  /** Adds an API key, or a second secret to a key with the same terms. The secret is returned only once. */
   addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
-  /** The key as a whole, or one of its secrets. */
+  /** Revokes an API key, or one of its secrets. */
   revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
   /**
-   * Everything that needs a person, worst first. With `revision` and `wait` (seconds) it resolves when the list has
+   * Everything that needs an operator, worst first. With `revision` and `wait` (seconds) it resolves when the list has
    * changed.
    */
   attention(query?: AttentionQuery, options?: CallOptions): Promise<Attention>;
-  /** Everything in figures; held in the same way. */
+  /** The overview in figures. With `revision` and `wait` (seconds) it resolves when the overview has changed. */
   overview(query?: OverviewQuery, options?: CallOptions): Promise<Overview>;
   /** Search by any id, or by its beginning. */
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResults["items"]>;
-  /** A signer's nonces by what holds them, at most 2,000 at once. */
+  /** A signer's nonces, grouped by what holds them; at most 2,000 per call. */
   nonceRuler(signer: string, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;
-  /** Uses of keys that were not sent from here, and nodes that vanished, with who acknowledged each; newest first. */
+  /**
+   * Notices, newest first: uses of a signer's key that Fencepost did not send, and nodes that vanished; with who
+   * acknowledged each.
+   */
   notices(query?: NoticesWish, options?: CallOptions): Promise<readonly Notice[]>;
   /** Records that a notice was looked into, and why it needs no further attention. Needs a key with `operate`. */
   acknowledge(noticeId: string, order: AcknowledgeOrder, options?: OrderOptions): Promise<Notice>;
-  /** Events of nodes, lanes and the database. */
+  /** Events of nodes, lanes and the database, newest first. */
   clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
-  /** Every node that is alive; each of them knows all others. */
+  /** Every live node of the cluster. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;
-  /** Which node acts for which lane; lanes without an owner are left out. */
+  /** The owner of each lane; lanes without an owner are left out. */
   leases(options?: CallOptions): Promise<readonly LaneLease[]>;
 }
 
-/** How a call is asked for: method and path under /api/v1, and what it has that others have not. */
+/** How a call is requested: method and path under /api/v1, and its special properties. */
 export interface CallPath {
   readonly at: string;
-  /** The member that every answer to it has. */
+  /** Name of a member that every response to this call has. */
   readonly expects?: string;
-  /** Its result is the `items` of the answer. */
+  /** The call returns the `items` of the response. */
   readonly items?: true;
-  /** An argument of its own has the parameters of the query. */
+  /** The call has an argument with the query parameters. */
   readonly query?: true;
-  /** Options that are parameters of the query, by their names there. */
+  /** Call options that are sent as query parameters, with their names there. */
   readonly options?: Readonly<Record<string, string>>;
-  /** No argument has its body; or the argument is this member of it. */
+  /** "none": the request has no body. Otherwise the argument is this member of the body. */
   readonly body?: "none" | "rawTransaction" | "txHash";
-  /** Its body gets a request id. */
+  /** A request id is added to the body. */
   readonly named?: true;
-  /** Goes with an idempotency key: done once, however often it is asked for. */
+  /** The call is sent with an idempotency key: it is performed once, however often it is repeated. */
   readonly keyed?: true;
-  /** Done twice, it would be two things: repeated only if an answer says that nothing was done. */
+  /** The call is not idempotent: it is repeated only if a response shows that nothing was done. */
   readonly once?: true;
 }
 
 type Short<At> = At extends `${infer Method} /api/v1${infer Path}` ? `${Method} ${Path}` : never;
-/** Every call of the API that has a name here: one that is missing in the table, or has another path, does not compile. */
+/** Table of every API call that has a name in the client: a missing call or a different path does not compile. */
 export type CallPaths = {
   readonly [C in Extract<DeclaredCall, { readonly face: string }> as C["face"]]: CallPath & {
     readonly at: Short<C["at"]>;

@@ -1,7 +1,7 @@
 import { backOffMs } from "./deadline.ts";
 import { FencepostError } from "./error-classes.ts";
 
-/** The configured addresses, the preferred one, and the known owner of each lane. */
+/** The configured addresses of nodes, the preferred one, and the known owner of each lane. */
 export class Ring {
   readonly bases: readonly string[];
   home = 0;
@@ -12,26 +12,26 @@ export class Ring {
     this.bases = urls.map(normalised);
   }
 
-  /** Index of a configured address, else null: no other address is ever called. */
+  /** Index of a configured address, else null: unconfigured addresses are never called. */
   find(url: string | null | undefined): number | null {
     const at = typeof url === "string" ? this.bases.indexOf(normalised(url)) : -1;
     return at < 0 ? null : at;
   }
 }
 
-/** Canonical spelling of an address; any other text stays unchanged. */
+/** Canonical spelling of an address; a text that is not a URL stays unchanged. */
 function normalised(url: string): string {
   return (URL.canParse(url) ? new URL(url).href : url).replace(/\/+$/, "");
 }
 
 export interface Routing {
-  /** Signer of the call: its owner's address is remembered. */
+  /** Signer of the call, under which the lane owner's address is remembered. */
   readonly lane?: string | undefined;
-  /** Not idempotent: repeated only if an answer says that nothing was done. */
+  /** The call is not idempotent: it is repeated only if a response shows that nothing was done. */
   readonly once?: true;
 }
 
-/** Chooses the address of each attempt of one call. */
+/** Chooses the node address for each attempt of one call. */
 export class Attempts {
   private readonly ring: Ring;
   private readonly routing: Routing;
@@ -62,14 +62,14 @@ export class Attempts {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "NOT_LEADER") return this.toOwner(error);
     if (!(this.routing.once ? saysNothingDone(error) : mayRepeat(error))) throw error;
-    // A full queue belongs to the lane and a quota to the key: another node would answer the same.
+    // A full queue belongs to the lane and a quota to the key: another node would answer the same, so wait.
     if (error.status === 429) return this.later(error);
     this.moveOn();
     return ++this.failures % this.ring.bases.length === 0 ? this.later(error) : 0;
   }
 
   /**
-   * Follows NOT_LEADER, which says that nothing was done. Each address is tried once: the owner may be configured
+   * Follows NOT_LEADER, which means that nothing was done. Each address is tried once: the owner may be configured
    * under another name.
    */
   private toOwner(error: FencepostError): number {
@@ -79,7 +79,7 @@ export class Attempts {
     const isOver = ++this.moves > bases.length;
     if (next === this.at || (isOver && owner === null)) throw error;
     this.at = next;
-    // Two nodes name each other while the lane moves between them.
+    // While a lane moves between two nodes, each may name the other as owner: after one round, wait.
     return isOver ? this.later(error) : 0;
   }
 
@@ -95,7 +95,7 @@ export class Attempts {
   }
 }
 
-/** No answer, overload, or a proxy's answer for either: a repeat may succeed, here or at another node. */
+/** True after no answer, an overload, or a proxy's error for either: a repeat may succeed, at this or another node. */
 export function mayRepeat({ code, status }: Pick<FencepostError, "code" | "status">): boolean {
   return code === "UNREACHABLE" || [429, 502, 503, 504].includes(status);
 }

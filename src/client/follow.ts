@@ -4,10 +4,10 @@ import { backOffMs, type CallOptions, pause, underDeadline } from "./deadline.ts
 import { FencepostError } from "./error-classes.ts";
 import { mayRepeat } from "./failover.ts";
 
-/** Below a node's limit of 30 s, and below the timeout of most proxies. */
+/** Default duration of a long poll: below a node's limit of 30 s, and below the timeout of most proxies. */
 const DEFAULT_WAIT_SECONDS = 20;
 
-/** `epoch` is the item's own. `feedEpoch`, saved with `seq`, is the epoch to continue with. */
+/** A completion. `epoch` is the item's own; `feedEpoch`, saved with `seq`, is the epoch to continue with. */
 export type FollowedCompletion = Completion & { readonly feedEpoch: number };
 
 /** Position in the feed: everything up to `seq` is processed; `epoch` is the feed's. */
@@ -18,22 +18,25 @@ export interface FeedPlace {
 
 /** Storage of a reader's position: a row, a file, a key. */
 export interface FeedStore {
-  /** Null or undefined: nothing was saved yet. */
+  /** Loads the saved position; null or undefined if none was saved yet. */
   load(): Promise<FeedPlace | null | undefined> | FeedPlace | null | undefined;
   save(place: FeedPlace): Promise<unknown> | unknown;
 }
 
 export interface FollowQuery extends CompletionsQuery {
   /**
-   * Saves an item's position when the next item is requested, so each is delivered at least once. With a store the
-   * reader continues by itself after a changed epoch or an outage.
+   * Where the position is saved. An item's position is saved when the next item is requested, so each is delivered at
+   * least once. With a store the reader continues by itself after a changed epoch or an outage.
    */
   readonly store?: FeedStore;
 }
 
 type ReadPage = (query: CompletionsQuery, call: CallOptions) => Promise<CompletionsPage>;
 
-/** Follows `next` within one epoch: the node refuses the first page of another one. */
+/**
+ * Reads the feed page by page along `next` within one epoch: the node refuses a request with the old epoch once it has
+ * changed.
+ */
 export async function* followCompletions(
   readPage: ReadPage,
   { store, ...query }: FollowQuery,
@@ -68,13 +71,13 @@ export async function* followCompletions(
       kept = item.seq;
       await store?.save({ seq: kept, epoch });
     }
-    // Skips items that this key may not see.
+    // Save `next` as well: it is past items that this key may not see.
     if (next > (kept ?? 0)) await store?.save({ seq: next, epoch });
     position = { ...position, epoch, after: next };
   }
 }
 
-/** Position in the new epoch; null: repeat the same request. Throws errors that a repeat does not help. */
+/** Position in the new epoch; null to repeat the same request. Throws errors that a repeat does not help. */
 function newPosition(error: unknown): FeedPlace | null {
   if (!(error instanceof FencepostError)) throw error;
   const { code, epoch, resumeAfter: seq } = error;
@@ -86,7 +89,7 @@ function newPosition(error: unknown): FeedPlace | null {
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Longest pause between two polls; pauses start short and grow. */
+  /** Longest pause between two polls in ms; pauses start short and grow. */
   readonly pollIntervalMs?: number;
 }
 
@@ -95,7 +98,7 @@ const DEFAULT_LONGEST_PAUSE_MS = 1_000;
 
 type Get = (txId: string, call: CallOptions) => Promise<Transaction>;
 
-/** Polls until the condition holds. */
+/** Polls a transaction until the condition holds. */
 export function lookUntil(
   get: Get,
   txId: string,

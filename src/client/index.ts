@@ -17,11 +17,14 @@ export type { ClientOptions } from "./transport.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "./with-nonce.ts";
 
 /**
- * A node over HTTP, or several. Safe requests are repeated within the time of the call: reads, and requests with a
- * request id or an idempotency key, which the SDK makes if you give none.
+ * Client of one or several nodes over HTTP. Safe requests are repeated within the time limit of the call: reads, and
+ * requests with a request id or an idempotency key, which the SDK generates if you give none.
  */
 export interface FencepostClient extends FencepostFace {
-  /** One request, and the results as they came; look at each `status`. `sendMany` takes any number, and makes handles. */
+  /**
+   * Sends one batch request and returns the results unchanged; check each `status`. `sendMany` accepts any number, and
+   * returns handles.
+   */
   sendBatch(transactions: readonly TransactionIntent[], options?: CallOptions): Promise<BatchResults["results"]>;
 }
 

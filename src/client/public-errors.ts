@@ -5,7 +5,7 @@ export {
   EpochChangedError,
   FeedTruncatedError,
   FencepostError,
-  /** Former name in the SDK, before SDK and library shared their errors. */
+  /** Former name of `FencepostError` in the SDK, before SDK and library shared their errors. */
   FencepostError as FencepostApiError,
   ForbiddenError,
   InternalError,

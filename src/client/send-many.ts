@@ -4,7 +4,7 @@ import { backOffMs, type CallOptions, countdown, pause } from "./deadline.ts";
 import { FencepostError, fromProblem, ofRequest, unexpectedAnswer } from "./error-classes.ts";
 import { mayRepeat } from "./failover.ts";
 
-/** Most items that a node accepts in one request. */
+/** Maximum number of items that a node accepts in one request. */
 const LARGEST_BATCH = 1_000;
 
 type Item = TransactionIntent & { readonly requestId: string };
@@ -12,8 +12,8 @@ type Result = CreatedTransaction | FencepostError;
 type SendBatch = (transactions: readonly Item[], call: CallOptions) => Promise<BatchResults["results"]>;
 
 /**
- * Sends items in requests of up to a thousand, each under its own request id, so that all may be repeated. Items
- * refused by a busy node are sent again while time is left, after the others.
+ * Sends items in requests of up to a thousand, each item with its own request id, so that all may be repeated. Items
+ * that a busy node refused are sent again after the others, while time is left.
  */
 export async function sendMany(
   sendBatch: SendBatch,
@@ -44,7 +44,7 @@ function isBusy(result: Result | undefined): boolean {
   return result instanceof FencepostError && mayRepeat(result);
 }
 
-/** One result per item, even if the whole request fails. Throws only the caller's own abort. */
+/** Results of a batch, one per item, even if the whole request fails. Throws only if the caller aborts. */
 async function answersTo(sendBatch: SendBatch, batch: readonly Item[], call: CallOptions): Promise<readonly Result[]> {
   try {
     const results = await sendBatch(batch, call);

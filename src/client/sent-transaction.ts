@@ -10,12 +10,12 @@ import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
 type Calls = Pick<FencepostFace, "get" | "explain" | "resubmit" | "reprice" | "cancel" | "replace">;
 
 /**
- * Members of the create's answer. `nonce`, `state` and `txId` are as last seen: if an earlier request had the same
- * id, `txId` becomes that transaction's.
+ * Members of the create's response. `nonce`, `state` and `txId` are as last seen: if an earlier request had the same
+ * request id, `txId` becomes that transaction's.
  */
 export interface SentTransaction extends CreatedTransaction {}
 
-/** A sent transaction. It need not be kept: `handle(txId)` creates another handle. */
+/** Handle of a sent transaction. It need not be kept: `handle(txId)` creates another one. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor copies every member of the answer.
 export class SentTransaction implements AsyncIterable<Transaction> {
   readonly #calls: Calls;
@@ -43,14 +43,15 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 
   /**
-   * Resolves with a receipt, or without one if it ended unmined. A success may be reported by one endpoint only
-   * (`receipt.verified`), and a reorg may remove it until `final()`. A revert is awaited until it is verified.
+   * Resolves when the transaction has a receipt, or ended unmined without one. A success may be reported by one
+   * endpoint only (`receipt.verified`), and a reorg may remove it until `final()`. A revert is awaited until it is
+   * verified.
    */
   mined(options?: WaitOptions): Promise<Transaction> {
     return this.#until((seen) => seen.receipt?.status === "success" || isSettled(seen), options);
   }
 
-  /** Resolves when CONFIRMED or FAILED_FINAL: a failure is an outcome, not an error. */
+  /** Resolves when the transaction is CONFIRMED or FAILED_FINAL: a failure is an outcome, not an error. */
   final(options?: WaitOptions): Promise<Transaction> {
     return this.#until(isSettled, options);
   }
@@ -83,8 +84,8 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 
   /**
-   * The current state, then each change until it is final. States shorter than a polling interval are skipped;
-   * `history` has them.
+   * Yields the current state, then each change until the transaction is final. States shorter than a polling interval
+   * are skipped; `history` has them.
    */
   async *states(options?: WaitOptions): AsyncGenerator<Transaction, void, undefined> {
     for (let before = ""; ; ) {
@@ -112,7 +113,7 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 }
 
-/** Fingerprint that detects a change. */
+/** Fingerprint of a transaction's visible state, to detect a change. */
 function fingerprint({ state, subState, txHash, receipt }: Transaction): string {
   return [state, subState, txHash, receipt?.blockHash].join();
 }

@@ -5,42 +5,44 @@ import { Attempts, Ring, type Routing } from "./failover.ts";
 
 export interface ClientOptions {
   /**
-   * URLs of nodes, with or without a path: `http://127.0.0.1:3000`. If one does not answer, another one is called.
-   * The API key is sent to these addresses only, whatever an answer says.
+   * URLs of nodes, with or without a path: `http://127.0.0.1:3000`. If one does not answer, another one is called. The
+   * API key is sent only to these addresses, even if a response names another.
    */
   readonly url: string | readonly string[];
   readonly apiKey?: string;
-  /** Another `fetch`, for proxies or tests. */
+  /** Custom `fetch`, for proxies or tests. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Time limit of each call, repeats and pauses included; default 30,000. */
+  /** Time limit of each call in ms, repeats and pauses included; default 30,000. */
   readonly timeoutMs?: number;
-  /** False: every call is one request to the first address, for callers that repeat by themselves. */
+  /** If false, every call is one request to the first address, for callers that do their own retries. */
   readonly repeat?: boolean;
 }
 
 type Query = Readonly<Record<string, unknown>>;
 
-/** One request: method and path under /api/v1, and what goes with it. */
+/** One request: method and path under /api/v1, and its parameters. */
 export interface Call extends CallOptions, Routing {
   readonly at: string;
-  /** For the names in the path, in their order. */
+  /** Values of the path parameters, in order. */
   readonly params?: readonly string[];
   readonly query?: Query;
   readonly body?: unknown;
-  /** Has an idempotency key, made here if none is given. */
+  /** The request has an idempotency key, generated if none is given. */
   readonly keyed?: true;
-  /** Sent as `Idempotency-Key`: the node performs the action once, however often it is repeated. */
+  /** Idempotency key, sent as `Idempotency-Key`: the node performs the action once, however often it is repeated. */
   readonly idempotencyKey?: string;
-  /** A member that every answer has. An answer without it is not from a node, whatever its status. */
+  /** Name of a member that every response has. A response without it does not come from a node, whatever its status. */
   readonly expects?: string;
-  /** Time that the node may hold the request, beside the usual time of an answer. */
+  /** Time in ms that the node may hold the request (long poll), in addition to the usual response time. */
   readonly heldMs?: number;
 }
 
 export type Transport = <T>(call: Call) => Promise<T>;
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
-/** Time without an answer after which the call is repeated, here or elsewhere: the connection may be dead. */
+/**
+ * Time in ms without a response after which the call is repeated, at this or another node: the connection may be dead.
+ */
 const LONGEST_SILENCE_MS = 10_000;
 
 export function createTransport(options: ClientOptions): Transport {
@@ -68,7 +70,7 @@ export function createTransport(options: ClientOptions): Transport {
   };
 }
 
-/** Repeats the call until an answer counts, or no time is left. */
+/** Repeats the call until a response is conclusive, or no time is left. */
 async function persist<T>(
   attempts: Attempts,
   ask: (base: string) => Promise<T>,
@@ -97,9 +99,9 @@ function requestOf(call: Call, verb: string, common: Readonly<Record<string, str
   const method = verb.toUpperCase();
   const { idempotencyKey = call.keyed && newRequestId() } = call;
   const headers = { ...common, ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }) };
-  // Redirects are not followed, because the key would be sent along.
+  // Redirects are not followed, because the API key would be sent along.
   const request: RequestInit = { method, headers, redirect: "manual" };
-  // Tests for presence: sending undefined is a caller's mistake, which the node reports.
+  // Checks for presence, not for undefined: an undefined body is a caller's mistake, which the node reports.
   if (!("body" in call)) return request;
   return {
     ...request,
@@ -108,7 +110,7 @@ function requestOf(call: Call, verb: string, common: Readonly<Record<string, str
   };
 }
 
-/** One request and its answer. No answer, or a broken connection, is UNREACHABLE. */
+/** Sends one request and reads its response. A missing response or a broken connection is UNREACHABLE. */
 async function exchange(
   fetch: (init: RequestInit) => Promise<Response>,
   base: string,
@@ -152,7 +154,7 @@ function queryString(query: Query): string {
   return text === "" ? "" : `?${text}`;
 }
 
-/** Query values as texts. Undefined, false and empty lists are left out. */
+/** Converts query values to strings. Undefined, false and empty lists are left out. */
 export function asParameters(query: Query): Readonly<Record<string, string>> {
   const isSaid = (value: unknown) =>
     value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);

@@ -27,15 +27,15 @@ export interface ResponseObject {
 
 export type JsonSchema = { readonly [member: string]: unknown };
 
-/** Takes a schema into the document: titled ones move to the components once, and are referred to everywhere. */
+/** Adds a schema to the document: titled schemas are moved to the components once, and referenced everywhere. */
 type Lift = (schema: unknown) => JsonSchema;
 
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
-/** Errors of every route with a key, besides its own. */
+/** Errors of every route that needs an API key, besides its own. */
 const COMMON_ERRORS: readonly ErrorCode[] = ["UNAUTHENTICATED", "FORBIDDEN", "INTERNAL", "UNAVAILABLE"];
 const NAME = { type: "string", description: "Of an API key." };
-/** The parameters in paths. */
+/** Schemas of the path parameters. */
 const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   txId: TxId,
   reservationId: TxId,
@@ -44,7 +44,7 @@ const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   name: NAME,
   chainId: ChainId,
 };
-/** Members of a schema that hold plain values, not schemas. */
+/** Keywords of a JSON schema that hold plain values, not schemas. */
 const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
 
 const TAGS: readonly { readonly name: Route["tag"]; readonly description: string }[] = [
@@ -126,13 +126,15 @@ function parametersOf({ path, query, headers = {} }: Pick<Route, "path" | "query
   return [...inPath, ...inQuery, ...inHeader];
 }
 
-/** Moves the description from the schema to the parameter, where readers of the document look for it. */
+/**
+ * Builds a parameter: moves the description from the schema to the parameter, where readers of the document expect it.
+ */
 function parameter(place: Place, schema: JsonSchema) {
   const { description, ...rest } = schema;
   return { ...place, ...(typeof description === "string" ? { description } : {}), schema: rest };
 }
 
-/** An answer that is not described member by member is JSON, or text. */
+/** Builds a response; one without a schema is plain JSON or text. */
 function responseOf(answer: Answer, lift: Lift): ResponseObject {
   const { description, schema, location, contentType = JSON_TYPE } = answer;
   const media: MediaType =
@@ -143,7 +145,7 @@ function responseOf(answer: Answer, lift: Lift): ResponseObject {
   return { description, ...(headers && { headers }), content: { [contentType]: media } };
 }
 
-/** Codes that share a status share a response, each with an example of its own. */
+/** Error responses: codes that share an HTTP status share a response, each with an example of its own. */
 function failures(codes: readonly ErrorCode[], schema: JsonSchema): Record<string, ResponseObject> {
   const responses: Record<string, ResponseObject> = {};
   for (const { status } of codes.map((code) => ERROR_CATALOGUE[code])) {
@@ -161,7 +163,7 @@ function liftValue(value: unknown, schemas: Record<string, JsonSchema>): unknown
   if (Array.isArray(value)) return value.map((entry) => liftValue(entry, schemas));
   if (typeof value !== "object" || value === null) return value;
   const { title, ...schema } = value as { title?: unknown; type?: unknown };
-  // A field may itself be called "title"; then its value is a schema, not a word.
+  // A field may itself be named "title"; then its value is a schema, not a string.
   if (typeof title !== "string") return liftMembers(value, schemas);
   const reference = { $ref: `#/components/schemas/${title}` };
   const orNull = Array.isArray(schema.type) && schema.type.includes("null");

@@ -3,7 +3,7 @@ import type { State } from "../domain/transaction/transitions.ts";
 import type { Problem } from "./schemas/problem.ts";
 
 /**
- * How nodes of one database speak to each other. Not part of the public API: both ends are Fencepost, at most one version
+ * Protocol between nodes of one database. Not part of the public API: both ends are Fencepost, at most one version
  * apart, so a field may be added here but none may change its meaning.
  */
 export const PEER_CREATES_PATH = "/internal/v1/creates";
@@ -12,33 +12,38 @@ export const PEER_ACTIONS_PATH = "/internal/v1/actions";
 
 export const PEER_KILLS_PATH = "/internal/v1/kills";
 
-/** Content of the header `Authorization`: sender and receiver, signed (src/adapters/peers/request-head.ts). */
+/**
+ * Scheme of the `Authorization` header between nodes: it contains sender and receiver, signed
+ * (src/adapters/peers/request-head.ts).
+ */
 export const PEER_SCHEME = "Fencepost-Instance";
 
-/** Beyond what a batch of callers may be (8 MiB), since every create brings its id along. */
+/** Maximum body size between nodes: larger than a caller's batch (8 MiB), since an id is added to every create. */
 export const PEER_BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export interface PeerCreates {
   readonly creates: readonly PeerCreate[];
-  /** The sender may have sent these before, without an answer. */
+  /** True if the sender may have sent these creates before, without an answer. */
   readonly repeat: boolean;
 }
 
 export interface PeerCreate {
   readonly txId: string;
-  /** The name of the caller's API key; absent if there was none, and from a node that does not know owners yet. */
+  /**
+   * Name of the caller's API key; absent if there was none, or if the sender is an older node that does not send it.
+   */
   readonly owner?: string;
-  /** The part of the lane's queue that this key may fill; absent: all of it. */
+  /** Share of the lane's queue that the caller's key may fill; absent for all of it. */
   readonly queueShare?: number;
   /**
-   * The signer that the sender chose of the pool that `request` names. The request keeps the pool's name, so that a node
-   * that knows of no pools refuses it, instead of taking it for a request to that signer.
+   * The signer that the sender chose from the pool that `request` names. The request keeps the pool's name, so that a
+   * node that does not support pools refuses it, instead of handling it as a request to that signer.
    */
   readonly chosen?: string;
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** One per create, in order. */
+/** Results of forwarded creates: one per create, in order. */
 export interface PeerResults {
   readonly results: readonly (PeerCreated | Problem)[];
 }

@@ -1,13 +1,13 @@
 import type { Call } from "./calls/call.ts";
 import { GROUPS, type Tag } from "./calls/index.ts";
 
-/** A declared call as a route. A test compares the table with what the server really serves. */
+/** A declared call as an HTTP route. A test compares the table of routes with the server's. */
 export interface Route extends Call {
   readonly operationId: string;
   readonly tag: Tag;
   readonly method: string;
   readonly path: string;
-  /** Needs no API key. */
+  /** True if the route needs no API key. */
   readonly open: boolean;
 }
 

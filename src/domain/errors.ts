@@ -42,7 +42,7 @@ interface RevertExtra {
   readonly name: string | null;
   readonly message: string | null;
   readonly data: string;
-  /** Arguments of an error of the payload's ABI. */
+  /** Arguments of the contract's error, decoded with the payload's ABI. */
   readonly args?: readonly unknown[];
 }
 
@@ -50,23 +50,26 @@ interface RevertExtra {
 export interface ErrorExtras {
   /** Dotted path of the offending field, for INVALID_REQUEST. */
   readonly path?: string;
-  /** INVALID_REQUEST: the probable intention. */
+  /** For INVALID_REQUEST: what the caller probably meant. */
   readonly hint?: string;
   readonly reason?: RejectionReason;
   readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
-  /** In wei. FEE_TOO_LOW: of the newest block. UNAVAILABLE: of one endpoint, without a block yet. */
+  /**
+   * Base fee in wei. For FEE_TOO_LOW, that of the newest block; for UNAVAILABLE, the one that a single endpoint reports
+   * without a block to confirm it yet.
+   */
   readonly baseFeePerGas?: string;
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;
-  /** FORBIDDEN, QUOTA_EXCEEDED: the rule that refuses it. */
+  /** For FORBIDDEN and QUOTA_EXCEEDED: the rule that refuses the request. */
   readonly rule?: string;
-  /** QUOTA_EXCEEDED: the rule's limit. */
+  /** For QUOTA_EXCEEDED: the rule's limit. */
   readonly limit?: number;
   readonly txId?: string;
-  /** CONFLICT: the attempt that was mined. */
+  /** For CONFLICT: hash of the attempt that was mined. */
   readonly txHash?: string;
-  /** CONFLICT: the only nonce that could have been allocated. */
+  /** For CONFLICT: the only nonce that could have been allocated. */
   readonly nextNonce?: number;
   readonly outcome?: "unknown";
   readonly epoch?: number;
@@ -93,17 +96,19 @@ export function invalid(path: string, detail: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path === "" ? "body" : path}: ${detail}`, { path });
 }
 
-/** A create that arrives after its own `validUntil`. */
+/** Error for a create that arrives after its own `validUntil`. */
 export function tooLate(): FencepostError {
   return invalid("validUntil", "is not in the future by the database's clock; nothing was accepted");
 }
 
-/** Adds the probable intention, for people and for programs that show it at the field. */
+/**
+ * INVALID_REQUEST with a hint at what the caller probably meant, for people and for programs that show it at the field.
+ */
 export function invalidWithHint(path: string, detail: string, hint: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path}: ${detail}; ${hint}`, { path, hint });
 }
 
-/** Refused by a policy. Nothing was counted or changed. */
+/** Error for a request that a policy refuses. Nothing was counted or changed. */
 export function forbiddenBy({ rule, detail }: { rule: string; detail: string }): FencepostError {
   return new FencepostError("FORBIDDEN", detail, { rule });
 }
@@ -112,13 +117,14 @@ export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
 
-/** It may have been done, or still be done: the caller must check before a retry. */
+/** Error for a request that may have been done, or may still be done: the caller must check before a retry. */
 export function outcomeUnknown(detail: string, extras: Pick<ErrorExtras, "txId"> & ErrorOptions = {}): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, ...extras });
 }
 
 /**
- * The caller named a nonce that is not the next one. The text is geth's, which clients search for. Nothing was done.
+ * Error for a create that names a nonce other than the next one. The text is geth's, which clients search for. Nothing
+ * was done.
  */
 export function otherNonce(asked: number | undefined, next: number | null): FencepostError {
   if (next === null) return unavailable("this signer's nonce is not known yet; nothing was accepted");
@@ -127,7 +133,7 @@ export function otherNonce(asked: number | undefined, next: number | null): Fenc
   return new FencepostError("CONFLICT", detail, { nextNonce: next });
 }
 
-/** Another node owns the lane, at `ownerUrl` if known. Nothing was done here. */
+/** Error for a request to a lane that another node owns, at `ownerUrl` if known. Nothing was done here. */
 export function notLeader(detail: string, ownerUrl: string | null = null): FencepostError {
   return new FencepostError("NOT_LEADER", detail, { ownerUrl, retryAfterSeconds: 1 });
 }
@@ -138,13 +144,13 @@ export function queueFull(): FencepostError {
 }
 
 /**
- * The database did not answer in time, or named a missing resource. The texts differ, because without an answer this
- * process itself may have stalled.
+ * The database did not answer in time, or reported a missing resource. The messages differ, because without an answer
+ * this process itself may have stalled.
  */
 export class DatabaseSilent extends FencepostError {
   private readonly consequence: string;
 
-  /** `consequence`: the effect on the request. */
+  /** `consequence`: what the failure means for the request. */
   constructor(consequence: string | null, cause?: unknown) {
     const then = consequence === null ? "" : `; ${consequence}`;
     // The resource that the database lacks, as a store error reports it: disk space, for example.
@@ -160,7 +166,7 @@ export class DatabaseSilent extends FencepostError {
   }
 }
 
-/** A database failure is 503 for a caller, not an internal error. */
+/** Converts a database failure into a 503 for the caller, instead of an internal error. */
 export async function orDatabaseSilent<T>(work: Promise<T>, consequence: string | null): Promise<T> {
   try {
     return await work;

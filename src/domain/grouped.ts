@@ -1,4 +1,4 @@
-/** Groups items by key, in their order. */
+/** Groups items by key; each group keeps the items' order. */
 export function grouped<Key, Item>(
   items: readonly Item[],
   keyOf: (item: Item) => Key,

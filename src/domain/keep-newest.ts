@@ -1,4 +1,7 @@
-/** Puts an entry at the end of a map of limited size: the first entry is the one that was kept least recently, and is dropped. */
+/**
+ * Puts an entry at the end of a map of limited size. If the map is full, the first entry, which was put least recently,
+ * is dropped.
+ */
 export function keepNewest<K, V>(kept: Map<K, V>, key: K, value: V, most: number): void {
   kept.delete(key);
   kept.set(key, value);

@@ -1,19 +1,22 @@
-/** Lower-case 20-byte hex. Two casings of one account are one signer, so the domain has only this form. */
+/**
+ * Address of an account as lower-case 20-byte hex. Two casings of one account are one signer, so the domain has only
+ * this form.
+ */
 export type Address = `0x${string}`;
-/** Lower-case 32-byte hex. */
+/** Hash as lower-case 32-byte hex. */
 export type Hash = `0x${string}`;
-/** Lower-case hex of any even length. */
+/** Bytes as lower-case hex of any even length. */
 export type Hex = `0x${string}`;
 
-/** The unit of nonce order, of leasing and of parallelism. */
+/** A lane: one signer on one chain. The unit of nonce order, of leasing and of parallelism. */
 export interface Lane {
   readonly chainId: number;
   readonly signer: Address;
 }
 
 /**
- * Proof of a term, in every write of lane data. It includes the instance id: a database that lost commits may issue the
- * same token twice, but never to the same process (docs/leases.md).
+ * Proof that the writer owns the lane in this term; every write of lane data carries it. It includes the instance id: a
+ * database that lost commits may issue the same token twice, but never to the same process (docs/leases.md).
  */
 export interface Fence {
   readonly lane: Lane;
@@ -28,8 +31,8 @@ export function laneKey(lane: Lane): LaneKey {
 }
 
 /**
- * The only lock order of lanes: a transaction over several lanes locks them ascending, so that deadlocks are
- * impossible.
+ * The only lock order of lanes: a database transaction over several lanes locks them in ascending order, so that
+ * deadlocks are impossible.
  */
 export function compareLanes(a: Lane, b: Lane): number {
   if (a.chainId !== b.chainId) return a.chainId - b.chainId;
@@ -37,7 +40,7 @@ export function compareLanes(a: Lane, b: Lane): number {
   return a.signer < b.signer ? -1 : 1;
 }
 
-/** Distributes lanes over writer shards. It affects only the order of work, never correctness. */
+/** Distributes lanes over writer shards. The distribution affects only the order of work, never correctness. */
 export function shardOf(key: LaneKey, shards: number): number {
   return (fnv1a(key) >>> 0) % shards;
 }
@@ -49,9 +52,9 @@ function fnv1a(text: string): number {
 }
 
 /**
- * Score of a name for a key (rendezvous hashing): the highest score gets the key. All nodes compute the same, and a
- * name that joins or leaves moves only its own keys. FNV-1a with murmur's finish: names that differ in one letter have
- * unrelated scores.
+ * Score of a name for a key (rendezvous hashing): the name with the highest score gets the key. All nodes compute the
+ * same scores, and a name that joins or leaves moves only its own keys. FNV-1a with murmur's finish: names that differ
+ * in one letter have unrelated scores.
  */
 export function affinity(key: string, name: string): number {
   let hash = fnv1a(`${name}\n${key}`);

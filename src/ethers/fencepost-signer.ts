@@ -16,13 +16,15 @@ import type { FencepostSource } from "../wallets/source.ts";
 import { SentResponse } from "./sent-response.ts";
 
 export interface FencepostSignerOptions {
-  /** Sends the transactions: a client of `createClient`, for example. */
+  /** Client that sends the transactions, for example from `createClient`. */
   readonly client: FencepostSource;
-  /** Reads the chain: an ordinary provider of the same chain. */
+  /** Provider that reads the chain: an ordinary one of the same chain. */
   readonly provider?: Provider;
   /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
   readonly timeoutMs?: number;
-  /** Accepts call data to addresses without code, which does nothing. A mistyped address is then not detected. */
+  /**
+   * Accepts call data to addresses without code, where a call does nothing. A mistyped address is then not detected.
+   */
   readonly allowNoCode?: boolean;
 }
 
@@ -62,7 +64,7 @@ export class FencepostSigner extends AbstractSigner {
     const { transaction, attempt } = await sendThrough(client, intent, timeoutMs).catch((error: unknown) => {
       throw toEthersError(error, populated as TransactionRequest);
     });
-    // A repeated request may have another mined attempt, in an old block.
+    // For a repeated request, another attempt may have been mined, in an old block.
     const hash = minedInstead(transaction, attempt.txHash) ?? attempt.txHash;
     return new SentResponse({ transaction, attempt, hash, requestId }, provider, head);
   }
@@ -91,7 +93,7 @@ function requestIdOf(customData: unknown): string | undefined {
   return requestId;
 }
 
-/** Converts ethers' names and numbers to JSON-RPC. Names without an equivalent are refused as they are. */
+/** Converts ethers' names and numbers to JSON-RPC. Names without an equivalent are kept, and refused later. */
 function rpcForm({ gasLimit, type, ...request }: Readonly<Record<string, unknown>>): RpcTransaction {
   const given = { ...request, gas: gasLimit, type: type === null || type === undefined ? type : `0x${type}` };
   return Object.fromEntries(
@@ -99,7 +101,7 @@ function rpcForm({ gasLimit, type, ...request }: Readonly<Record<string, unknown
   );
 }
 
-/** Converts to ethers' errors: CALL_EXCEPTION with the reason, INSUFFICIENT_FUNDS, NONCE_EXPIRED. */
+/** Converts Fencepost's errors to ethers' errors: CALL_EXCEPTION with the reason, INSUFFICIENT_FUNDS, NONCE_EXPIRED. */
 function toEthersError(error: unknown, transaction: TransactionRequest): unknown {
   if (!(error instanceof FencepostSendError)) return error;
   const { data, details } = error;

@@ -9,7 +9,7 @@ interface SentUnder extends Sent {
 
 /** Result of the signer's `sendTransaction`. Its `signature` is empty: the signed transaction is on the chain. */
 export class SentResponse extends TransactionResponse {
-  /** Fencepost's id of the transaction, the same under every hash. */
+  /** Fencepost's id of the transaction, the same for all its hashes. */
   readonly txId: string;
   readonly requestId: string;
   readonly #watched: TransactionResponse;
@@ -23,8 +23,9 @@ export class SentResponse extends TransactionResponse {
   }
 
   /**
-   * Waits like ethers, except that the same transaction mined at another price resolves with its receipt. ethers
-   * throws TRANSACTION_REPLACED for that, as it does here if something else was mined.
+   * Waits like ethers, with one exception: if the same transaction was mined at another price, it resolves with that
+   * receipt, whereas ethers throws TRANSACTION_REPLACED. If something else was mined, it throws TRANSACTION_REPLACED
+   * too.
    */
   override async wait(confirms?: number, timeout?: number): Promise<TransactionReceipt | null> {
     try {

@@ -1,7 +1,7 @@
 /**
  * Composition of the command line: environment in, exit code out. Each command imports its modules when it runs, so
- * `--help` and `config` load neither the database driver nor a chain library. `config` asks endpoints for their chain
- * ids.
+ * `--help` and `config` load neither the database driver nor a chain library. `config` requests the chain ids of the
+ * endpoints.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { resolve } from "node:path";
@@ -177,8 +177,8 @@ function keystoreOf({ signers: { keystore } }: Config): KeystoreSource {
 type Variables = Environment["variables"];
 
 /**
- * Logs go to standard error: standard output carries the ready line only. They are readable on a terminal, and JSON
- * elsewhere or with `--json`.
+ * Logger of a node. Logs go to standard error, because standard output carries the ready line only. They are readable
+ * on a terminal, and JSON elsewhere or with `--json`.
  */
 async function createNodeLogger(config: Config, { json }: ServeOptions, variables: Variables) {
   const { createLogger } = await import("../adapters/system/logger.ts");

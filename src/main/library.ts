@@ -31,7 +31,7 @@ export type { CallerTransaction } from "../adapters/postgres/caller-transaction.
 const NONCE_IN_TRANSACTION =
   "cannot be named for a send inside your own transaction: its nonce is given after your COMMIT";
 
-/** The settings of key sources, by the words that their names begin with. */
+/** Settings of key sources, selected by the prefixes of their names. */
 type SignerSetting = Extract<
   keyof FencepostConfig,
   `${"privateKey" | "mnemonic" | "keystore" | "nodeSigners" | "remoteSigner" | "awsKms" | "gcpKms" | "vault"}${string}`
@@ -40,40 +40,47 @@ type SignerSetting = Extract<
 export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | "stuckHook"> {
   readonly databaseUrl: string;
   readonly chains: readonly ChainEntry[];
-  /** Private keys, or sources of keys. */
+  /** Private keys, or settings of key sources. */
   readonly signers: readonly string[] | Pick<FencepostConfig, SignerSetting>;
-  /** Decides what becomes of stuck transactions: an object with `decide`, a module's path, or an https URL. */
+  /** Hook that decides about stuck transactions: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
-  /** Every event the node reports, for one's own logs and metrics. */
+  /** Receives every event that the node reports, for the program's own logs and metrics. */
   readonly onEvent?: TelemetrySink;
   /**
-   * Decides the next offer if one is not taken, on every chain; the rules for replacements and the ceiling still apply.
+   * Decides the next price if a transaction is not mined at the present one, on every chain. The rules for replacements
+   * and the ceilings still apply.
    */
   readonly repricing?: RepricingStrategy;
 }
 
 export interface SendOptions extends CallOptions {
-  /** The caller's own open transaction, of pg, Drizzle, Kysely, Knex, postgres.js or Prisma: the intent commits or rolls back with the caller's rows. */
+  /**
+   * The caller's own open database transaction, of pg, Drizzle, Kysely, Knex, postgres.js or Prisma: the intent commits
+   * or rolls back with the caller's rows.
+   */
   readonly client?: CallerTransaction;
 }
 
 export interface BlocksOptions {
-  /** Needed if several chains are configured. */
+  /** Chain id; required if several chains are configured. */
   readonly chainId?: number;
   readonly depth?: number;
-  /** First height; without it, the head at the time of asking. */
+  /** First block height; if absent, the head when the call is made. */
   readonly from?: number;
   readonly signal?: AbortSignal;
 }
 
 const DEFAULT_DEPTH = 20;
 
-/** It listens nowhere: what a configuration that a service uses as well says of that is not looked at. */
+/**
+ * Values for the settings of listening: an embedded node does not listen, so those of a configuration that is shared
+ * with a service are ignored.
+ */
 const NOT_SERVED = { auth: "none", host: "127.0.0.1" };
 
 /**
- * The same node that `fencepost start` runs, inside this process and without HTTP. It forwards its creates to nodes
- * with a URL, but has none itself, and owns a lane only if no node with a URL serves it.
+ * Runs the same node as `fencepost start` inside this process, without HTTP. It forwards creates to nodes that have a
+ * URL, but has none itself, and owns a lane only if no node with a URL serves it.
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
   const { signers, onEvent, repricing, stuckHook, ...rest } = options;
@@ -92,20 +99,20 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     url: "",
     extensions: typeof stuckHook === "object" ? { ...extensions, stuckHook } : extensions,
     sinks: onEvent === undefined ? [] : [onEvent],
-    // No patience: the embedding program decides whether to wait for its database.
+    // Do not wait for an unreachable database: the embedding program decides whether to retry.
   });
   await composed.node.settlingIn.whenOver();
   return embedded(composed, config);
 }
 
-/** A node in this process: what the SDK has too, and what only a process of its own can give. */
+/** A node in this process: the methods of the SDK, and those that only an embedded node can have. */
 export interface Fencepost extends FencepostFace<SendOptions> {
-  /** Blocks past a depth (20 by default): ascending, each height once, without end. */
+  /** Blocks that are at least `depth` blocks deep (20 by default): ascending, each height once, without end. */
   blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
   close(): Promise<void>;
 }
 
-/** Inside, addresses are lower-case; the embedding program gets EIP-55 checksums, as over HTTP. */
+/** Addresses are lower-case inside the node; the embedding program gets EIP-55 checksums, as over HTTP. */
 const codec = createCodec();
 const checksum = rememberingChecksum(codec.checksum);
 
@@ -115,12 +122,13 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   const { node, tracing } = composed;
   const chainIds = composed.chains.map(({ chainId }) => chainId);
   const closing = new AbortController();
-  // Every waiting call listens to this signal, and any number may wait: Node's warning of a leak would be wrong.
+  // Every waiting call listens to this signal, and their number is not limited, so Node's warning about a listener leak
+  // would be wrong.
   setMaxListeners(0, closing.signal);
   /**
    * Resolves once the intent is durable; with `client`, once it is in the caller's transaction as CREATED. If another
-   * embedded node owns the signer's lane, that one takes it and this one waits for the answer: after four seconds it is
-   * accepted all the same, as CREATED and without a nonce.
+   * embedded node owns the signer's lane, that node processes the intent and this one waits for the result. After four
+   * seconds the intent is accepted anyway, as CREATED and without a nonce.
    */
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);

@@ -1,4 +1,4 @@
-/** The process's streams for the command line. */
+/** Standard output and standard error of the process, for the command line. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -20,7 +20,7 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   let hidden: readonly string[] = [];
   let mask = createMask(hidden);
   let readerLeft = false;
-  // A closed pipe (`fencepost config | head -1`) is no error.
+  // A closed output pipe (`fencepost config | head -1`) is no error.
   process.stdout.on("error", () => {
     readerLeft = true;
   });
@@ -43,7 +43,10 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   };
 }
 
-/** NO_COLOR: any value but the empty one switches colours off (https://no-color.org). */
+/**
+ * Terminal size and colours; null if the stream is no terminal. NO_COLOR: any value but the empty one switches colours
+ * off (https://no-color.org).
+ */
 export function screenOf(
   { isTTY, columns = 80, rows = 24 }: Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns" | "rows">>,
   { NO_COLOR: noColour = "", TERM: terminal = "" }: Environment["variables"],

@@ -31,26 +31,29 @@ export interface ServiceOptions {
   readonly logger: Logger;
   readonly failpoint?: Failpoints;
   /**
-   * This process is one of several workers: they share the configured port, and each listens on a port of its own
-   * too.
+   * True if this process is one of several workers: they share the configured port, and each also listens on a port of
+   * its own.
    */
   readonly sharesPort?: boolean;
-  /** `dev` started the chain for this node: the dashboard offers test transfers. */
+  /** True if `dev` started the chain for this node: then the dashboard offers test transfers. */
   readonly isDev?: boolean;
-  /** Ends the wait for a database that does not answer. Absent: an unreachable database is an error at once. */
+  /**
+   * Signal that ends the wait for a database that does not respond. Absent: an unreachable database is an error at
+   * once.
+   */
   readonly waitUntil?: AbortSignal;
 }
 
 const LAST_ANSWERS_MS = 500;
 /**
- * Length of a turn in which requests are read: 1/120 of the lease, so other work of the node runs long before it
- * expires.
+ * Divides the lease into time slices for reading requests: a slice is 1/120 of the lease, so other work of the node
+ * runs long before the lease expires.
  */
 const TURNS_PER_LEASE = 120;
 
 /**
  * Starts one node behind HTTP. It listens before it writes to the database, so that a wrong port fails first. Keys,
- * chains and the session lock are opened meanwhile: other nodes do not see those.
+ * chains and the session lock are opened meanwhile, because other nodes cannot observe them.
  */
 export async function startService(options: ServiceOptions) {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;
@@ -96,15 +99,15 @@ export async function startService(options: ServiceOptions) {
       adminUrl: config.admin === null ? null : (shared?.adminUrl ?? own),
       nodeId: config.nodeId,
       chainIds: composed.chains.map(({ chainId }) => chainId),
-      /** Checksummed (EIP-55). */
+      /** Addresses of the signers, with checksum (EIP-55). */
       signers: composed.signer.addresses().map(checksum),
-      /** Drains, releases the lanes and closes. Safe to call twice. */
+      /** Drains the node, releases its lanes and closes everything. Safe to call twice. */
       stop: once(async () => {
         await handlers.keys.stop();
         node.drain();
         http.drain();
         await composed.close();
-        // Open requests cannot succeed any more: give their error answers a moment to be sent.
+        // Open requests cannot succeed any more: allow a moment to send their error responses.
         await http.close(LAST_ANSWERS_MS);
       }),
     };
@@ -114,7 +117,7 @@ export async function startService(options: ServiceOptions) {
   }
 }
 
-/** Handlers of the HTTP server while the node behind them is still starting. */
+/** Handlers that the HTTP server uses while the node behind them is still starting. */
 function createHandlers({ lease, keyQuotas: quotas }: Config) {
   const starting = async () => ({ ready: false, database: false, chains: [], draining: false });
   return {
@@ -136,7 +139,7 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
   const { handlers, metrics, checksum } = shown;
   const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
-    // Files are read first: the worker threads start meanwhile, before building the server occupies this thread.
+    // Read the files first: the worker threads start meanwhile, before building the server occupies this thread.
     files: await dashboardFiles({ isDev }),
     api: handlers.api.proxy,
     apiKeys: config.apiKeys,
@@ -203,7 +206,8 @@ function ownAddress(config: Config, url: string, sharesPort: boolean) {
 }
 
 /**
- * Refuses a URL that FENCEPOST_PEER_URL_PATTERN excludes: other nodes have the same pattern and would never call it.
+ * Refuses an advertised URL that FENCEPOST_PEER_URL_PATTERN excludes: other nodes have the same pattern and would never
+ * call it.
  */
 function allowed({ peerUrlPatterns }: Config, url: string) {
   if (mayBeAt(url, peerUrlPatterns)) return url;
@@ -214,8 +218,8 @@ function allowed({ peerUrlPatterns }: Config, url: string) {
 }
 
 /**
- * Answers calls with 503 until the node is up, instead of refusing connections. The target is looked up at each call,
- * because the server reads its handlers once.
+ * Responds to calls with 503 until the node is up, instead of refusing connections. The target is looked up at each
+ * call, because the server reads its handlers only once.
  */
 class Deferred<T extends object> {
   current: Partial<T>;

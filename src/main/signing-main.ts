@@ -1,6 +1,6 @@
-// On SIGUSR1 Node opens V8's inspector, and a heap snapshot contains the keys. A listener replaces that default, so
-// it is installed before anything is loaded. If Node knows --disable-sigusr1, the node also starts this process with
-// it.
+// By default, Node opens V8's inspector on SIGUSR1, and a heap snapshot contains the keys. A listener replaces that
+// default, so it is installed before anything else is loaded. If Node supports --disable-sigusr1, this process is also
+// started with that flag.
 process.on("SIGUSR1", () => undefined);
 const { serveKeys } = await import("./node/serve-keys.ts");
 await serveKeys();

@@ -4,7 +4,7 @@ import { bounded } from "../ports/clock.ts";
 import { type Service, type ServiceOptions, startService } from "./service.ts";
 import { listenForStop } from "./stop-signals.ts";
 
-/** `fencepost start`: one node on the configured database and chains, until a stop signal. */
+/** `fencepost start`: runs one node on the configured database and chains, until a stop signal. */
 export async function start(request: Omit<ServiceOptions, "waitUntil">, ready: (node: Service) => void): Promise<void> {
   const { config, logger } = request;
   const stop = listenForStop();
@@ -18,7 +18,7 @@ export async function start(request: Omit<ServiceOptions, "waitUntil">, ready: (
   }
 }
 
-/** Stops a node that was still starting. One that hangs has accepted nothing, and ends with the process. */
+/** Stops a node that was still starting. If its start hangs, it has accepted nothing, and ends with the process. */
 async function endWhileStarting(starting: Promise<Service>, graceMs: number) {
   const stopped = starting.then((service) => service.stop());
   await bounded(systemClock, stopped, systemClock.monotonicMs() + graceMs);

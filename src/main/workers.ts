@@ -1,10 +1,10 @@
 /**
  * `fencepost start --workers N`: N nodes on one machine. This process serves no request. It starts the workers on a
- * shared port, replaces one that dies, and forwards stop signals.
+ * shared port, replaces a worker that dies, and forwards stop signals.
  *
- * Node's round robin hands a worker one connection, and the next one only when that was accepted. So a stopped worker
- * (SIGSTOP) keeps one connection waiting. That one is lost: killing the worker does not free it, and letting workers
- * accept by themselves would give most connections of a burst to one of them.
+ * Node's round robin hands a worker one connection, and the next one only when the first was accepted. So a stopped
+ * worker (SIGSTOP) keeps one connection waiting. That connection is lost: killing the worker does not free it, and
+ * letting workers accept by themselves would give most connections of a burst to one of them.
  */
 import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ export interface WorkersRequest {
   readonly count: number;
   /** Prefix of the workers' node ids. */
   readonly nodeId: string;
-  /** Command line of a worker: the same as ours. */
+  /** Command line of a worker: the same as that of this process. */
   readonly argv: readonly string[];
   readonly logger: Logger;
   readonly drainTimeoutMs: number;
@@ -27,7 +27,7 @@ export interface WorkersRequest {
 
 type Ready = Pick<Service, "url" | "adminUrl" | "nodeId">;
 
-/** Variable with the worker's number, so that a replacement keeps its node id. */
+/** Environment variable with the worker's number, so that a replacement keeps the node id. */
 const SLOT = "WORKER_SLOT";
 const START_AGAIN = { firstMs: 250, mostMs: 10_000 };
 const LONG_ENOUGH_MS = 30_000;

@@ -10,8 +10,8 @@ export interface Block extends BlockRef {
   readonly baseFeePerGas: bigint | null;
   readonly gasLimit: bigint;
   /**
-   * True if the header hashes to the block's hash. False if an endpoint changed it, or if this chain hashes
-   * differently. Absent: not checked.
+   * True if the block's header hashes to the block's hash. False if an endpoint changed the header, or if this chain
+   * hashes differently. Absent: not checked.
    */
   readonly headerHolds?: boolean;
 }
@@ -23,36 +23,36 @@ export type BlockPlace = Pick<BlockRef, "number" | "hash">;
 export interface ChainTransaction extends Omit<UnsignedTransaction, "chainId" | "accessList"> {
   readonly txHash: Hash;
   readonly from: Address;
-  /** Blob and delegation transactions are shown with their EIP-1559 fees; their other fees are left out. */
+  /** Fees of the transaction. Blob and delegation transactions have only their EIP-1559 fees here. */
   readonly fees: Fees;
-  /** The block that contains it, by the endpoint; null if it is in the pool. */
+  /** The block that contains the transaction, according to the endpoint; null if it is in the mempool. */
   readonly block: BlockPlace | null;
 }
 
-/** Effect of a transaction, ours or another program's. */
+/** Effect of a transaction, whether Fencepost or another program sent it. */
 export type SentContents = Pick<ChainTransaction, "to" | "value" | "data">;
 
 /** Chain id and genesis hash that an endpoint reports. */
 export interface ChainIdentity {
   readonly chainId: number;
-  /** Null if the endpoint does not keep the genesis block. */
+  /** Hash of the genesis block; null if the endpoint does not keep that block. */
   readonly genesisHash: Hash | null;
 }
 
-/** Answer of one endpoint. "silent": it counts as up and gave no answer this time. */
+/** Response of one endpoint. "silent": the endpoint counts as up, but did not respond this time. */
 export type EndpointAnswer<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
 
-/** Result of a payload that the node signs itself. */
+/** Result of sending a payload that the RPC node signs itself. */
 export interface NodeSubmission extends SubmitResult {
-  /** Null if the answer was lost. */
+  /** Hash of the transaction; null if the response was lost. */
   readonly txHash: Hash | null;
 }
 
-/** Result of simulating a call. Throws `ChainUnavailable` if there is none. */
+/** Result of simulating a call. The simulation throws `ChainUnavailable` if no endpoint gives a result. */
 export type Simulation =
   /**
-   * `balance`: the sender's, from the same batch. `hasCode`: whether the receiver has code; absent if it was not asked
-   * or could not be read.
+   * The call succeeds. `balance`: the sender's, from the same batch. `hasCode`: whether the receiver has code; absent
+   * if this was not requested or could not be read.
    */
   | { readonly outcome: "ok"; readonly gas: bigint; readonly balance: bigint; readonly hasCode?: boolean }
   | { readonly outcome: "revert"; readonly revert: Revert }
@@ -61,7 +61,8 @@ export type Simulation =
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
 /**
- * All facts of one endpoint about a call. The head was read first: the other facts are from that block or a later one.
+ * All facts of one endpoint about a call. The head was read first, so the other facts are from that block or a later
+ * one.
  */
 export interface Prospect {
   readonly head: Block;
@@ -69,7 +70,7 @@ export interface Prospect {
   readonly simulation: Simulation;
 }
 
-/** The blocks that the endpoints show at a height. */
+/** Comparison of the blocks that the endpoints show at a height. */
 export type SecondOpinion =
   /** Fewer than two endpoints are up. */
   | { readonly kind: "none" }
@@ -82,37 +83,40 @@ export type SecondOpinion =
 /** A transaction whose receipt is about to decide its outcome. */
 export interface Settling {
   readonly txHash: Hash;
-  /** Expected signer and nonce, if an endpoint or a caller named the hash and nothing was signed here. */
+  /** Expected signer and nonce, if the hash came from an endpoint or a caller and Fencepost signed nothing. */
   readonly sentBy?: { readonly signer: Address; readonly nonce: number };
 }
 
 /** Result of verifying a receipt that one endpoint reported. */
 export type ReceiptVerdict =
-  /** Two endpoints give this receipt; or only one is up, and the hash of the block proves it. */
+  /** Two endpoints give this receipt; or only one is up, and the hash of the block proves the receipt. */
   | {
       readonly kind: "agreed";
       readonly receipt: Receipt;
-      /** The contents of the transaction, verified in the same way, if `sentBy` was given. */
+      /** The contents of the transaction, verified in the same way as its receipt, if `sentBy` was given. */
       readonly sent?: SentContents;
     }
-  /** Verified in the same way: the block does not contain this transaction, or it has another sender. */
+  /**
+   * Verified in the same way as a receipt: the block does not contain this transaction, or the transaction has another
+   * sender.
+   */
   | { readonly kind: "absent"; readonly detail: string }
-  /** Only one endpoint is up, and blocks of this chain cannot be recomputed: its report is not verified. */
+  /** Only one endpoint is up, and block hashes of this chain cannot be recomputed, so its receipt is not verified. */
   | { readonly kind: "unproven" }
   /** An endpoint that is up has not reached the block, the blocks above it, or its receipts. */
   | { readonly kind: "behind"; readonly detail: string }
   /** Two endpoints show another block at that height: a reorg that the follower has not seen yet. */
   | { readonly kind: "moved" }
-  /** Two endpoints differ, or one contradicts itself. Each answer names its endpoint. */
+  /** Two endpoints differ, or one contradicts itself. Each text in `answers` names its endpoint. */
   | { readonly kind: "disagree"; readonly answers: readonly string[] };
 
-/** State of one endpoint, from its last answers. */
+/** State of one endpoint, from its last responses. */
 export interface EndpointHealth {
-  /** Scheme and host only: the path may contain a key. */
+  /** Scheme and host of the endpoint only: the path may contain a key. */
   readonly url: string;
-  /** "unknown": it was not asked yet. */
+  /** State of the endpoint; "unknown": it has not been called yet. */
   readonly status: EndpointState | "unknown";
-  /** Blocks behind the highest head at the last comparison; null if there was none. */
+  /** Number of blocks behind the highest head at the last comparison; null if there was none. */
   readonly behind: number | null;
 }
 
@@ -125,13 +129,13 @@ export interface Counted {
 export type BlockTag = "latest" | "safe" | "finalized";
 
 /**
- * Permission to send. It is called synchronously in the tick in which a connected socket takes the bytes, again for
- * each endpoint and each retry. So a stop holds however long the call waited for a slot, a connection or a chain check.
- * A call that has begun is never aborted.
+ * Permission to send. It is called synchronously, in the same tick in which a connected socket gets the bytes, and
+ * again for each endpoint and each retry. So a kill takes effect however long the call waited for a slot, a connection
+ * or a chain check. A call that has begun is never aborted.
  */
 export type MayLeave = () => boolean;
 
-/** Signed bytes, each with its own permission: calls of several lanes share a request. */
+/** Signed bytes, each with its own permission to send: calls of several lanes share a request. */
 export interface Send {
   readonly raw: Hex;
   readonly mayLeave: MayLeave;
@@ -139,49 +143,49 @@ export interface Send {
 
 export interface SubmitOptions {
   readonly everywhere?: boolean;
-  /** True: only private endpoints. Absent: any endpoint that takes sends. */
+  /** True: send to private endpoints only. Absent: to any endpoint that accepts sends. */
   readonly privately?: boolean;
 }
 
 /**
- * One chain behind one or more endpoints. A method answers from an endpoint that is up, or throws `ChainUnavailable`.
- * `null` is always the answer of a healthy endpoint, never a failed call (invariant I7).
+ * One chain behind one or more endpoints. A method returns the response of an endpoint that is up, or throws
+ * `ChainUnavailable`. `null` is always the response of a healthy endpoint, never a failed call (invariant I7).
  */
 export interface Chain {
   readonly chainId: number;
   /** Number of configured endpoints; with one there is no second opinion. */
   readonly endpoints: number;
-  /** Endpoints with `send: "only"`. If there are any, a transaction goes only to them until it is disclosed. */
+  /** Endpoints with `send: "only"`. If there are any, a transaction is sent only to them until it is disclosed. */
   readonly privateEndpoints: readonly string[];
-  /** State of each endpoint, in order of preference. Sends no request. Absent: unknown. */
+  /** State of each endpoint, in order of preference, without sending a request. Absent: unknown. */
   health?(): readonly EndpointHealth[];
 
   /**
-   * The latest or tagged block with transaction hashes; null if no endpoint shows the tag. The latest block is the
-   * claim of one endpoint. A tagged block was reached by two endpoints among those that are up and have ever shown the
+   * The latest or tagged block with transaction hashes; null if no endpoint shows the tag. The latest block is reported
+   * by one endpoint only. A tagged block was reached by two endpoints among those that are up and have ever shown the
    * tag.
    */
   head(tag: BlockTag): Promise<Block | null>;
-  /** Highest block, up to this one, that two endpoints have reached; the claim of one if no other is up. */
+  /** Highest block, up to this one, that two endpoints have reached, or that one reports if no other is up. */
   heightReached(upTo: number): Promise<number>;
-  /** Canonical blocks by number, in the order asked; null for a height that the node does not have. */
+  /** Canonical blocks by number, in the order requested; null for a height that the node does not have. */
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
   blockByHash(hash: Hash): Promise<Block | null>;
-  /** The block that two endpoints show at that height. */
+  /** Compares the blocks that two endpoints show at this height. */
   secondOpinion(blockNumber: number): Promise<SecondOpinion>;
 
   /**
-   * Receipts of one block, restricted to `hashes`. One call fetches all, unless few are wanted or the node lacks the
-   * method.
+   * Receipts of one block, restricted to `hashes`. One call fetches all of the block, unless few are wanted or the node
+   * lacks the method.
    */
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]>;
-  /** Receipts by hash, in the order asked; null if that endpoint knows none. */
+  /** Receipts by hash, in the order requested; null if the endpoint has none. */
   receipts(hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]>;
 
   /**
-   * Verifies receipts before they decide an outcome, in the order asked. Each endpoint gets one request for all
-   * transactions of the block. While two endpoints are up, the answer of one is not enough: any may have reported false
-   * data. An endpoint with fewer than `depth` blocks above this one is behind.
+   * Verifies receipts before they decide an outcome; results are in the order requested. Each endpoint gets one request
+   * for all transactions of the block. While two endpoints are up, the response of one is not enough, because it may be
+   * false. An endpoint with fewer than `depth` blocks above this one counts as behind.
    */
   settleReceipts(
     block: BlockPlace,
@@ -191,8 +195,8 @@ export interface Chain {
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<Counted>;
   /**
-   * The mined or pending count at every endpoint that is up, with whether its head has reached `atBlock`. A single
-   * answer means that only one endpoint is up. Throws `ChainUnavailable` if none answers.
+   * The mined or pending transaction count at every endpoint that is up, and whether its head has reached `atBlock`. A
+   * single element means that only one endpoint is up. Throws `ChainUnavailable` if none responds.
    */
   transactionCountEverywhere(
     address: Address,
@@ -200,47 +204,57 @@ export interface Chain {
     tag?: "latest" | "pending",
   ): Promise<readonly CountAnswer[]>;
   /**
-   * Hashes in the node's pool at these nonces, null for an empty one; null for the list if the node cannot report its
-   * pool.
+   * Hashes in the node's mempool at these nonces, null for a nonce without a transaction; the whole list is null if the
+   * node cannot report its mempool.
    */
   pooled(address: Address, nonces: readonly number[]): Promise<readonly (Hash | null)[] | null>;
-  /** Mined count at a block; null if the endpoint has pruned that state. */
+  /** Mined transaction count at a block; null if the endpoint has pruned that state. */
   transactionCountAt(address: Address, blockNumber: number): Promise<number | null>;
   /** Transactions of this address in a canonical block, in order; null if the endpoint does not have the block. */
   sentInBlock(address: Address, blockNumber: number): Promise<readonly ChainTransaction[] | null>;
-  /** The node's own look-up, mined or pooled. Null: it knows none. "unsupported": it has no such method. */
+  /**
+   * The node's own look-up of a transaction by sender and nonce, mined or in the mempool. Null: it has none.
+   * "unsupported": it has no such method.
+   */
   transactionBySenderAndNonce(address: Address, nonce: number): Promise<ChainTransaction | null | "unsupported">;
-  /** Mined or pooled; null if that endpoint knows none. */
+  /** A transaction by hash, mined or in the mempool; null if the endpoint has none. */
   transaction(hash: Hash): Promise<ChainTransaction | null>;
   balance(address: Address): Promise<bigint>;
 
   /**
-   * Asked anew each time, also of an endpoint that serves another chain and is otherwise unused. `genesisHash` is the
-   * known genesis hash: an endpoint that reconnects must have it.
+   * Chain id and genesis hash, requested anew each time, even from an endpoint that serves another chain and is
+   * otherwise unused. `genesisHash` is the known genesis hash: an endpoint that reconnects must have it.
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
-  /** The same for every endpoint that is up; empty if none serves this chain. */
+  /** Chain id and genesis hash from every endpoint that is up; empty if none serves this chain. */
   identityEverywhere(): Promise<readonly EndpointAnswer<ChainIdentity>[]>;
 
-  /** With two endpoints up, prices come from both, and the second is asked once. */
+  /**
+   * Fee market of the chain. With two endpoints up, prices come from both; the second gets only one request, without a
+   * retry.
+   */
   feeMarket(): Promise<FeeMarket>;
   /** Registers a listener for hints of a new head. A hint may be false. Absent: there are no hints. */
   onNewHead?(listener: () => void): void;
-  /** `eth_estimateGas` without `call.gas`, `eth_call` with it. Limits are not checked here. */
+  /** Simulates a call: `eth_estimateGas` without `call.gas`, `eth_call` with it. Limits are not checked here. */
   simulate(call: Call): Promise<Simulation>;
-  /** The same for every endpoint that is up. */
+  /** Simulates a call at every endpoint that is up. */
   simulateEverywhere(call: Call): Promise<readonly EndpointAnswer<Simulation>[]>;
-  /** The same with head and market of each endpoint: all facts that a refusal may use. */
+  /**
+   * Simulates a call at every endpoint that is up, with head and market of each: all facts that a refusal may be based
+   * on.
+   */
   prospects(call: Call): Promise<readonly EndpointAnswer<Prospect>[]>;
 
   /**
-   * Sends in the order given, as JSON-RPC batches. Never throws for a node's answer or silence: a lost reply is
-   * `unknown`. One result per input. `everywhere`: every endpoint that is up, not only the first that answers.
+   * Sends in the order given, as JSON-RPC batches. Never throws because of a node's response or silence: a lost
+   * response gives `unknown`. One result per input. `everywhere`: sends to every endpoint that is up, not only until
+   * the first one responds.
    */
   submit(sends: readonly Send[], options?: SubmitOptions): Promise<readonly (SubmitResult | NotStarted)[]>;
   /**
-   * Lets the node sign and send with its own key (`eth_sendTransaction`). Never throws for a node's answer or silence.
-   * One endpoint is asked, once: another may not hold the key, or sign other bytes.
+   * Lets the node sign and send with its own key (`eth_sendTransaction`). Never throws because of a node's response or
+   * silence. Only one endpoint is called, once: another may not hold the key, or may sign other bytes.
    */
   sendUnsigned(
     from: Address,
@@ -249,29 +263,31 @@ export interface Chain {
     options?: Pick<SubmitOptions, "privately">,
   ): Promise<NodeSubmission | NotStarted>;
   /**
-   * Forwards a caller's JSON-RPC request to one endpoint; another is asked only if there is no answer, not after an
-   * error. It uses separate connections, so that a slow answer does not delay the node.
+   * Forwards a caller's JSON-RPC request to one endpoint. Another endpoint is tried only if there is no response, not
+   * after an error. It uses separate connections, so that a slow response does not delay the node.
    */
   passOn(method: string, params: unknown): Promise<PassedAnswer>;
   /**
-   * Forwards a transaction that was signed elsewhere, in the same way. Nothing is stored. A stop applies to it as well.
+   * Forwards a transaction that another program signed to one endpoint. Nothing is stored. A kill applies to it as
+   * well.
    */
   passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted>;
   /**
-   * Logs and revert reason from one endpoint, for display. Null if it knows no such receipt. Throws `ChainUnavailable`.
+   * Logs and revert reason of a transaction from one endpoint, for display. Null if the endpoint has no such receipt.
+   * Throws `ChainUnavailable`.
    */
   outcome(question: OutcomeQuestion): Promise<ShownOutcome | null>;
   close(): Promise<void>;
 }
 
-/** The endpoint's result, unchanged. */
+/** The endpoint's result or error, unchanged. */
 export type PassedAnswer =
   | { readonly kind: "result"; readonly result: unknown }
   | { readonly kind: "error"; readonly code: number; readonly message: string; readonly data?: unknown };
 
 export class ChainUnavailable extends Error {
   override readonly name: string = "ChainUnavailable";
-  /** The endpoint is up but rate-limited (429): it will answer again soon and does not count as down. */
+  /** True if the endpoint is up but rate-limited (429): it will respond again soon and does not count as down. */
   readonly limited: boolean;
 
   constructor(message: string, { limited = false, ...options }: ErrorOptions & { readonly limited?: boolean } = {}) {
@@ -280,7 +296,7 @@ export class ChainUnavailable extends Error {
   }
 }
 
-/** The chain's answer, or `otherwise` if the chain does not answer now. */
+/** The chain's response, or `otherwise` if the chain does not respond now. */
 export function unlessSilent<T, E>(asking: Promise<T>, otherwise: E): Promise<T | E> {
   return asking.catch((error: unknown) => {
     if (error instanceof ChainUnavailable) return otherwise;
@@ -288,57 +304,60 @@ export function unlessSilent<T, E>(asking: Promise<T>, otherwise: E): Promise<T 
   });
 }
 
-/** "failing": it does not answer. "behind": it lags behind another. "foreign": it serves another chain. */
+/**
+ * State of an endpoint. "failing": it does not respond. "behind": it lags behind another endpoint. "foreign": it serves
+ * another chain.
+ */
 export type EndpointState = "up" | "failing" | "behind" | "foreign";
 
 export interface OutcomeQuestion {
   readonly txHash: Hash;
-  /** Set if it reverted: the call, to be repeated on the state before its block. */
+  /** Set if the transaction reverted: the call, to be repeated on the state before its block. */
   readonly replay: { readonly call: Call; readonly onBlock: number } | null;
 }
 
 /**
- * Facts about a mined transaction that are not stored, as one endpoint shows them. For display only: nothing is decided
- * by it.
+ * Facts about a mined transaction that are not stored, as one endpoint shows them. For display only: no decision
+ * depends on them.
  */
 export interface ShownOutcome {
   readonly blockHash: Hash;
-  /** The first logs. */
+  /** The first logs of the transaction. */
   readonly logs: readonly ShownLog[];
-  /** Number of further logs. */
+  /** Number of further logs that are not in `logs`. */
   readonly more: number;
-  /** Null if the repeated call did not revert, or could not be made. */
+  /** Revert reason; null if the repeated call did not revert, or could not be made. */
   readonly revert: Revert | null;
 }
 
 export interface ShownLog {
   readonly address: Address;
   readonly topics: readonly Hash[];
-  /** The first bytes; `dataLength` is the full length. */
+  /** The first bytes of the log's data; `dataLength` is the full length. */
   readonly data: Hex;
   readonly dataLength: number;
-  /** Set if the first topic is that of a well-known event and the rest matches its layout. */
+  /** The decoded event, if the first topic is that of a well-known event and the rest matches its layout. */
   readonly event: KnownEvent | null;
 }
 
 export interface KnownEvent {
   readonly name: string;
-  /** Addresses, and numbers as digits. */
+  /** Arguments of the event: addresses, and numbers as digits. */
   readonly args: readonly { readonly name: string; readonly value: string }[];
 }
 
 export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "accessList"> {
   readonly from: Address;
-  /** Gas for a receiver without code, if known. Then no estimate is needed. */
+  /** Gas for a receiver without code, if known. Then such a receiver needs no estimate. */
   readonly gasWithoutCode?: bigint;
-  /** Ask also whether the receiver has code. */
+  /** True: also check if the receiver has code. */
   readonly asksCode?: true;
 }
 
 export interface Revert {
-  /** Name of the error or panic, if the data shows it. */
+  /** Name of the contract's error or panic, if the data shows it. */
   readonly name: string | null;
-  /** Decoded reason, if there is one. */
+  /** Decoded revert reason, if there is one. */
   readonly message: string | null;
   readonly data: Hex;
 }

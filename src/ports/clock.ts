@@ -1,10 +1,10 @@
-/** Time for the application. Only this port uses `Date.now` and timers, so that a test can control time. */
+/** Clock of the application. Only this port uses `Date.now` and timers, so that a test can control time. */
 export interface Clock {
-  /** Milliseconds that never go back. Only this time may make a node stop. */
+  /** Milliseconds that never go back. Only this time may decide that a node stops. */
   monotonicMs(): number;
   /**
-   * Wall clock of this machine, which may be hours off. Ages are computed with the database's clock, which is in every
-   * row.
+   * Wall clock of this machine, which may be hours off. Ages are computed with the database's clock instead, whose time
+   * is in every row.
    */
   now(): Date;
   /** Resolves after `ms`; rejects with the signal's reason if it is aborted first. */
@@ -15,7 +15,7 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
-/** Result of the work, or of `late` if there is none after `ms`. */
+/** Result of the work, or of `late` if the work has no result after `ms`. */
 export async function within<T>(
   clock: Clock,
   work: Promise<T>,
@@ -31,11 +31,11 @@ export async function within<T>(
   }
 }
 
-/** A loop over many items checks the clock after this many items, and yields after this many milliseconds. */
+/** A loop over many items checks the clock every `LOOK_AFTER` items, and yields after `TURN_MS` milliseconds. */
 const LOOK_AFTER = 16;
 const TURN_MS = 5;
 
-/** Processes many items and yields to the event loop in between, so that no caller waits. */
+/** Processes many items and yields to the event loop in between, so that other work is not delayed. */
 export async function fewAtATime<T>(
   clock: Pick<Clock, "soon" | "monotonicMs">,
   items: readonly T[],
@@ -43,7 +43,7 @@ export async function fewAtATime<T>(
 ): Promise<void> {
   let sinceMs = clock.monotonicMs();
   for (let from = 0; from < items.length; from += LOOK_AFTER) {
-    // Lets resolved promises of the last items run, so that their time counts.
+    // Let promises that the last items resolved run first, so that their time counts.
     if (from > 0) await Promise.resolve();
     if (clock.monotonicMs() - sinceMs >= TURN_MS) {
       await new Promise<void>((resolve) => clock.soon(resolve));
@@ -53,7 +53,7 @@ export async function fewAtATime<T>(
   }
 }
 
-/** Waits for the work until the deadline. Its errors are ignored. */
+/** Waits for the work until the deadline. Errors of the work are ignored. */
 export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {
   const ms = Math.max(0, deadlineMs - clock.monotonicMs());
   await within<unknown>(clock, work, { ms, late: () => undefined }).catch(() => undefined);

@@ -2,6 +2,6 @@
 export interface Entropy {
   /** UUID version 7: ordered by creation time, so that primary keys are appended. */
   uuid(): string;
-  /** Uniform in [0, 1). */
+  /** Random number, uniform in [0, 1). */
   random(): number;
 }

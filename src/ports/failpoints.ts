@@ -1,6 +1,6 @@
 /**
- * Points right after an effect. Production passes `noFailpoints`; crash tests pass a function that kills the process or
- * abandons the node. No configuration reaches this.
+ * Failpoints: places in the code right after an effect. Production passes `noFailpoints`; crash tests pass a function
+ * that kills the process or abandons the node. No configuration can set them.
  */
 export const FAILPOINTS = [
   "create.prepared",

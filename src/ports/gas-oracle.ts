@@ -1,7 +1,7 @@
 import type { Offer } from "../domain/transaction/fees.ts";
 
-/** Advises on gas prices, beside the chain's own market. */
+/** Recommends gas prices, in addition to the chain's own market. */
 export interface GasOracle {
-  /** Null if it has no advice now; then the market decides alone. Never throws. */
+  /** The recommended price; null if there is none now: then the market decides alone. Never throws. */
   offer(): Promise<Offer | null>;
 }

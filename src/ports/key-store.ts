@@ -5,31 +5,33 @@ import type { Address } from "../domain/lane.ts";
 export interface KeyTerms extends Quotas {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Null: all. */
+  /** Signers that the key may use; null: all. The same for `chains`. */
   readonly signers: readonly Address[] | null;
   readonly chains: readonly number[] | null;
 }
 
 export interface KeyRecord extends KeyTerms {
   readonly createdAt: Date;
-  /** Empty: the key cannot be used. Two during rotation, the older first. */
+  /** Secrets of the key, the older first: two during rotation. Empty: the key cannot be used. */
   readonly secrets: readonly KeySecret[];
 }
 
 export interface KeySecret {
-  /** SHA-256 in hex. The secret is not stored. */
+  /** SHA-256 of the secret in hex. The secret itself is not stored. */
   readonly digest: string;
   readonly createdAt: Date;
 }
 
-/** API keys that are managed while nodes run. Each change is recorded with its author in the same transaction. */
+/**
+ * API keys that are managed while nodes run. Each change is recorded with its author in the same database transaction.
+ */
 export interface KeyStore {
   apiKeys(): Promise<readonly KeyRecord[]>;
   /**
-   * Adds a secret to a key, and creates the key if it does not exist. "differs": it exists with other permissions.
-   * "full": it has two secrets. Neither changes anything.
+   * Adds a secret to an API key, and creates the key if it does not exist. "differs": the key exists with other
+   * permissions. "full": the key has two secrets. In both cases nothing is changed.
    */
   addApiSecret(key: KeyTerms, digest: string, actor: string): Promise<"added" | "differs" | "full">;
-  /** Removes one secret, by the beginning of its digest, or the whole key. False if there was none. */
+  /** Removes one secret, by the beginning of its digest, or the whole API key. Returns false if there was none. */
   revokeApiKey(name: string, secret: string | null, actor: string): Promise<boolean>;
 }

@@ -36,31 +36,31 @@ export interface IdentifyWrite extends Fenced<"identify"> {
  */
 export interface ConfirmationsWrite extends Fenced<"confirmations"> {
   /**
-   * Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: it is replaced from
-   * there up.
+   * Hash-linked blocks in ascending order. If a stored block has another hash at one of these heights, there is a new
+   * fork: stored blocks are replaced from there up.
    */
   readonly blocks: readonly Confirmation[];
-  /** Blocks below are no longer needed and may be deleted. */
+  /** Blocks below this height are no longer needed and may be deleted. */
   readonly pruneBelow: number;
 }
 
-/** Result of one write, in the order given. A fenced lane or a bad item never fails the others. */
+/** Result of one write, in the order given. A fenced lane or a bad item does not fail the other writes. */
 export type WriteOutcome =
   | { readonly status: "fenced" }
   | { readonly status: "confirmations"; readonly newFork: boolean }
-  /** For the end of a watch: only part was written, and the writer writes the rest again. */
+  /** Result of `unwatch` only: a part was written, and the writer has to repeat the write for the rest. */
   | { readonly status: "unfinished" }
   | LedgerOutcome;
 
 /** Result of one database transaction. */
 export interface Committed {
-  /** One for each write, in the order given. */
+  /** One outcome for each write, in the order given. */
   readonly outcomes: readonly WriteOutcome[];
-  /** Changes of the lanes that are different now. */
+  /** Changes of the lanes that were changed. */
   readonly changes: readonly LaneChanges[];
 }
 
-/** Changes of a lane under this term, in order. The owner applies them to its copy in memory. */
+/** Changes of a lane under this term, in order. The lane's owner applies them to its copy in memory. */
 export interface LaneChanges {
   readonly lane: Lane;
   readonly token: number;
@@ -82,7 +82,7 @@ interface Answers {
   readonly confirmations: "confirmations";
 }
 
-/** A planned write. The term that permits it adds the fence. */
+/** A planned write without its fence, which is added from the term that permits it. */
 export type Unfenced<K extends LaneWrite["kind"]> = Omit<Extract<LaneWrite, { readonly kind: K }>, "fence">;
 
 export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
@@ -90,31 +90,34 @@ export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
   { readonly status: K extends keyof Answers ? Answers[K] : "done" }
 >;
 
-/** An intent in the intake table, visible because its caller's transaction has committed. */
+/** An intent in the intake table, visible because the caller's database transaction has committed. */
 export interface IntakeRow {
   readonly intakeId: number;
   readonly intent: Intent;
-  /** Set if it was not approved in time: it ends. */
+  /** Set if the intent was not approved in time: it ends. */
   readonly expired?: Pick<Approval, "rule" | "expiresAt">;
-  /** It was waiting for approval and is approved. */
+  /** True if the intent was waiting for approval and is approved. */
   readonly approved?: true;
-  /** Its `validUntil` is over by the database's clock: it ends as well. */
+  /** True if the intent's `validUntil` has passed by the database's clock: it ends. */
   readonly lapsed?: true;
-  /** The sender waits for the result and has not answered its caller yet. */
+  /** True if the sender still waits for the result and has not responded to its caller yet. */
   readonly unanswered?: true;
 }
 
 /** Everything that an owner needs to resume a lane from the database alone. */
 export interface LaneSnapshot extends LoadedLane {
-  /** The lane's cursor when the feed's current epoch began: lower nonces were allocated before. 0: it never changed. */
+  /**
+   * The lane's cursor when the feed's current epoch began: lower nonces were allocated before that. 0: the epoch never
+   * changed.
+   */
   readonly epochFloor: number;
   /** Genesis hash of the chain in this database; null if it is not stored yet. */
   readonly genesisHash: Hash | null;
-  /** TRACKING and STUCK, ascending by nonce, with every attempt's hash. */
+  /** TRACKING and STUCK transactions, ascending by nonce, with every attempt's hash. */
   readonly tracking: readonly TrackedRecord[];
-  /** Number of ALLOCATED rows that wait for a signature; they are read in pages. */
+  /** Number of ALLOCATED transactions that wait for a signature; their rows are read in pages. */
   readonly allocated: number;
-  /** Blocks with settled transactions that are still watched: distinct heights and hashes. */
+  /** Blocks with settled transactions that are still watched for reorgs: distinct heights and hashes. */
   readonly watched: readonly Confirmation[];
   /** Open reservations, with the time left by the database's clock. */
   readonly reservations: readonly OpenReservation[];
@@ -129,25 +132,26 @@ export interface TrackedRecord
     Omit<TransactionDetails, "lostSightAt">,
     Pick<LedgerTransaction, "acceptedOrdinal" | "requestId"> {
   readonly attempts: readonly Attempt[];
-  /** When sending its first payload was claimed; null: never. */
+  /** Time at which sending the transaction's first payload was claimed; null: never. */
   readonly firstSentAt: Date | null;
-  /** When its payload went into the gray zone, if it is still unknown what the node did with it. */
+  /** Time at which the payload went into the gray zone, if it is still unknown whether the RPC node sent it. */
   readonly lostSightAt?: Date;
   readonly validUntil?: Date;
-  /** An operator holds it back. */
+  /** True if an operator holds the transaction. */
   readonly held?: true;
-  /** The transaction is being cancelled because its `validUntil` is over. */
+  /** True if the transaction is being cancelled because its `validUntil` has passed. */
   readonly expired?: true;
 }
 
-/** A transaction with a `validUntil` that is not mined, not held back, and not yet being cancelled. */
+/** A transaction with a `validUntil` that is not mined, not held, and not yet being cancelled. */
 export interface ExpiringRecord extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
   readonly state: "ALLOCATED" | "TRACKING" | "STUCK";
   readonly validUntil: Date;
-  /** Time left by the database's clock; 0 if it is over. */
+  /** Time left until `validUntil` by the database's clock; 0 if it has passed. */
   readonly leftMs: number;
   /**
-   * True if it was never signed and everything above it may move down (domain/ledger/may-move.ts), when it was read.
+   * True if, when read, the transaction was never signed and everything above it may move down
+   * (domain/ledger/may-move.ts).
    */
   readonly mayGiveUp: boolean;
 }
@@ -157,15 +161,15 @@ export interface StoredPayload {
   readonly gas: bigint;
 }
 
-/** `payload` is what will be signed: the caller's, or its replacement. */
+/** A transaction that waits for its signature. `payload` is what will be signed: the caller's, or its replacement. */
 export interface AllocatedRecord
   extends StoredPayload,
     Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil" | "held" | "expired"> {
-  /** Set if the payload is not the caller's. */
+  /** Kind of the replacement; set if the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
-  /** Set if policies count it: the amount counted, which its first signature must not exceed. */
+  /** Set if policies count the transaction: the counted amount, which its first signature must not exceed. */
   readonly mostCost?: bigint;
-  /** The caller chose the nonce: it is never moved to another. */
+  /** True if the caller chose the nonce: the transaction is never moved to another. */
   readonly pinned?: true;
 }
 
@@ -181,7 +185,7 @@ export interface AskedRequests {
   readonly requestIds: readonly string[];
 }
 
-/** A request id of a create that named a pool. */
+/** A request id of a create that named a pool instead of a signer. */
 export interface AskedOfPool {
   readonly chainId: number;
   readonly pool: string;
@@ -193,75 +197,77 @@ export interface PooledTransaction extends ExistingTransaction {
   readonly pool: string;
 }
 
-/** A request id whose transaction was deleted by retention. */
+/** A request id of a lane whose transaction was deleted by retention. */
 export interface SpentRequest extends Spent {
   readonly lane: Lane;
   readonly requestId: string;
 }
 
-/** The same for a pool, on any of its lanes. */
+/** A request id of a pool, on any of its lanes, whose transaction was deleted by retention. */
 type SpentOfPool = Spent & AskedOfPool;
 
 /** Load of a lane, for choosing among the signers of a pool. */
 export interface LaneQueue {
   readonly lane: Lane;
   readonly suspended: boolean;
-  /** Nonces allocated and not mined. */
+  /** Number of nonces that are allocated and not mined. */
   readonly ahead: number;
-  /** Age of the lowest of them by the database's clock; 0 if there is none. */
+  /** Age of the lowest nonce that is not mined, by the database's clock; 0 if there is none. */
   readonly headAgeMs: number;
-  /** The lowest of them is STUCK. */
+  /** True if the transaction at the lowest nonce that is not mined is STUCK. */
   readonly isStuck: boolean;
 }
 
 export interface LaneStore {
   /**
-   * One database transaction: SET LOCAL timeouts, check the database's history, lock the lanes in ascending order and
-   * prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable` (nothing committed),
-   * `OutcomeUnknown`, `HistoryChanged`, or because of one write `BatchRefused` or `NotLoaded`.
+   * Commits writes in one database transaction: SET LOCAL timeouts, check the database's history, lock the lanes in
+   * ascending order and prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable`
+   * (nothing committed), `OutcomeUnknown`, `HistoryChanged`, or because of one write `BatchRefused` or `NotLoaded`.
    */
   commit(writes: readonly LaneWrite[]): Promise<Committed>;
 
-  /** Null if the fence no longer holds. */
+  /** Loads a lane for its owner; null if the fence no longer holds. */
   loadLane(fence: Fence): Promise<LaneSnapshot | null>;
-  /** ALLOCATED rows with nonce ≥ `fromNonce`, ascending. */
+  /** ALLOCATED transactions with nonce ≥ `fromNonce`, ascending. */
   loadAllocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]>;
   /** Transactions of a lane with a `validUntil` that are not mined, the earliest first. */
   loadExpiring(lane: Lane, limit: number): Promise<readonly ExpiringRecord[]>;
-  /** Raw bytes of attempts, in the order asked. */
+  /** Signed bytes of attempts, in the order requested. */
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
-  /** Payloads of transactions whose attempts are stored unsigned, in the order asked. */
+  /** Payloads of transactions whose attempts are stored unsigned, in the order requested. */
   loadPayloads(txIds: readonly string[]): Promise<readonly StoredPayload[]>;
-  /** Settled and watched rows of a lane that were mined in one of these blocks. */
+  /** Settled transactions of a lane that are watched for reorgs and were mined in one of these blocks. */
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
   /** Transactions of this API key on the lane that are not final. */
   openOf(lane: Lane, owner: string): Promise<readonly OpenTransaction[]>;
-  /** One above the highest nonce of the lane that is settled and past its watch; 0 if there is none. */
+  /** One above the highest nonce of the lane that is settled and no longer watched for reorgs; 0 if there is none. */
   settledBelow(lane: Lane): Promise<number>;
   /**
-   * Idempotency check before allocation: existing transactions, intake rows or hashes of deleted ones by request id,
-   * for any number of lanes in one query.
+   * Idempotency check before allocation: finds existing transactions, intake rows or hashes of deleted transactions by
+   * request id, for any number of lanes in one query.
    */
   findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly (ExistingTransaction | SpentRequest)[]>;
-  /** The choices of pools for these requests, on any lane; a request without one is missing. */
+  /** Lanes that pools chose for these requests; a request without a choice is missing from the result. */
   findPooled(asked: readonly AskedOfPool[]): Promise<readonly (PooledTransaction | SpentOfPool)[]>;
-  /** Load of these lanes; a lane that was never used is missing. */
+  /** Load of these lanes; a lane that was never used is missing from the result. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
   /**
    * Visible intake rows of these lanes that are not consumed, in call order. Rows that wait for approval are left out
-   * unless they are approved or out of time; rows that are held back are left out. Of `resting` lanes only rows whose
-   * `validUntil` is over.
+   * unless they are approved or out of time; held rows are left out. For `resting` lanes, only rows whose `validUntil`
+   * has passed are read.
    */
   loadIntake(lanes: readonly Lane[], limit: number, resting?: readonly number[]): Promise<readonly IntakeRow[]>;
 }
 /**
- * The database could not be reached or refused the work; nothing of the batch is committed. `busy`: a lock or statement
- * timeout, worth an immediate retry.
+ * The database could not be reached or refused the work; no write of the batch is committed. `busy`: a lock or
+ * statement timeout, worth an immediate retry.
  */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
   readonly busy: boolean;
-  /** The missing resource in the server's words: disk, memory, a connection slot. Null if it named none. */
+  /**
+   * The missing resource in the words of the database server: disk, memory, a connection slot. Null if it named none.
+   */
   readonly lacks: string | null;
   constructor(message: string, options: ErrorOptions & { readonly busy?: boolean; readonly lacks?: string } = {}) {
     super(message, options);
@@ -275,7 +281,10 @@ export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown";
 }
 
-/** System identifier, timeline or WAL position differs from what this process knew: commits may have been lost. */
+/**
+ * System identifier, timeline or WAL position of the database differs from what this process knew: commits may have
+ * been lost.
+ */
 export class HistoryChanged extends Error {
   override readonly name = "HistoryChanged";
 }

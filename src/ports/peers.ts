@@ -6,12 +6,15 @@ import { STATES, type State } from "../domain/transaction/transitions.ts";
 import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
-/** One create on its way to the lane's owner. The node that the caller asked gives the id, so that a repeat is the same transaction. */
+/**
+ * One create that is forwarded to the lane's owner. The node that received the caller's request assigns the id, so that
+ * a repeat is the same transaction.
+ */
 export interface ForwardedCreate {
   readonly txId: string;
-  /** Name of the API key that the caller showed. */
+  /** Name of the API key that the caller used. */
   readonly owner: string | null;
-  /** The part of the lane's queue that this key may fill; absent: all of it. */
+  /** The share of the lane's queue that this API key may fill; absent: all of it. */
   readonly queueShare?: number;
   /** Signer that was chosen, if `request` names a pool. */
   readonly chosen?: Address;
@@ -20,19 +23,25 @@ export interface ForwardedCreate {
 }
 
 export interface ForwardedAnswer extends Pick<TransactionRecord, "txId" | "lane" | "requestId" | "nonce" | "state"> {
-  /** "existing": the same request id and payload had been accepted before. */
+  /** "existing": a request with the same id and payload was accepted before. */
   readonly outcome: "created" | "existing";
 }
 
-/** Something only the owner of a lane can do, by the name that every node knows. JSON: it may have to travel. */
+/**
+ * A request that only the owner of a lane can perform, by an action name that is the same on every node. It is JSON,
+ * because it may be sent to another node.
+ */
 export interface LaneRequest {
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Name of the API key that the caller showed. */
+  /** Name of the API key that the caller used. */
   readonly owner: string | null;
-  /** For requests that are enqueued in the database: carried out again after a crash it is still done once. */
+  /**
+   * For requests that are enqueued in the database: true if the request may be repeated after a crash and still takes
+   * effect only once.
+   */
   readonly repeatable?: boolean;
-  /** It was begun before, by this owner or the one before it, and its outcome is unknown. */
+  /** True if this owner or the previous one began the request before, and its outcome is unknown. */
   readonly again?: boolean;
 }
 
@@ -40,39 +49,44 @@ export interface LaneAnswer {
   readonly answer: unknown;
 }
 
-/** How a request is sent to another node. */
+/** Options for sending a request to another node. */
 export interface Sending {
-  /** The same creates may have been sent before, without an answer: the receiver looks for their ids first. */
+  /**
+   * True if the same creates may have been sent before without a response: then the receiver looks up their ids first.
+   */
   readonly repeat: boolean;
-  /** Without an answer in this time, the node counts as silent. */
+  /** Time after which a node without a response counts as silent. */
   readonly withinMs: number;
 }
 
-/** Another node of the same database. */
+/** Communication with the other nodes of the same database. */
 export interface Peers {
-  /** This process registers as that instance, reached at that URL. What it publishes of itself, so that others know it. */
+  /**
+   * Called when this process registers as this instance with this URL. Returns the key that it publishes, so that other
+   * nodes can verify its requests.
+   */
   introduce(instanceId: string, url: string): InstanceKey;
-  /** All registered instances, as just read: requests are sent to them, and accepted from them. */
+  /** Sets all registered instances, as just read: requests are sent to these, and accepted from these. */
   know(instances: readonly InstanceRecord[]): void;
   /**
-   * Forwards creates to a node, which answers or refuses but never forwards: one hop at most. Throws `PeerUnreachable`
-   * if there is no answer.
+   * Forwards creates to a node, which accepts or refuses them but never forwards: one hop at most. Throws
+   * `PeerUnreachable` if there is no response.
    */
   create(
     url: string,
     creates: readonly ForwardedCreate[],
     sending: Sending,
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
-  /** Hands one request to the owner of a lane, under the same rule. */
+  /** Forwards one request to the owner of a lane, also over one hop at most. */
   act(url: string, lane: Lane, request: LaneRequest & Pick<Sending, "withinMs">): Promise<LaneAnswer | FencepostError>;
-  /** Notifies a node of a kill. It obeys once this resolves; throws `PeerUnreachable` if that is unknown. */
+  /** Notifies a node of a kill. Once this resolves, the node obeys it; throws `PeerUnreachable` if that is unknown. */
   kill(url: string, kill: Kill, withinMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export class PeerUnreachable extends Error {
   override readonly name = "PeerUnreachable";
-  /** True: the request never left, so nothing can have happened there. */
+  /** True if the request never left this process, so the other node cannot have done anything. */
   readonly neverSent: boolean;
 
   constructor(message: string, neverSent: boolean, options?: ErrorOptions) {
@@ -81,7 +95,10 @@ export class PeerUnreachable extends Error {
   }
 }
 
-/** The owner's answer to one create, received over HTTP or through the database; or a text about what is malformed. */
+/**
+ * Parses the owner's response to one create, received over HTTP or through the database. Returns a text about the
+ * mistake if it is malformed.
+ */
 export function readForwardedAnswer(fields: Readonly<Record<string, unknown>>): ForwardedAnswer | string {
   const { outcome, txId, lane, requestId, nonce, state } = fields;
   const isOutcome = outcome === "created" || outcome === "existing";

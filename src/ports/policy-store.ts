@@ -3,31 +3,33 @@ import type { Policies } from "../domain/policy/policy.ts";
 
 export interface PolicyChange {
   readonly policies: Pick<Policies, "document" | "hash">;
-  /** `operator:<key name>`, or `node:<node id>` for a seeded document. */
+  /** Author of the change: `operator:<key name>`, or `node:<node id>` for a seeded document. */
   readonly actor: string;
   readonly reason: string;
   readonly nodeId: string;
-  /** Null: any version. */
+  /** Version that must be in force; null: any version. */
   readonly expectedVersion: number | null;
 }
 
 export interface PolicyChanged {
   /**
-   * "unchanged": this document was already in force. "conflict": another version than expected is in force, and nothing
-   * was changed.
+   * Outcome of a policy change. "unchanged": this document was already in force. "conflict": another version than
+   * expected is in force, and nothing was changed.
    */
   readonly outcome: "changed" | "unchanged" | "conflict";
   readonly inForce: PolicyInForce;
 }
 
-/** The one policy document of all nodes. */
+/** Store of the one policy document of all nodes. */
 export interface PolicyStore {
   /**
-   * The document that this process last read. Commits check against it, and read it again if it is not the one in
+   * The policy document that this process last read. Commits check against it, and read it again if another one is in
    * force.
    */
   readonly knownPolicy: Pick<KnownPolicy, "current" | "onChange">;
   readPolicy(): Promise<PolicyInForce>;
-  /** When it resolves, the change is durable, and every commit on every node obeys it. */
+  /**
+   * Changes the policy document. Once this resolves, the change is durable, and every commit on every node obeys it.
+   */
   changePolicy(change: PolicyChange): Promise<PolicyChanged>;
 }

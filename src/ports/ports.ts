@@ -18,7 +18,7 @@ import type { Signer } from "./signer.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { WakeUps } from "./wake-ups.ts";
 
-/** The ports of the application, by name; each part of it picks what it needs. */
+/** The ports of the application, by name; each part of the application picks those that it needs. */
 export interface Ports {
   readonly store: LeaseStore &
     LaneStore &

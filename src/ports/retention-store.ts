@@ -1,26 +1,32 @@
 import type { Fence, Lane } from "../domain/lane.ts";
 
-/** Result of a deletion from the feed, and its new beginning. */
+/** Result of deleting completions from the feed, with the feed's new beginning. */
 export interface FeedShortened {
   readonly completions: number;
-  /** Age of the first completion that is kept; null if there is none. */
+  /** Time of the oldest completion that is kept; null if there is none. */
   readonly oldestAt: Date | null;
 }
 
 /**
- * Deletes by retention (domain/retention.ts), in batches of milliseconds. Every method throws like `LaneStore.commit`;
- * after an unknown outcome it may be called again.
+ * Deletion of old rows (domain/retention.ts), in batches that take milliseconds. Every method throws like
+ * `LaneStore.commit`; after an unknown outcome it may be called again.
  */
 export interface RetentionStore {
-  /** Deletes completions older than this, lowest first, and moves the mark below which callers get `FEED_TRUNCATED`. */
+  /**
+   * Deletes completions older than this, lowest number first, and raises the mark below which callers get
+   * `FEED_TRUNCATED`.
+   */
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
-  /** The lanes among these that have transactions to delete. Takes no lock. */
+  /** Those of these lanes that have transactions to delete. The read locks nothing. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
-  /** Lanes without an owner, whose signer no live instance has, and whose history is not in doubt. Takes no lock. */
+  /**
+   * Lanes without an owner, whose signer no live instance has, and whose history is not in doubt. The read locks
+   * nothing.
+   */
   abandonedLanes(): Promise<readonly Lane[]>;
   /**
-   * Deletes transactions of lanes that these terms still hold, final and past their watch for this long; hashes of
-   * their request ids stay. Returns how many; unless it is 0, there may be more.
+   * Deletes transactions, in lanes that these terms still own, that have been final and no longer watched for this
+   * long. Hashes of their request ids stay. Returns the number deleted; unless it is 0, there may be more.
    */
   removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
   /** Deletes hashes of request ids whose transactions were deleted longer ago than this. */

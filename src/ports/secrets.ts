@@ -1,4 +1,4 @@
-/** Generates secrets. Not part of `Entropy`, which a seed can replay. */
+/** Generates secrets. It is separate from `Entropy`, whose values a seed can replay. */
 export interface Secrets {
   /** The secret text for a person, and its SHA-256 in hex. */
   make(): { readonly secret: string; readonly digest: string };

@@ -1,30 +1,40 @@
 import type { OwnSession } from "../domain/chain/witness.ts";
 
-/** Key of the lock, and the server process that holds it. */
+/** Key of the session lock, and the database server's process that holds it. */
 export interface HeldLock {
-  /** New for each session: a lock that a lost session still holds on the server does not block the next one. */
+  /**
+   * Key of the lock, new for each session: a lock that a lost session still holds on the server does not block the next
+   * one.
+   */
   readonly key: number;
-  /** The server's process id of the session. */
+  /** The database server's process id of the session. */
   readonly session: number;
 }
 
-/** `missed`: a starting process has looked once before its session began. */
+/**
+ * A session with its lock. `missed`: locks of other instances that a starting process found missing once, before its
+ * session began.
+ */
 export interface LockSession extends HeldLock, Omit<OwnSession, "sinceMs"> {}
 
 /**
  * A lock that lasts as long as one session between this process and the database. When the process ends, its connection
- * closes, the server drops the lock, and other nodes see that (`InstanceRecord.lock`) before the lease is overdue. It
- * only hints at an earlier takeover; the fence makes that safe. Behind a transaction pooler no session exists: no lock
- * is held, and the lease alone decides.
+ * closes, the server drops the lock, and other nodes see this (`InstanceRecord.lock`) before the lease is overdue. The
+ * lock only allows an earlier takeover; the fence makes the takeover safe. Behind a transaction pooler there is no
+ * session: no lock is held, and the lease alone decides.
  */
 export interface SessionLock {
-  /** Null if none is held now. */
+  /** The session lock that is held now; null if there is none. */
   readonly held: LockSession | null;
   /**
-   * Called with the lock that is held, and at each change: with the next lock, or null when one is lost. One listener.
+   * Registers the only listener. It is called with the lock that is held, and at each change: with the next lock, or
+   * null when one is lost.
    */
   onChange(listener: (held: LockSession | null) => void): void;
-  /** The server does not show the lock that this process believes to hold: it ends the session and begins another. */
+  /**
+   * Ends the session and begins another. Called if the server does not show the lock that this process believes it
+   * holds.
+   */
   startOver(): void;
   close(): Promise<void>;
 }

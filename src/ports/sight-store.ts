@@ -10,9 +10,9 @@ import type { TrackedRecord } from "./lane-store.ts";
 import type { InstanceRecord, Registered } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
-/** The database's facts about everything that needs a person. Each list has a limit; `more` is the number left out. */
+/** The database's facts about all troubles that need a person. Each list has a limit; `more` is the number left out. */
 export interface Troubles {
-  /** Time of expiry, by the database's clock. */
+  /** Time of the read, by the database's clock. */
   readonly at: Date;
   readonly lanes: readonly TroubledLane[];
   readonly held: readonly TroubledTransaction[];
@@ -22,18 +22,18 @@ export interface Troubles {
   readonly more: number;
 }
 
-/** Counts kept on the lane rows. */
+/** Numbers of transactions, from counts that are kept on the lane rows. */
 export interface Totals {
   readonly at: Date;
   readonly lanes: number;
   readonly states: Readonly<Record<State, number>>;
 }
 
-/** Over the last minutes, from the newest rows only. */
+/** Rates over the last minutes, computed from the newest rows only. */
 export interface Pulse {
   readonly createdPerMinute: number;
   readonly completedPerMinute: number;
-  /** Time from create to outcome, of the newest completions. */
+  /** Seconds from create to outcome, for the newest completions. */
   readonly secondsToFinality: readonly number[];
 }
 
@@ -46,7 +46,10 @@ export type FoundTransaction = Pick<TransactionRecord, "lane" | "txId" | "reques
 
 export type FoundReservation = Pick<Reservation, "lane" | "reservationId" | "nonce" | "state">;
 
-/** Each field is looked up by its own index; absent: not looked for. `from` is included, `to` excluded. */
+/**
+ * Search terms. Each field is looked up by its own index; an absent field is not searched. `from` is included, `to`
+ * excluded.
+ */
 export interface SearchTerms {
   readonly txIds?: Between;
   readonly reservationIds?: Between;
@@ -68,11 +71,11 @@ export interface SearchHits {
   readonly lanes: readonly Lane[];
 }
 
-/** Nonces of a lane in one snapshot. A nonce in none of the lists was never used here. */
+/** Nonces of a lane in one snapshot. A nonce that is in none of the lists was never used by Fencepost. */
 export interface LaneNonces extends NonceHolders {
-  /** Null if the lane is unknown or unused. */
+  /** The lane's cursor; null if the lane is unknown or unused. */
   readonly cursor: number | null;
-  /** Lowest nonce without an outcome; null if there is none. */
+  /** Lowest nonce whose transaction has no outcome; null if there is none. */
   readonly firstOpen: number | null;
 }
 
@@ -102,33 +105,33 @@ export interface ClusterPast {
   readonly database: readonly PastDatabase[];
 }
 
-/** Last report of a node about facts that only it knows. */
+/** Last report of a node about facts that only this node has. */
 export interface NodeReport {
   readonly instanceId: string;
   readonly findings: readonly Trouble[];
 }
 
-/** Reads for overview pages. None may cost in proportion to the rows: they use stored counts and indexes. */
+/** Reads for overview pages. Their cost must not grow with the number of rows: they use stored counts and indexes. */
 export interface SightStore {
   troubles(limit: number): Promise<Troubles>;
   totals(limits: Limits): Promise<Totals>;
   pulse(): Promise<Pulse>;
   /**
-   * For each of these chains, the oldest transaction among those that are followed. "unknown": too many of those are
-   * over and only watched, so the search was stopped.
+   * For each of these chains, the oldest open transaction. "unknown": the search was stopped, because too many tracked
+   * transactions are settled and only watched.
    */
   oldestOpen(chainIds: readonly number[]): Promise<readonly (OldestOpen | "none" | "unknown")[]>;
   search(terms: SearchTerms): Promise<SearchHits>;
-  /** Both ends included. */
+  /** Nonces of a lane from `from` to `to`, both included. */
   nonces(lane: Lane, from: number, to: number): Promise<LaneNonces>;
   past(limit: number): Promise<ClusterPast>;
-  /** Replaces the previous report of an instance. Nothing is decided by it. */
+  /** Replaces the previous report of an instance. No decision depends on reports. */
   report(report: NodeReport): Promise<void>;
   /** Reports of live instances. */
   reports(): Promise<readonly NodeReport[]>;
   /**
-   * Instances that ended within the last quarter of an hour: the next owner of their lanes takes first moments from
-   * them.
+   * Reports of instances that ended within the last quarter of an hour: the next owner of their lanes takes over the
+   * times at which troubles began.
    */
   endedReports(): Promise<readonly NodeReport[]>;
 }

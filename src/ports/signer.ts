@@ -15,19 +15,19 @@ export interface SignedTransaction {
 export interface Signer {
   /** Every address this node can sign for, lower case. */
   addresses(): readonly Address[];
-  /** "node": the chain node holds the key (`eth_sendTransaction`), and there are no signed bytes. */
+  /** Holder of the address's key. "node": the RPC node (`eth_sendTransaction`), so that there are no signed bytes. */
   custody(address: Address): "local" | "node";
   /**
-   * Signs all, in order, for one address. The same input may give other bytes each time, because key services use a
-   * random number per signature: only committed bytes may be sent. Throws for an unknown address. `SigningRefused`
-   * names the payload that will never be signed; after any other error a retry may succeed.
+   * Signs all payloads, in order, for one address. The same input may give different bytes each time, because key
+   * services use a random number per signature: only committed bytes may be sent. Throws for an unknown address.
+   * `SigningRefused` names the payload that will never be signed; after any other error a retry may succeed.
    *
    * `term` is the lane's fencing token. A signer that remembers payloads by nonce does so within one term: in another
    * term another node may have owned the lane.
    */
   sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
   /**
-   * Sets the policies, by signer's address, that every later signature must obey. Absent: this signer checks no policy.
+   * Sets the policies, by signer address, that every later signature must obey. Absent: this signer checks no policy.
    */
   adoptPolicies?(signers: ReadonlyMap<string, Policy>): void;
   close(): Promise<void>;
@@ -35,17 +35,20 @@ export interface Signer {
 
 export type DeclaredPayload = Bounded & Declared;
 
-/** The application's signer: by its types it takes only payloads that passed the ceilings. */
+/** The signer as the application uses it: its types accept only payloads that passed the ceilings. */
 export interface BoundedSigner extends Pick<Signer, "custody"> {
   sign(address: Address, transactions: readonly DeclaredPayload[], term: number): Promise<readonly SignedTransaction[]>;
 }
 
-/** Not signed now; a retry may succeed. The key holder was not reached, or returned something else than was asked. */
+/**
+ * The payload is not signed now; a retry may succeed. The key holder was not reached, or returned something other than
+ * the requested signature.
+ */
 export class SignerAway extends Error {
   override readonly name = "SignerAway";
   /** Signatures of the batch before the first one that failed. */
   readonly signed: readonly SignedTransaction[];
-  /** The key holder answered, but not with the requested signature. */
+  /** True if the key holder responded, but not with the requested signature. */
   readonly lies: boolean;
 
   constructor(
@@ -58,7 +61,7 @@ export class SignerAway extends Error {
   }
 }
 
-/** The signed result, or `otherwise` if the signer is away. */
+/** The signed result, or `otherwise` if the signer is not available. */
 export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T | E> {
   return signing.catch((error: unknown) => {
     if (error instanceof SignerAway) return otherwise;
@@ -66,12 +69,15 @@ export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T |
   });
 }
 
-/** A signer that checks payloads (a policy, a limit) refuses one for good. Temporary failures are other errors. */
+/** A signer that checks payloads (by a policy or a limit) refuses one for good. Temporary failures are other errors. */
 export class SigningRefused extends Error {
   override readonly name = "SigningRefused";
-  /** Index in the batch. */
+  /** Index of the refused payload in the batch. */
   readonly index: number;
-  /** Another payload was signed for the nonce, and no reason for a replacement was declared: not a final refusal. */
+  /**
+   * True if another payload was signed for the nonce, and no reason for a replacement was declared: this refusal is not
+   * final.
+   */
   readonly undeclared: boolean;
 
   constructor(index: number, message: string, undeclared = false) {

@@ -5,7 +5,7 @@ import type { TransactionRecord } from "./query-store.ts";
 export const STUCK_ACTIONS = ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"] as const;
 export type StuckAction = (typeof STUCK_ACTIONS)[number];
 
-/** Reason why the hook is called now. */
+/** Reason why the stuck hook is called now. */
 export type StuckTrigger =
   | "headAge"
   | "oldestAge"
@@ -15,7 +15,7 @@ export type StuckTrigger =
   | "rejected"
   | "operator";
 
-/** All facts about the transaction; plain JSON, so that a module and an endpoint get the same. */
+/** All facts about the stuck transaction, as plain JSON, so that a module and an HTTP endpoint get the same. */
 export interface StuckContext
   extends Pick<TransactionRecord, "txId" | "requestId" | "state" | "subState" | "lastError" | "metadata"> {
   readonly trigger: StuckTrigger;
@@ -23,12 +23,12 @@ export interface StuckContext
   readonly signer: string;
   readonly nonce: number;
   readonly attempts: readonly StuckAttempt[];
-  /** Number of sends: every attempt, and every repeat. */
+  /** Number of sends: all attempts, and all repeats of them. */
   readonly submitAttempts: number;
-  /** Last answer of a node, from the closed list; null if none has answered. */
+  /** Last response of a node, as one of a closed list; null if none has responded. */
   readonly lastErrorClass: SubmitAnswer | null;
   readonly ageSeconds: number;
-  /** Transactions of the lane that are not mined. */
+  /** Number of the lane's transactions that are not mined. */
   readonly queueDepth: number;
   readonly headOfLine: boolean;
 }
@@ -36,7 +36,7 @@ export interface StuckContext
 export interface StuckAttempt {
   readonly ordinal: number;
   readonly kind: string;
-  /** Null if a node signs it and has not returned the hash. */
+  /** Hash of the attempt; null if an RPC node signs it and has not returned the hash. */
   readonly txHash: string | null;
   readonly gas: string;
   readonly type: string;
@@ -47,24 +47,28 @@ export interface StuckAttempt {
 }
 
 /**
- * The decision. CANCEL and PLACEHOLDER use the nonce for an empty transaction, REPLACE for another payload or price.
+ * Decision of the stuck hook. CANCEL and PLACEHOLDER use the nonce for an empty transaction, REPLACE for another
+ * payload or price.
  */
 export interface StuckDecision {
   readonly action: StuckAction;
   readonly reason: string;
-  /** REPLACE: a payload as in POST /tx. Without it, the current payload is signed at another price. */
+  /** For REPLACE: a payload as in POST /tx. Without it, the current payload is signed at another price. */
   readonly payload?: unknown;
-  /** With `payload`: call data to an address without code is intended. */
+  /** With `payload`: true if call data to an address without code is intended. */
   readonly allowNoCode?: unknown;
-  /** Absent: the market's price, and enough to replace the current attempt. */
+  /** Fees of the new attempt. Absent: the market's price, and at least enough to replace the current attempt. */
   readonly fees?: unknown;
-  /** REPLACE: bytes signed by the hook itself, for this signer, chain and nonce. */
+  /** For REPLACE: bytes that the hook itself signed, for this signer, chain and nonce. */
   readonly rawTransaction?: unknown;
-  /** `track` continues as usual, `stuck` reports STUCK, `manual` leaves it to people: the hook is not called again. */
+  /**
+   * What follows the action. `track`: continue as usual. `stuck`: report STUCK. `manual`: leave the transaction to
+   * people; the hook is not called again.
+   */
   readonly then?: "track" | "stuck" | "manual";
   /** If set, an alert of this severity is raised with the reason. */
   readonly severity?: AlertSeverity;
-  /** Stored in the history with the decision. */
+  /** Audit data, stored in the history with the decision. */
   readonly audit?: Readonly<Record<string, unknown>>;
 }
 

@@ -23,31 +23,34 @@ interface Events {
   "instance.lost": { instanceId: string };
   "instance.declaredDead": { instanceId: string; evidence: DeathEvidence };
   /**
-   * State of this process's session lock. "unseen": it is not on the server that others read. "pooled": there is none
-   * behind a pooler.
+   * State of this process's session lock. "unseen": it is not on the server that other nodes read. "pooled": there is
+   * none behind a transaction pooler.
    */
   "instance.lock": { state: "told" | "lost" | "unseen" | "pooled" };
   /**
-   * An endpoint reported this chain id to a database that had served no chain yet. From now on another id is refused.
+   * An endpoint reported this chain id, and the database had served no chain yet. From now on another id is refused.
    */
   "chain.adopted": OfChain;
   "lease.acquire": OfLane & { result: Acquisition["result"]; token: number | null };
-  /** Several lanes at once: new ones, and ones taken over from another instance. */
+  /** Several lanes were acquired at once: new ones, and ones taken over from another instance. */
   "lanes.taken": { acquired: number; takenOver: number };
   "lease.released": OfTerm;
-  /** A write of an ended term: refused by the database, or stopped by this node before it was sent. */
+  /** A write of an ended term was refused by the database, or stopped by this node before it was sent. */
   "lease.fenced": OfTerm & { write: string; stoppedBy: "database" | "deadline" };
   "lane.resumed": OfTerm & { tracking: number; allocated: number };
   "lane.stopped": OfLane & { reason: string };
-  /** The head of a lane was not mined in time, and others wait behind it. Once for each head. */
+  /** The head of a lane was not mined in time, and other transactions wait behind it. Reported once for each head. */
   "lane.blocked": OfTransaction & { behind: number };
   "writer.flushed": { items: number; writes: number; durationMs: number };
-  /** Nothing was committed, and the batch is retried: a lock or a statement took too long, or a connection ended. */
+  /**
+   * Nothing was committed, and the batch is retried: a lock or a statement exceeded its timeout, or a connection ended.
+   */
   "writer.busy": { writes: number; tries: number; reason: string };
   "writer.failed": { items: number; reason: string };
   "create.answered": { result: CreateResultLabel; durationMs: number };
   /**
-   * "hit": the first node asked was the owner. "miss": another had to be asked. "failed": no owner was found in time.
+   * A create was forwarded. "hit": the first node tried was the owner. "miss": another node had to be tried. "failed":
+   * no owner was found in time.
    */
   forward: OfLane & { result: "hit" | "miss" | "failed"; stops: number };
   /** A request from another node was refused, or one to another node was not sent. */
@@ -61,13 +64,13 @@ interface Events {
     subState: SubState | null;
     txHash: Hash | null;
     nodeId: string;
-    /** Age since creation; only when a final state is entered. */
+    /** Age since creation; set only when a final state is entered. */
     ageMs?: number;
-    /** The transaction's trace; only at allocation. */
+    /** Trace context of the transaction; set only at allocation. */
     traceparent?: string;
   };
   "submit.answered": OfTransaction & {
-    /** Null if a node signs it and has not returned the hash. */
+    /** Hash of the attempt; null if an RPC node signs it and has not returned the hash. */
     txHash: Hash | null;
     answer: SubmitAnswer;
     detail: string | null;
@@ -82,24 +85,24 @@ interface Events {
   "chain.unreachable": OfChain & { reason: string };
   "chain.reachable": OfChain;
   "nonce.allocated": OfLane & { first: number; count: number };
-  /** Holes that were closed by the next transaction or reservation, or by moving transactions down. */
+  /** Number of holes that were closed by the next transaction or reservation, or by moving transactions down. */
   "nonce.recycled": OfLane & { count: number };
   "nonce.reserved": OfTerm & { reservationId: string; nonce: number; state: ReservationState };
   /** Result of comparing a lane with the chain. */
   "lane.reconciled": OfLane & { result: ReconcileResult };
   "gray.zone": OfTransaction & { result: GrayZoneResult };
   "signer.balance": OfLane & { balance: bigint };
-  /** A new lane starts at the chain's transaction count. */
+  /** A new lane starts at the chain's transaction count of its signer. */
   "nonce.firstCount": OfLane & { chainCount: number };
   "nonce.drift": OfLane & { cursor: number; chainCount: number; proved: boolean };
-  /** `calls`: number of calls in one request to the endpoint. */
+  /** A request to an endpoint. `calls`: number of JSON-RPC calls in it. */
   "rpc.request": OfEndpoint & {
     method: string;
     result: "ok" | "error" | "unreachable";
     calls: number;
     durationMs: number;
   };
-  /** An endpoint is used or skipped from now on; reported when first known, and at each change. */
+  /** An endpoint is used or skipped from now on. Reported when its state is first known, and at each change. */
   "rpc.endpoint": OfEndpoint & { state: EndpointState };
   "store.historyChanged": { detail: string };
   "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
@@ -111,10 +114,15 @@ interface Events {
     requestIds: number;
     oldestAgeMs: number | null;
   };
-  /** A running node would execute late repeats again: until it is gone, nothing is deleted. */
-  /** `from` and `cursor`: before and after; the cursor moves only if the chain was ahead. */
+  /**
+   * A lane was reconciled after the database's history changed. `from` and `cursor`: its cursor before and after; the
+   * cursor changes only if the chain was ahead.
+   */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
-  /** `reason`: from the hook or operator that decided, or why nothing was decided. */
+  /**
+   * Result of a decision about a stuck transaction. `reason`: from the hook or operator that decided, or why nothing
+   * was decided.
+   */
   "stuck.resolution": OfTerm & {
     txId: string;
     nonce: number | null;
@@ -123,37 +131,43 @@ interface Events {
     reason: string;
   };
   "lane.suspended": OfTerm & { suspended: boolean; actor: string; reason: string };
-  /** An operator set the cursor to `cursor`. */
+  /** An operator set the lane's cursor to `cursor`. */
   "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
   alert: AlertSubject & { severity: AlertSeverity; message: string };
-  /** A lasting alert goes on, with new figures. */
+  /** A lasting alert continues, with new figures. */
   "alert.renewed": AlertSubject & { message: string };
-  /** The condition of an earlier alert with the same code and subject is over. Only lasting conditions have one. */
+  /**
+   * The condition of an earlier alert with the same code and subject is over. Only alerts about lasting conditions are
+   * resolved.
+   */
   "alert.resolved": AlertSubject & { message: string };
 }
 
-/** Logs, metrics and tests read this one stream. */
+/** An event of the telemetry stream, which logs, metrics and tests read. */
 export type TelemetryEvent = { [K in keyof Events]: Readonly<{ type: K } & Events[K]> }[keyof Events];
 
 /**
- * "applied": done. "repeated": done before. "movedOn": the transaction changed after the decision. "refused": it cannot
- * be done. "failed": nothing was decided. "limited": not asked, because it was asked too often.
+ * Result of a decision about a stuck transaction. "applied": done. "repeated": done before. "movedOn": the transaction
+ * changed after the decision. "refused": it cannot be done. "failed": nothing was decided. "limited": the hook was not
+ * called, because it was called too often.
  */
 export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | "failed" | "limited";
 
 /**
- * "agreed": nothing to do. "aligned": the chain was ahead, and the cursor follows. "drift": it is ahead, and not
- * proved. "distrusted": it is not certain that this is our chain. "unavailable": it could not be asked.
+ * Result of comparing a lane with the chain. "agreed": nothing to do. "aligned": the chain was ahead, and the cursor
+ * was raised. "drift": the chain is ahead, but that is not proved. "distrusted": it is not certain that this is our
+ * chain. "unavailable": no endpoint responded.
  */
 export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
 
-/** Outcome of a payload that a node signed under an unknown hash. */
+/** Outcome of a payload that an RPC node signed under an unknown hash. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
 
 /**
- * "unreadable": not signed in our format. "receiver": for another process. "sender": the instance is dead, unknown or
- * without a key. "secret": the shared secret does not prove its key. "signature": not made by that key. "stale": too
- * late. "replayed": received before. "body": not the signed one. "url": not allowed by the pattern.
+ * Reason why a request of another node was refused. "unreadable": not signed in our format. "receiver": meant for
+ * another process. "sender": the sending instance is dead, unknown or without a key. "secret": the shared secret does
+ * not prove the sender's key. "signature": not made by that key. "stale": too late. "replayed": received before.
+ * "body": not the signed one. "url": not allowed by the pattern.
  */
 export type PeerRefusal =
   | "unreadable"

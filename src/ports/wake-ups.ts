@@ -1,6 +1,6 @@
 /**
- * Kinds of hints: lanes are free, the intake table or the completion feed has grown, requests for this owner were taken
- * or declined.
+ * Kinds of hints: lanes are free, the intake table or the completion feed has grown, enqueued requests were processed
+ * by their owner.
  */
 export const WAKE_UPS = ["lanes", "intake", "completions", "taken"] as const;
 export type WakeUp = (typeof WAKE_UPS)[number];
@@ -10,13 +10,16 @@ export type WakeUp = (typeof WAKE_UPS)[number];
  * repeated or about nothing. A node that gets one polls now; one that gets none polls a little later.
  */
 export interface WakeUps {
-  /** False if hints of other nodes do not arrive, as far as known. Then loops poll more often. */
+  /** False if, as far as known, hints of other nodes do not arrive. Then loops poll more often. */
   readonly isListening: boolean;
-  /** Sends soon, together with other hints of the moment. Never throws, never waits. */
+  /** Sends the hint soon, together with other pending hints. Never throws, never waits. */
   notify(wakeUp: WakeUp): void;
-  /** Called with the hints of other nodes; and with every kind after a lost connection, because some may be missed. */
+  /**
+   * Registers a listener. It is called with the hints of other nodes, and with every kind of hint after a lost
+   * connection, because some may be missed.
+   */
   listen(listener: (wakeUp: WakeUp) => void): void;
-  /** Sends pending hints first, if the connection is up. */
+  /** Closes the connection. Pending hints are sent first, if the connection is up. */
   close(): Promise<void>;
 }
 

@@ -2,20 +2,19 @@ import type { Address, JsonRpcAccount, Transport } from "viem";
 import { type FencepostTransportOptions, fencepost } from "./fencepost-transport.ts";
 
 export interface FencepostAccountOptions extends FencepostTransportOptions {
-  /** A signer of Fencepost. */
+  /** Address of a signer that Fencepost manages. */
   readonly address: Address;
 }
 
-/** An address with the transport of its transactions. */
+/** A viem account: an address with the transport of its transactions. */
 export type FencepostAccount = JsonRpcAccount & { readonly transport: Transport<"fencepost"> };
 
 /**
- * An account whose transactions Fencepost sends, with its transport. Pass both to the wallet client: a local account
- * of viem would sign by itself, and Fencepost's keys never leave its nodes.
+ * An account whose transactions Fencepost sends, with its transport. Pass both to the wallet client: a local account of
+ * viem would sign by itself, but Fencepost's keys never leave its nodes.
  *
- * @example
- * const account = toFencepostAccount({ address, client, rpc: http(url) });
- * const wallet = createWalletClient({ account, chain, transport: account.transport });
+ * @example const account = toFencepostAccount({ address, client, rpc: http(url) }); const wallet = createWalletClient({
+ * account, chain, transport: account.transport });
  */
 export function toFencepostAccount({ address, ...options }: FencepostAccountOptions): FencepostAccount {
   return { address, type: "json-rpc", transport: fencepost(options) };

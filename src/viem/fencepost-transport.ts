@@ -7,13 +7,15 @@ import { DEFAULT_TIMEOUT_MS, sendThrough } from "../wallets/send-through.ts";
 import type { FencepostSource } from "../wallets/source.ts";
 
 export interface FencepostTransportOptions {
-  /** Sends the transactions: a client of `createClient`, for example. */
+  /** Client that sends the transactions, for example from `createClient`. */
   readonly client: FencepostSource;
-  /** Reads the chain: an ordinary transport to the same chain. */
+  /** Transport that reads the chain: an ordinary one to the same chain. */
   readonly rpc: Transport;
   /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
   readonly timeoutMs?: number;
-  /** Accepts call data to addresses without code, which does nothing. A mistyped address is then not detected. */
+  /**
+   * Accepts call data to addresses without code, where a call does nothing. A mistyped address is then not detected.
+   */
   readonly allowNoCode?: boolean;
 }
 
@@ -80,7 +82,7 @@ const REFUSED = [
 const CANNOT_SIGN =
   "Fencepost signs only the transactions that it sends: for messages and typed data use an account with a key of its own";
 
-/** If the node does not answer, the chain's null is returned. */
+/** Looks a transaction up at Fencepost. If Fencepost's node does not respond, the chain's null is returned. */
 async function onTransaction<T>(
   client: FencepostSource,
   hash: unknown,
@@ -90,7 +92,7 @@ async function onTransaction<T>(
   return found === null ? null : view(found);
 }
 
-/** The lane's next nonce; null: Fencepost does not manage the account, or has not used it yet. */
+/** The lane's next nonce; null if Fencepost does not manage the account, or has not used it yet. */
 async function nextNonce(client: FencepostSource, address: string, read: Request): Promise<string | null> {
   if (client.signer === undefined) return null;
   const lanes = await client.signer(address).catch(() => []);

@@ -3,7 +3,7 @@ import type { FencepostSource, WaitOptions } from "./source.ts";
 
 type Attempt = Transaction["attempts"][number];
 
-/** An attempt with a known hash. A chain node that holds the key reports the hash only after signing. */
+/** An attempt with a known hash. If an RPC node holds the key, the hash is known only after that node has signed. */
 export type HashedAttempt = Attempt & { readonly txHash: string };
 
 export function firstAttempt({ attempts }: Transaction): HashedAttempt | null {
@@ -15,24 +15,26 @@ function isHashed(attempt: Attempt): attempt is HashedAttempt {
   return attempt.txHash !== null;
 }
 
-/** The transaction with this hash among its attempts, old ones too; null: unknown to Fencepost. */
+/** Finds the transaction that has an attempt with this hash, including old attempts; null: unknown to Fencepost. */
 export async function findByHash(source: FencepostSource, hash: string): Promise<Transaction | null> {
   const { items } = await source.list({ txHash: hash.toLowerCase(), limit: 1 });
   return items[0] ?? null;
 }
 
-/** A pending transaction as `eth_getTransactionByHash` shows it; null: the hash is none of its attempts'. */
+/**
+ * A pending transaction as `eth_getTransactionByHash` shows it; null if no attempt of the transaction has this hash.
+ */
 export function pendingView(transaction: Transaction, hash: string): Readonly<Record<string, unknown>> | null {
   const attempt = attemptOf(transaction, hash);
   if (attempt === undefined || transaction.nonce === null) return null;
-  // The payload of a cancel, a placeholder or a replacement is not known here, so null is returned instead of a
-  // guess.
+  // The payload of a cancel, a placeholder or a replacement is not known to the client, so null is returned instead of
+  // a guess.
   if (changesPayload(attempt)) return null;
   const { payload, chainId, signer, nonce } = transaction;
   const price = attempt.gasPrice ?? attempt.maxFeePerGas ?? "0";
   return {
     hash: attempt.txHash,
-    // In lower case, like nodes: viem compares addresses literally when it looks for a replacement.
+    // Use lower case, like nodes: viem compares addresses literally when it searches for a replacement.
     from: signer.toLowerCase(),
     to: payload.to?.toLowerCase() ?? null,
     input: payload.data,
@@ -48,7 +50,7 @@ export function pendingView(transaction: Transaction, hash: string): Readonly<Re
   };
 }
 
-/** The signature is on the chain; Fencepost's API does not return it. */
+/** Fields of a transaction in no block. The signature is left empty, because Fencepost's API does not return it. */
 const IN_NO_BLOCK = { blockHash: null, blockNumber: null, transactionIndex: null, v: "0x0", r: "0x0", s: "0x0" };
 
 function feesOf({ maxFeePerGas, maxPriorityFeePerGas }: Attempt): Readonly<Record<string, string>> {
@@ -57,8 +59,8 @@ function feesOf({ maxFeePerGas, maxPriorityFeePerGas }: Attempt): Readonly<Recor
 }
 
 /**
- * The hash of another attempt of the same payload that was mined instead, at another price. Null if none was mined,
- * or if something else was: a mined cancel is not the success of the cancelled payload.
+ * The hash of another attempt of the same payload that was mined instead, at another price. Null if none was mined, or
+ * if another payload was: a mined cancel is not the success of the cancelled payload.
  */
 export function minedInstead(transaction: Transaction, hash: string): string | null {
   const { receipt, attempts } = transaction;
@@ -84,8 +86,8 @@ export function hex(quantity: string | number): `0x${string}` {
 }
 
 /**
- * Resolves with the transaction when it is CONFIRMED or FAILED_FINAL. It is found by its id or by the hash of any
- * attempt.
+ * Resolves with the transaction when it is CONFIRMED or FAILED_FINAL. The transaction is found by its id or by the hash
+ * of any attempt.
  */
 export async function waitForFinal(
   source: FencepostSource,
@@ -97,7 +99,7 @@ export async function waitForFinal(
   return source.waitFor(found, options);
 }
 
-/** Give one of the two. */
+/** Identifies a transaction: give either `txId` or a hash. */
 export interface TransactionName {
   readonly txId?: string;
   readonly hash?: string;

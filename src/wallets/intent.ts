@@ -12,7 +12,10 @@ const TYPES: Readonly<Record<string, NonNullable<Payload["type"]>>> = {
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
 const KNOWN = new Set(["from", "to", "data", "input", "chainId", "type", "accessList", "nonce", ...QUANTITIES]);
 
-/** Converts it to a create request. Fields that Fencepost does not support are refused, never ignored. */
+/**
+ * Converts a transaction in JSON-RPC form to a create request. Fields that Fencepost does not support are refused,
+ * never ignored.
+ */
 export function intentOf(given: RpcTransaction, requestId: string, allowNoCode = false): Intent {
   const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null));
   const unknown = Object.keys(fields).filter((name) => !KNOWN.has(name));
@@ -36,7 +39,9 @@ function payloadOf(fields: RpcTransaction): Payload {
   return { bytecode: data, ...priced };
 }
 
-/** Used exactly or refused: for some callers it is the only protection against sending twice. */
+/**
+ * Parses the nonce. It is used exactly or refused: for some callers it is the only protection against sending twice.
+ */
 function nonceOf(value: unknown): number {
   const nonce = Number(value);
   if (!Number.isSafeInteger(nonce) || nonce < 0) throw unsupported(`${String(value)} is no nonce`);

@@ -15,7 +15,7 @@ export class Patience {
     return performance.now() >= this.untilMs;
   }
 
-  /** Pauses, each time a little longer. */
+  /** Pauses; each pause is a little longer than the one before. */
   async pause(): Promise<void> {
     const ms = Math.min(this.pauseMs, Math.max(0, this.untilMs - performance.now()));
     this.pauseMs = Math.min(this.pauseMs * 1.5, LONGEST_PAUSE_MS);

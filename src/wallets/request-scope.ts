@@ -7,13 +7,13 @@ type Builtins = {
   readonly process?: { getBuiltinModule?(name: string): { readonly AsyncLocalStorage: new () => Storage } | undefined };
 };
 
-/** Not imported: browsers lack it, and only need it for `withRequestId`. */
+/** AsyncLocalStorage is not imported statically: browsers lack it, and it is only needed for `withRequestId`. */
 const AsyncLocalStorage = (globalThis as Builtins).process?.getBuiltinModule?.("node:async_hooks")?.AsyncLocalStorage;
 const scope = AsyncLocalStorage === undefined ? null : new AsyncLocalStorage();
 
 /**
- * Gives the send within `work` this request id: repeated with it, it stays one transaction. Wallet libraries have no
- * parameter for it, so it is passed through AsyncLocalStorage, across every await.
+ * Gives the send within `work` this request id: if it is repeated with the same id, it stays one transaction. Wallet
+ * libraries have no parameter for a request id, so it is passed through AsyncLocalStorage, across every await.
  */
 export function withRequestId<T>(requestId: string, work: () => T): T {
   if (scope === null) throw new Error("withRequestId needs AsyncLocalStorage: Node, Deno, Bun or a worker that has it");

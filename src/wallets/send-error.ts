@@ -1,25 +1,28 @@
 import type { Problem } from "../contract/schemas/problem.ts";
 
-/** Codes of EIP-1193, EIP-1474 and geth. A send never gets a code after which a wallet library repeats it by itself. */
+/**
+ * Error codes of EIP-1193, EIP-1474 and geth. A failed send never gets a code after which a wallet library repeats it
+ * by itself.
+ */
 const CODES = { reverted: 3, unauthorized: 4100, unsupported: 4200, otherChain: 4901, rejected: -32003 } as const;
 
 interface SendErrorOptions extends ErrorOptions {
   readonly code?: number;
   /** Revert data of the contract. */
   readonly data?: string;
-  /** A node's usual text, by which viem and ethers recognise the reason. */
+  /** Usual error text of a node, by which viem and ethers recognise the reason. */
   readonly details?: string;
   readonly requestId?: string;
   readonly txId?: string;
 }
 
-/** Nothing was sent, or there is no hash yet: `txId` is set if the transaction was accepted. */
+/** Error of a send: nothing was sent, or there is no hash yet. `txId` is set if the transaction was accepted. */
 export class FencepostSendError extends Error {
   /** JSON-RPC error code. */
   readonly code: number;
   readonly shortMessage: string;
   readonly details: string;
-  /** Repeat the send with this id: it is then performed once. */
+  /** Repeat the send with this request id: it then takes effect only once. */
   readonly requestId: string | null;
   readonly txId: string | null;
   declare readonly data?: string;
@@ -32,7 +35,7 @@ export class FencepostSendError extends Error {
     this.details = options.details ?? message;
     this.requestId = options.requestId ?? null;
     this.txId = options.txId ?? null;
-    // viem treats any error with this member as a revert.
+    // Set `data` only if there is any: viem treats every error with this member as a revert.
     if (options.data !== undefined) this.data = options.data;
   }
 }
@@ -43,7 +46,7 @@ export function unsupported(what: string): FencepostSendError {
 
 type Failure = Pick<Problem, "code" | "status" | "detail"> & { readonly problem?: Problem | null };
 
-/** True if the request may have been accepted, or may be later: repeat it with the same id. */
+/** True if the send may have been accepted, or may be later: repeat it with the same request id. */
 export function isUndecided(error: unknown): boolean {
   const code = codeOf(error);
   if (code === "UNEXPECTED_ANSWER") return (error as Failure).status >= 500;

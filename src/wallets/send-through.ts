@@ -6,7 +6,7 @@ import type { FencepostSource, Intent } from "./source.ts";
 
 export interface Sent {
   readonly transaction: Transaction;
-  /** The first attempt, which has `hash`. A repriced attempt has another hash. */
+  /** The first attempt of the transaction, which has `hash`. A repriced attempt has another hash. */
   readonly attempt: HashedAttempt;
 }
 
@@ -14,8 +14,8 @@ export interface Sent {
 export const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
- * Sends once: every repeat has the same request id. Resolves when the first attempt is signed and stored, because its
- * hash is certain then.
+ * Sends a transaction once: every repeat has the same request id. Resolves when the first attempt is signed and stored,
+ * because from then on its hash is certain.
  */
 export async function sendThrough(source: FencepostSource, intent: Intent, timeoutMs: number): Promise<Sent> {
   const patience = new Patience(timeoutMs);

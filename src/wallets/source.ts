@@ -1,11 +1,11 @@
 import type { Transaction } from "../contract/schemas/transaction-schema.ts";
 
-/** A create request with JSON-RPC values: decimal or 0x. */
+/** A create request with values as in JSON-RPC: decimal or 0x. */
 export interface Intent {
   readonly chainId?: number;
   readonly signer: string;
   readonly requestId: string;
-  /** Used exactly, or refused. */
+  /** Nonce of the transaction: used exactly, or the request is refused. */
   readonly nonce?: number;
   readonly payload: Payload;
 }
@@ -28,7 +28,7 @@ export interface FencepostSource {
   get(txId: string): Promise<Transaction>;
   list(query: { readonly txHash: string; readonly limit: number }): Promise<{ readonly items: readonly Transaction[] }>;
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
-  /** If present, `eth_getTransactionCount(…, "pending")` is answered from the lane. */
+  /** Lanes of a signer. If present, `eth_getTransactionCount(…, "pending")` returns the lane's cursor. */
   signer?(address: string): Promise<readonly { readonly chainId: number; readonly cursor: number | null }[]>;
 }
 

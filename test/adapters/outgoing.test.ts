@@ -1,4 +1,4 @@
-/** Requests of the node to endpoints and to other nodes, against servers that violate the protocol. */
+/** Tests requests of the node to endpoints and to other nodes, against servers that violate the protocol. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { createHastyClock } from "../support/hasty-clock.ts";
 import { PeerRows } from "../support/peer-rows.ts";
 import { sampleTxId } from "../support/scripted-api.ts";
 
-/** A request with its own signal is not ended by the deadline of the client. */
+/** Long time limit: a request with a signal of its own must not be ended by the client's deadline. */
 const PATIENT = createHastyClock(20_000);
 
 const servers: Server[] = [];
@@ -47,9 +47,9 @@ async function askPeer(url: string, clock = createHastyClock()): Promise<unknown
 describe.each([
   ["an endpoint", askEndpoint, /answered with more bytes than allowed/],
   ["another node", askPeer, /UND_ERR_RES_EXCEEDED_MAX_SIZE/],
-])("%s", (who, ask, tooMuch) => {
+])("outgoing HTTP to %s", (who, ask, tooMuch) => {
   // protects [Attacks] src/adapters/evm/rpc/http.ts, src/adapters/peers/http-peers.ts
-  it(`${who}: follows no redirect`, async () => {
+  it(`a request to ${who} follows no redirect`, async () => {
     let followed = 0;
     const elsewhere = await serve((_, response) => {
       followed++;
@@ -61,10 +61,10 @@ describe.each([
   });
 
   // protects [Attacks] src/adapters/evm/rpc/http.ts, src/adapters/peers/http-peers.ts
-  it(`${who}: reads no endless body`, async () => {
+  it(`a request to ${who} fails at a size limit instead of reading an endless body`, async () => {
     let closed = 0;
     const url = await serve((_, response) => {
-      // Twice what any of them takes, and then silence: what ends it has to be its size, not the time.
+      // Send twice the maximum size, and then nothing: the read must end because of the size, not of the time.
       const more = (megabytes: number) => {
         if (megabytes > 0) response.write("x".repeat(1024 * 1024), () => more(megabytes - 1));
       };
@@ -76,7 +76,7 @@ describe.each([
   });
 
   // protects [Attacks] src/adapters/evm/rpc/http.ts, src/adapters/peers/http-peers.ts
-  it(`${who}: does not wait for a slow answer`, async () => {
+  it(`a request to ${who} does not wait for a slow response beyond its timeout`, async () => {
     const url = await serve((_, response) => void response.write("{"));
     await expect(ask(url)).rejects.toThrow(/within|in \d+ ms/);
   });

@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
 import { play } from "../support/simulation/play.ts";
 
-/** Worlds that once came to grief, and how. */
+/** Seeds of simulated worlds that once failed, and why. */
 // protects [The feed] src/application/queries/reads.ts, src/adapters/postgres/stores/queries.ts
 const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
 
-it.each(REGRESSIONS)("seed %i, where %s, comes to rest", async (seed) => {
+it.each(REGRESSIONS)("simulation regression: seed %i, where %s, settles with all invariants held", async (seed) => {
   await play(seed);
 });
 
-it("one seed is one story, told again word for word", async () => {
+it("simulation: playing one seed twice gives identical events and RPC traffic", async () => {
   const tell = async (): Promise<string> => {
     const { world } = await play(11);
     const story = { events: world.nodes.map(({ events }) => events), wire: world.chain.witness };

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { playSeeds } from "../support/simulation/play.ts";
 
-/** A first run, and the place to replay a seed. test/simulation plays a thousand. */
+/** Runs a few seeds, or replays one. test/simulation runs a thousand. */
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
 const COUNT = Number(process.env.FENCEPOST_SIM_SEEDS ?? 4);
 
@@ -10,7 +10,7 @@ it(
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
   // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
-  `${COUNT} random worlds come to rest with every invariant whole`,
+  `simulation: ${COUNT} random worlds settle with every invariant held`,
   async () => {
     expect((await playSeeds(FIRST, COUNT)).failures).toEqual([]);
   },

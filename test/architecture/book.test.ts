@@ -1,4 +1,4 @@
-/** docs/ as a book: every page has its place, names only what exists, and what it shows can be read by a machine. */
+/** Checks docs/ as a book: every page is in the contents, names only what exists, and its examples can be parsed. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { pagePath, siteLink } from "../../docs/.vitepress/page-paths.ts";
@@ -33,13 +33,13 @@ const vocabulary: Vocabulary = {
   ),
 };
 
-describe("the table of contents", () => {
-  it("has every page of docs/, once", () => {
+describe("the table of contents of the documentation site", () => {
+  it("lists every page of docs/ once", () => {
     expect(listFiles("docs").filter((path) => path.endsWith(".md") && !listed.includes(path))).toEqual([]);
     expect(listed.filter((path, at) => listed.indexOf(path) !== at)).toEqual([]);
   });
 
-  it("leads links of files to pages of the site, and tells what is none", () => {
+  it("maps file links to site pages, and reports links without a page", () => {
     const known = new Set(["docs/README.md", "docs/errors.md", "docs/operations/alerts.md", "ARCHITECTURE.md"]);
     expect(pagePath("docs/README.md")).toBe("index.md");
     const links = [
@@ -54,28 +54,31 @@ describe("the table of contents", () => {
   });
 });
 
-describe("the site", () => {
-  it("is no part of the package that is published, nor are its 102 MB of tools", () => {
+describe("the documentation site", () => {
+  it("is not part of the published package, and neither are its 102 MB of tools", () => {
     const { files } = readPackage();
     expect(files).toEqual(expect.arrayContaining(["docs", "!docs/.vitepress", "!docs/node_modules"]));
   });
 });
 
-describe("what pages name", () => {
-  it.each(pages)("exists: %s", (path) => {
+describe("the documentation pages", () => {
+  it.each(pages)("name only routes, codes, states and metrics that exist: %s", (path) => {
     expect(unknownNames(readText(path), vocabulary)).toEqual([]);
   });
 
-  it.each(pages)("is JSON where they say so: %s", (path) => {
+  it.each(pages)("contain valid JSON in their json blocks: %s", (path) => {
     expect(brokenJson(readText(path))).toEqual([]);
   });
 
-  it.each(pages.filter((path) => blocksOf(readText(path), "sh").length > 0))("is a shell's language: %s", (path) => {
-    const script = blocksOf(readText(path), "sh").join("\n");
-    expect(() => execFileSync("bash", ["-n"], { input: script, stdio: "pipe" })).not.toThrow();
-  });
+  it.each(pages.filter((path) => blocksOf(readText(path), "sh").length > 0))(
+    "contain valid shell syntax in their sh blocks: %s",
+    (path) => {
+      const script = blocksOf(readText(path), "sh").join("\n");
+      expect(() => execFileSync("bash", ["-n"], { input: script, stdio: "pipe" })).not.toThrow();
+    },
+  );
 
-  it("is run by a test wherever it is a shell's", () => {
+  it("have a test for every page with sh blocks", () => {
     const tests = listFiles("test")
       .filter((path) => /\.test\.ts$/.test(path) && !path.startsWith("test/architecture/"))
       .map(readText)
@@ -84,7 +87,7 @@ describe("what pages name", () => {
     expect(unrun).toEqual([]);
   });
 
-  it("says in what language each block is", () => {
+  it("declare a language for every code block", () => {
     const openings = (text: string) => (text.match(/^```.*$/gm) ?? []).filter((_, at) => at % 2 === 0);
     expect(pages.filter((path) => openings(readText(path)).includes("```"))).toEqual([]);
   });
@@ -98,7 +101,7 @@ describe("what pages name", () => {
     ["`GONE_CODE`"],
     ["`TRACKING/CONFIRMED`"],
     ["`fencepost_gone_total`"],
-  ])("is refused where it does not: %j", (text) => {
+  ])("are refused if they name something that does not exist: %j", (text) => {
     expect(unknownNames(text, vocabulary)).toHaveLength(1);
   });
 
@@ -106,20 +109,20 @@ describe("what pages name", () => {
     ["`GET /api/v1/tx/{txId}/explain`, `POST /tx`, `GET /readyz?chain=10`, `POST /nonces/{id}/used`"],
     ["`POST /api/v1/signers/{signer}/{suspend,resume}`, <http://127.0.0.1:3000/docs>, http://127.0.0.1:3000"],
     ["`STUCK`, `TRACKING/MINED`, `NO_CODE`, `fencepost_lease_fenced_total`, `fencepost_getTransaction`"],
-  ])("is let pass where it does: %j", (text) => {
+  ])("are accepted if everything they name exists: %j", (text) => {
     expect(unknownNames(text, vocabulary)).toEqual([]);
   });
 
-  it("is found where JSON is broken", () => {
+  it("are refused if a JSON block is broken", () => {
     expect(brokenJson('```json\n{ "a": 1, }\n```\n```json\n{"a":1}\n{"b":2}\n```\n')).toHaveLength(1);
   });
 });
 
-/** The rows of a page's tables that begin with a code. */
+/** The codes in the first column of a page's tables. */
 const codesIn = (path: string) => [...readText(path).matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, code = ""]) => code);
 
 describe("docs/guides/troubleshooting.md", () => {
-  it("has a row for every error, every reason of a refusal and every code of explain", () => {
+  it("has a row for every error, every rejection reason and every cause code of explain", () => {
     const codes = new Set([...Object.keys(ERROR_CATALOGUE), ...REJECTION_REASONS, ...CAUSE_CODES]);
     const described = new Set(codesIn("docs/guides/troubleshooting.md"));
     expect([...codes].filter((code) => !described.has(code))).toEqual([]);
@@ -128,7 +131,7 @@ describe("docs/guides/troubleshooting.md", () => {
 });
 
 describe("docs/states.md", () => {
-  it("has every state, and every second word under its state", () => {
+  it("lists every state, and every sub-state under its state", () => {
     const text = readText("docs/states.md");
     const [states = "", words = ""] = text.split("## The second word");
     expect([...states.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, state]) => state).sort()).toEqual([...STATES].sort());
@@ -149,12 +152,12 @@ describe("docs/guides/finality.md", () => {
     SETTING_KEYS.map((key) => [SETTINGS[key].variable, SETTINGS[key]]),
   );
 
-  it("has fifteen chains", () => {
+  it("lists fifteen chains", () => {
     expect(new Set(rows.map(([, , id]) => id)).size).toBe(15);
   });
 
   it.each(rows.map(([, name = "", id, set = "", fee, cost, cap]) => ({ name, id: Number(id), set, fee, cost, cap })))(
-    "says of $name what the code does there",
+    "states for $name what the code does",
     ({ id, set, fee, cost, cap }) => {
       const { feePerGas, gasCost } = ceilingsOf(id, { maxFeeWei: null, maxGasCostWei: null, maxCostWei: null });
       expect([Number(fee), Number(cost)]).toEqual([Number(feePerGas) / 1e9, Number(gasCost) / 1e18]);

@@ -3,7 +3,10 @@ import type { Call } from "../../src/contract/calls/call.ts";
 import { GROUPS } from "../../src/contract/calls/index.ts";
 import { readCode } from "./tree.ts";
 
-/** The declaration, who may, what performs it, the client's face, and the command that shows it. */
+/**
+ * Largest number of files that may name a call: its declaration, its permissions, its implementation, the client's
+ * method and the command that shows it.
+ */
 const MOST_PLACES = 5;
 
 const calls = GROUPS.flatMap(([, each]) => Object.entries<Call>(each));
@@ -27,20 +30,20 @@ function placesOf(names: readonly string[]): readonly string[] {
   return names.length === 0 ? [] : source.filter(({ code }) => isNamed.test(code)).map(({ path }) => path);
 }
 
-describe("a call of the API", () => {
+describe("an API call", () => {
   it.each(calls)(`%s is named in at most ${MOST_PLACES} files`, (operationId, call) => {
     const places = placesOf(namesOf(operationId, call));
     expect(places.length, places.join(" ")).toBeLessThanOrEqual(MOST_PLACES);
   });
 
-  it("is found by its name: the count sees the declaration, and no comment", () => {
+  it("is counted where it is declared, and not in comments", () => {
     const places = placesOf(["revokeKey"]);
     expect(places).toContain("src/contract/calls/keys.ts");
     expect(places).toContain("src/application/operations/keys.ts");
     expect(withoutComments("/** revokeKey */\n// revokeKey\nconst x = 1;")).not.toContain("revokeKey");
   });
 
-  it("has one name, one path, and a name in the client that no other call has", () => {
+  it("has a unique operation id, a unique path and a unique client method", () => {
     for (const each of [
       calls.map(([operationId]) => operationId),
       calls.map(([, { at }]) => at),
@@ -50,7 +53,7 @@ describe("a call of the API", () => {
     }
   });
 
-  it("that the owner of a lane does may find none: NOT_LEADER is among its errors", () => {
+  it("served by the lane's owner has NOT_LEADER among its errors", () => {
     const owned = calls.filter(([, { by }]) => by === "owner");
     expect(owned.length).toBeGreaterThan(10);
     for (const [operationId, { errors = [] }] of owned) expect(errors, operationId).toContain("NOT_LEADER");

@@ -8,22 +8,24 @@ import { readCode, readText } from "./tree.ts";
 const manifest = readPackage();
 const lock = (JSON.parse(readText("package-lock.json")) as { readonly packages: Lock }).packages;
 
-/** docs/dependencies.md says why each of these is there all the same. */
+/** Dependencies that no file imports; docs/dependencies.md gives the reason for each. */
 const NOT_IMPORTED = ["light-my-request"];
 
-/** Brought by the caller, in the caller's version: an exact one here would refuse to be installed beside another. */
+/**
+ * Packages that the caller installs in a version of his own: an exact version here would conflict with the caller's.
+ */
 const BY_RANGE = ["@opentelemetry/api", "ethers", "ws"];
 
 describe("dependencies", () => {
   // protects [What is installed] package.json, package-lock.json
-  it("are at most twelve at run time, none of them by range", () => {
+  it("are at most twelve at run time, all with exact versions", () => {
     const peers = Object.entries(manifest.peerDependencies).filter(([name]) => !BY_RANGE.includes(name));
     const all = { ...manifest.dependencies, ...manifest.devDependencies, ...Object.fromEntries(peers) };
     expect(Object.keys(manifest.dependencies).length).toBeLessThanOrEqual(12);
     expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
   });
 
-  it("are each imported by the source, but for those that say why not", () => {
+  it("are each imported by the source, except those listed with a reason", () => {
     const used = new Set(
       readCode("src")
         .flatMap(importsOf)
@@ -37,7 +39,7 @@ describe("dependencies", () => {
     ["Optional peers", manifest.peerDependencies],
     ["Development", manifest.devDependencies],
   ] as const)(
-    "of the kind %s are all in docs/dependencies.md with a reason, and nothing else is",
+    "under the heading %s are all in docs/dependencies.md with a reason, and no others are",
     (title, declared) => {
       const reasons = reasonsUnder(title);
       expect([...reasons.keys()].sort()).toEqual(Object.keys(declared).sort());
@@ -46,7 +48,7 @@ describe("dependencies", () => {
   );
 });
 
-/** The rows of the table under a heading: name → reason. */
+/** The rows of the table under a heading, as a map from a package's name to the reason for it. */
 function reasonsUnder(title: string): ReadonlyMap<string, string> {
   const section =
     readText("docs/dependencies.md")
@@ -57,27 +59,27 @@ function reasonsUnder(title: string): ReadonlyMap<string, string> {
   );
 }
 
-/** Each allows use in a program of any licence, and asks for its notice alone. */
+/** Licences that allow use in a program of any licence and require only that their notice be kept. */
 const LICENCES = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"];
 
-describe("what is installed with Fencepost", () => {
+describe("the packages installed with Fencepost", () => {
   // protects [What is installed] package-lock.json
-  it("is listed with its licences: `npm run licences` writes the page", () => {
+  it("are listed with their licences in the page that `npm run licences` writes", () => {
     expect(readText("docs/licences.md")).toBe(licencesPage(lock));
   });
 
-  it("has licences that ask for a notice alone", () => {
+  it("have only licences that require no more than a notice", () => {
     expect(installedWith(lock).filter(({ license }) => !LICENCES.includes(license))).toEqual([]);
   });
 
   // protects [What is installed] package.json, package-lock.json
-  it("runs no script when it is installed, and neither does Fencepost", () => {
+  it("run no script at installation, and neither does Fencepost", () => {
     expect(installedWith(lock).length).toBeGreaterThan(20);
     expect(installedWith(lock).filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
     expect(Object.keys(manifest.scripts).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
   });
 
-  it("is found where Node would find it, with what would run at its install", () => {
+  it("are resolved as Node would resolve them, with their install scripts", () => {
     const nested: Lock = {
       "": { dependencies: { a: "1.0.0" } },
       "node_modules/a": { version: "1.0.0", license: "MIT", dependencies: { b: "1.0.0" } },
@@ -97,17 +99,17 @@ describe("the lock file", () => {
   });
 
   // protects [What is installed] package.json, package-lock.json
-  it("names no registry, and checks what it downloads", () => {
+  it("contains no registry address, and has a checksum for each package", () => {
     expect(unportable(lock)).toEqual([]);
   });
 
-  it("is the one of this package.json", () => {
+  it("matches package.json", () => {
     const { dependencies, devDependencies } = manifest;
     expect(lock[""]).toMatchObject({ dependencies, devDependencies });
   });
 });
 
-describe("the lock file of the site", () => {
+describe("the lock file of the documentation site", () => {
   const site = (JSON.parse(readText("docs/package-lock.json")) as { readonly packages: Lock }).packages;
 
   it("installs on linux and macOS, x64 and arm64, from any registry", () => {
@@ -115,14 +117,14 @@ describe("the lock file of the site", () => {
     expect(unportable(site)).toEqual([]);
   });
 
-  it("has what docs/package.json asks for, exactly", () => {
+  it("matches docs/package.json, with exact versions", () => {
     const { devDependencies } = JSON.parse(readText("docs/package.json")) as LockedPackage;
     expect(site[""]).toMatchObject({ devDependencies });
     expect(Object.values(devDependencies ?? {}).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 });
 
-describe("the rules about the lock file", () => {
+describe("the check of the lock file", () => {
   const family = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, "1.0.0"]));
   const all = ["linux-x64-gnu", "linux-arm64-gnu", "darwin-x64", "darwin-arm64"].map((platform) => `@tool/${platform}`);
   const locked = (listed: readonly string[], present: readonly string[]): Lock => ({
@@ -130,17 +132,17 @@ describe("the rules about the lock file", () => {
     ...Object.fromEntries(present.map((name) => [`node_modules/${name}`, { integrity: "sha512-" }])),
   });
 
-  it("see a platform that npm dropped", () => {
+  it("finds a platform that npm dropped", () => {
     expect(missingPlatforms(locked(all, all))).toEqual([]);
     expect(missingPlatforms(locked(all, all.slice(0, 3)))).toEqual(["node_modules/tool: @tool/darwin-arm64"]);
   });
 
-  it("see a platform that never was", () => {
+  it("finds a platform that was never there", () => {
     const some = all.slice(1);
     expect(missingPlatforms(locked(some, some))).toEqual(["node_modules/tool: nothing for linux-x64"]);
   });
 
-  it("see an address, and a package without a checksum", () => {
+  it("finds a registry address, and a package without a checksum", () => {
     const integrity = "sha512-";
     expect(
       unportable({

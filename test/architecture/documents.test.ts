@@ -21,7 +21,7 @@ const facts: Facts = {
   variables: variablesInCode(),
 };
 
-/** Commands and options of the command line: `.command("dev")`, `.option("--port <number>")`. */
+/** The commands and options that the command line declares by `.command("dev")` and `.option("--port <number>")`. */
 function commandLine(): { readonly commands: ReadonlySet<string>; readonly options: ReadonlySet<string> } {
   const words = (match: (node: Node) => boolean) =>
     readCode("src/adapters/cli").flatMap(({ program }) => {
@@ -49,14 +49,14 @@ function variablesInCode(): ReadonlySet<string> {
   return new Set([...spelled, ...SETTING_KEYS.map((key) => SETTINGS[key].variable)]);
 }
 
-it("ARCHITECTURE.md has at most 150 lines, of at most 160 characters", () => {
+it("ARCHITECTURE.md has at most 150 lines of at most 160 characters each", () => {
   const lines = readText("ARCHITECTURE.md").trimEnd().split("\n");
   expect(lines.length).toBeLessThanOrEqual(150);
   expect(lines.filter((line) => line.length > 160)).toEqual([]);
 });
 
 describe("the documents", () => {
-  it.each(documents)("%s names only what exists", (path) => {
+  it.each(documents)("%s names only files, commands and variables that exist", (path) => {
     expect(brokenReferences(path, facts)).toEqual([]);
   });
 
@@ -67,13 +67,13 @@ describe("the documents", () => {
     },
   );
 
-  it("are all in the index of docs/", () => {
+  it("are all listed in docs/README.md", () => {
     const index = readText("docs/README.md");
     const pages = listFiles("docs").filter((path) => path !== "docs/README.md" && path.endsWith(".md"));
     expect(pages.filter((path) => !index.includes(`(${path.replace("docs/", "")})`))).toEqual([]);
   });
 
-  it("can rely on the npm scripts they name: each runs a file that exists", () => {
+  it("name npm scripts that run existing files", () => {
     const named = Object.values(readPackage().scripts).flatMap(
       (script) => script.match(/[\w./-]+\.(?:ts|mjs|js)\b/g) ?? [],
     );
@@ -81,14 +81,14 @@ describe("the documents", () => {
     expect(named.filter((path) => !files.includes(path))).toEqual([]);
   });
 
-  it("are checked against a command line that was found", () => {
+  it("are checked against the commands, options and variables found in the source", () => {
     expect([...commands]).toEqual(expect.arrayContaining(["dev", "start", "migrate", "config"]));
     expect([...options]).toEqual(expect.arrayContaining(["--config", "--json", "--port", "--version"]));
     expect(facts.variables).toContain("FENCEPOST_DATABASE_URL");
   });
 });
 
-describe("the rules about documents", () => {
+describe("the check of documents", () => {
   const small: Facts = {
     files: ["README.md", "docs/errors.md", "src/domain/lane.ts", "src/application/writer/batch.ts"],
     read: () => "",
@@ -128,7 +128,7 @@ describe("the rules about documents", () => {
     ["`fencepost dev --gone`"],
     ["set FENCEPOST_GONE to 1"],
     ["`FENCEPOST_GONE=1 npm test`"],
-  ])("refuse %j", (text) => {
+  ])("refuses the broken reference in %j", (text) => {
     expect(broken(text)).toHaveLength(1);
   });
 
@@ -140,7 +140,7 @@ describe("the rules about documents", () => {
     ["```sh\nnpm ci && npx fencepost dev --port 3000\n```"],
     ["`/openapi.json`, `POST /tx`, `application/json`, `application/problem+json`, `text/plain`, `viem/accounts`"],
     ["`FENCEPOST_PORT=3001 fencepost start`, `@bitauth/libauth`, `a || b`"],
-  ])("let %j pass", (text) => {
+  ])("accepts the valid references in %j", (text) => {
     expect(broken(text)).toEqual([]);
   });
 });

@@ -4,15 +4,15 @@ import { deadExports } from "./rules/exports.ts";
 import { parseSource, readCode } from "./tree.ts";
 
 describe("the source tree", () => {
-  it("exports nothing that is unused", () => {
+  it("has no unused export", () => {
     const source = readCode("src");
     const files = [...source, ...readCode("test"), ...readCode("bench"), ...readCode("scripts")];
     expect(deadExports(source, { files, entries: entryFiles() })).toEqual([]);
   });
 });
 
-describe("the rule about exports", () => {
-  it("sees an unused export", () => {
+describe("the check of exports", () => {
+  it("finds an unused export", () => {
     const files = [
       parseSource("src/domain/a.ts", "export const used = 1; export function dead() {} export const own = used;"),
       parseSource("src/domain/b.ts", `import { own } from "./a.ts"; export class Dead {} export interface Shape {}`),

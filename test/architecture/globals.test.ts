@@ -2,30 +2,33 @@ import { describe, expect, it } from "vitest";
 import { bannedGlobals } from "./rules/globals.ts";
 import { parseSource, readCode } from "./tree.ts";
 
-/** Modules that may use time, chance, environment and output; a program of its own reads its arguments and signals. */
+/**
+ * Modules that may use time, randomness, environment and output directly. The development chain is a separate program,
+ * so it reads its arguments and signals.
+ */
 const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded)|main\/dev\/embedded\/chain\/dev-chain-main\.ts$)\/?/;
-/** Runs in a browser, which has no clock port. */
+/** Code that runs in a browser, where there is no clock port. */
 const PAGE = "src/adapters/dashboard/public/";
-/** The SDK runs in the caller's process and has no ports; what it has of time and chance is in one file. */
+/** The SDK runs in the caller's process and has no ports; only this file of it may use time and randomness. */
 const CLIENT_WAITS = ["setTimeout", "performance", "Math.random", "crypto.randomUUID"].map(
   (name) => `src/client/deadline.ts: ${name}`,
 );
-/** Wallet libraries too: they also name a request that the caller has not named. */
+/** Wallet libraries may do so too; they also generate a request id if the caller gave none. */
 const WALLET_WAITS = [
   "src/wallets/patience.ts: setTimeout",
   "src/wallets/patience.ts: performance",
   "src/wallets/request-scope.ts: crypto.randomUUID",
 ];
 
-describe("time, chance, environment and output", () => {
-  it("live in adapters/system and main alone", () => {
+describe("globals for time, randomness, environment and output", () => {
+  it("are used only in adapters/system and main", () => {
     const elsewhere = readCode("src").filter(({ path }) => !AT_HOME.test(path) && !path.startsWith(PAGE));
     const uses = elsewhere.flatMap(bannedGlobals);
     const allowed = [...CLIENT_WAITS, ...WALLET_WAITS];
     expect(uses.filter((use) => !allowed.includes(use.replace(/:\d+:/, ":")))).toEqual([]);
   });
 
-  it("are found where they live, so that the rule is known to see", () => {
+  it("are found in adapters/system, which proves that the check detects them", () => {
     const uses = readCode("src/adapters/system").flatMap(bannedGlobals).join("\n");
     for (const name of ["performance", "new Date()", "setTimeout", "Math.random", "process.env"]) {
       expect(uses).toContain(name);
@@ -33,7 +36,7 @@ describe("time, chance, environment and output", () => {
   });
 });
 
-describe("the rule about globals", () => {
+describe("the check of globals", () => {
   it.each([
     ["Date.now();"],
     ["const at = new Date();"],
@@ -52,7 +55,7 @@ describe("the rule about globals", () => {
     [`import { setTimeout as sleep } from "node:timers/promises";`],
     [`import process from "node:process";`],
     ["const x = (setTimeout as unknown) as Clock;"],
-  ])("refuses %s", (text) => {
+  ])("refuses the banned global in %s", (text) => {
     expect(bannedGlobals(parseSource("src/domain/a.ts", text))).not.toEqual([]);
   });
 
@@ -64,7 +67,7 @@ describe("the rule about globals", () => {
     ["process.platform; process.kill(pid, 0);"],
     [`const text = "Date.now() console.log"; // Math.random()`],
     ["clearTimeout(timer);"],
-  ])("lets %s pass", (text) => {
+  ])("finds no banned global in %s", (text) => {
     expect(bannedGlobals(parseSource("src/domain/a.ts", text))).toEqual([]);
   });
 });

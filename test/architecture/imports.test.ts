@@ -14,10 +14,13 @@ import { listFiles, parseSource, readCode } from "./tree.ts";
 
 const source = readCode("src");
 
-/** Folders whose rings of types are still to be opened; no other may get one. */
+/** Folders that still have cycles of type imports; no other folder may get one. */
 const RINGS_LEFT = ["src/client/", "src/adapters/postgres/commit/"];
 
-/** A loose file above imports the folder, and another one is imported by it. A pair that is gone leaves this list. */
+/**
+ * Known pairs of folders that import each other: one file of the parent imports the subfolder, another is imported by
+ * it. Remove a pair once it is untangled.
+ */
 const TANGLED = [
   "src/adapters/dashboard/public ↔ src/adapters/dashboard/public/pages",
   "src/adapters/dashboard/public ↔ src/adapters/dashboard/public/parts",
@@ -28,28 +31,28 @@ const TANGLED = [
 ];
 
 describe("the source tree", () => {
-  it("imports one way: domain ← ports ← application ← adapters ← main", () => {
+  it("imports in one direction: domain ← ports ← application ← adapters ← main", () => {
     expect(wrongDirections(source)).toEqual([]);
   });
 
-  it("imports only downwards inside the application, room by room", () => {
+  it("imports only downwards between the folders of the application", () => {
     expect(upwardImports(source)).toEqual([]);
   });
 
-  it("has no ring of files that load each other", () => {
+  it("has no import cycle", () => {
     expect(cycles(source)).toEqual([]);
   });
 
-  it("has no ring of files that need each other's types", () => {
+  it("has no cycle of type imports", () => {
     const rings = cycles(source, "types").filter((ring) => !RINGS_LEFT.some((folder) => ring.startsWith(folder)));
     expect(rings).toEqual([]);
   });
 
-  it("has no two folders that import each other, but for those that stand beside loose files", () => {
+  it("has no two folders that import each other, except the listed ones", () => {
     expect(tangledFolders(source)).toEqual(TANGLED);
   });
 
-  it("is reached from its entries, every file of it", () => {
+  it("has no file that cannot be reached from its entry points", () => {
     expect(entryFiles().filter((path) => !listFiles("src").includes(path))).toEqual([]);
     expect(unreachable(source, entryFiles())).toEqual([]);
   });
@@ -57,7 +60,7 @@ describe("the source tree", () => {
   it.each([
     ["src/main/cli.ts", ["commander"]],
     ["src/adapters/evm/signers/worker/sign-worker.js", ["@bitauth/libauth", "hash-wasm"]],
-  ])("%s starts with few packages, because its start waits for them", (entry, packages) => {
+  ])("loads few packages at the start of %s", (entry, packages) => {
     const loaded = loadedBy(entry, source).filter((path) => !path.startsWith("src/"));
     expect(loaded.map(packageOf)).toEqual(packages);
   });
@@ -67,13 +70,13 @@ describe("the source tree", () => {
     "src/adapters/evm/signers/mnemonic.ts",
     "src/adapters/http/docs/page.ts",
     "src/contract/openapi.ts",
-  ])("starts a node without %s, which most nodes never need", (later) => {
+  ])("starts a node without loading %s, which most nodes never need", (later) => {
     const loaded = loadedBy("src/main/start.ts", source);
     expect(loaded).toContain("viem/utils");
     expect(loaded).not.toContain(later);
   });
 
-  it("takes of viem the part that it needs: the whole takes three times as long to load", () => {
+  it("imports only parts of viem, since the whole takes three times as long to load", () => {
     const whole = source.flatMap(importsOf).filter(({ target, isTypeOnly }) => target === "viem" && !isTypeOnly);
     expect(whole).toEqual([]);
   });
@@ -82,14 +85,14 @@ describe("the source tree", () => {
     ["src/viem/index.ts", []],
     ["src/ethers/index.ts", ["ethers"]],
     // protects [Wallet libraries, and tests of callers] src/viem/index.ts, src/ethers/index.ts
-  ])("%s loads nothing of a node, and no second copy of the library that the caller has", (entry, packages) => {
+  ])("loads no node code, and no second copy of the caller's library, from %s", (entry, packages) => {
     const loaded = loadedBy(entry, source);
     expect(loaded.filter((path) => !path.startsWith("src/"))).toEqual(packages);
     expect(loaded.filter((path) => !/^src\/(viem|ethers|wallets)\//.test(path) && path.startsWith("src/"))).toEqual([]);
   });
 });
 
-describe("the rules about imports", () => {
+describe("the check of imports", () => {
   it.each([
     ["src/domain/a.ts", `import { x } from "../ports/clock.ts";`],
     ["src/domain/a.ts", `import type { X } from "../ports/clock.ts";`],
@@ -117,7 +120,7 @@ describe("the rules about imports", () => {
     ["src/wallets/a.ts", `import { Problem } from "../contract/problem.ts";`],
     ["src/domain/a.ts", `import { x } from "../support/world.ts";`],
     ["src/elsewhere/a.ts", ""],
-  ])("%s: %s is refused", (path, text) => {
+  ])("in the file %s refuses the import %s", (path, text) => {
     expect(wrongDirections([parseSource(path, text)])).toHaveLength(1);
   });
 
@@ -128,7 +131,7 @@ describe("the rules about imports", () => {
     ["src/main/a.ts", `const { migrate } = await import("../adapters/postgres/migrate.ts");`],
     ["src/adapters/evm/a.ts", `import { sign } from "viem/accounts"; import x from "@bitauth/libauth";`],
     ["src/application/a.ts", `const text = 'import { Pool } from "pg"'; // import "pg"`],
-  ])("%s: %s is fine", (path, text) => {
+  ])("in the file %s accepts the import %s", (path, text) => {
     expect(wrongDirections([parseSource(path, text)])).toEqual([]);
   });
 
@@ -139,7 +142,7 @@ describe("the rules about imports", () => {
     ["src/application/operations/a.ts", `import { x } from "../loops/node.ts";`],
     ["src/application/api.ts", `import type { X } from "./lane/lanes.ts";`],
     ["src/application/elsewhere/a.ts", ""],
-  ])("%s: %s goes up", (path, text) => {
+  ])("in the file %s finds the upward import %s", (path, text) => {
     expect(upwardImports([parseSource(path, text)])).toHaveLength(1);
   });
 
@@ -151,11 +154,11 @@ describe("the rules about imports", () => {
       `import type { X } from "../api.ts"; import { y } from "../../domain/errors.ts";`,
     ],
     ["src/main/a.ts", `import { x } from "../application/loops/node.ts";`],
-  ])("%s: %s goes down, or stays", (path, text) => {
+  ])("in the file %s accepts the import %s as downward or sideways", (path, text) => {
     expect(upwardImports([parseSource(path, text)])).toEqual([]);
   });
 
-  it("sees a ring of code, and one of types where that is asked for", () => {
+  it("finds an import cycle, and a cycle of types if requested", () => {
     const ring = (kind: string) => [
       parseSource("src/domain/a.ts", `import { b } from "./b.ts";`),
       parseSource("src/domain/b.ts", `import { c } from "./c.ts";`),
@@ -166,14 +169,14 @@ describe("the rules about imports", () => {
     expect(cycles(ring("type"), "types")).toHaveLength(1);
   });
 
-  it("sees two folders that import each other, by types too", () => {
+  it("finds two folders that import each other, even by types only", () => {
     const up = parseSource("src/main/a/b/c.ts", `import type { X } from "../d.ts";`);
     const down = parseSource("src/main/a/e.ts", `import { c } from "./b/c.ts";`);
     expect(tangledFolders([up, down])).toEqual(["src/main/a ↔ src/main/a/b"]);
     expect(tangledFolders([up])).toEqual([]);
   });
 
-  it("sees a file that nothing leads to", () => {
+  it("finds a file that nothing imports", () => {
     const files = [
       parseSource("src/index.ts", `export { a } from "./domain/a.ts";`),
       parseSource("src/domain/a.ts", `new Worker(new URL("./worker.js", import.meta.url));`),
@@ -183,7 +186,7 @@ describe("the rules about imports", () => {
     expect(unreachable(files, ["src/index.ts"])).toEqual(["src/domain/forgotten.ts"]);
   });
 
-  it("sees what a file loads at once, and not what it may load later", () => {
+  it("finds what a file loads at once, and ignores what it may load later", () => {
     const files = [
       parseSource("src/main/a.ts", `import { b } from "./b.ts"; import type { C } from "commander"; import "node:fs";`),
       parseSource("src/main/b.ts", `export { x } from "pg"; const later = () => import("./c.ts");`),

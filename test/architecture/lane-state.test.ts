@@ -5,12 +5,17 @@ import { parseSource, readCode } from "./tree.ts";
 
 const AT_MOST = 11;
 
-/** The lane itself, and the road to its owner, which is about lanes of other nodes. */
+/**
+ * Folders that may keep state per lane: the lane itself, and routing to owners, which concerns lanes of other nodes.
+ */
 const AT_HOME = /^src\/application\/(lane|cluster)\//;
 
-/** Collections by lane, signer, transaction or an unnamed string that are elsewhere, and why each cannot be a lane's field. */
+/**
+ * Collections keyed by lane, signer, transaction or a plain string outside these folders, each with the reason why it
+ * cannot be a field of the lane.
+ */
 const BESIDE: Readonly<Record<string, string>> = {
-  // About signers that may have no lane on this node: any caller may ask for them.
+  // Keyed by signers that may have no lane on this node: any caller may ask for their balance.
   "ChainContext.balances": "questions to the chain about any address, shared for a poll interval",
   "ChainContext.knownBalances": "the chain's last answer about any address, for lists of signers",
   "Counts.asked": "questions to the chain about any address, shared for a poll interval",
@@ -22,23 +27,23 @@ const BESIDE: Readonly<Record<string, string>> = {
   "AttentionDesk.explained": "explanations of transactions of every node, kept for three seconds",
   kept: "questions of people about transactions of every node (queries/transactions.ts)",
   known: "the EIP-55 spelling of any address (domain/text/checksum.ts)",
-  // Found by lanes, and filled by them: LaneIndex in lane/owned-lane.ts.
+  // Indexes for finding lanes, filled by the lanes themselves: LaneIndex in lane/owned-lane.ts.
   "ChainContext.hashes": "one look-up by hash for all lanes of a chain",
   "ChainContext.onChain": "the lanes of a chain that a new block may concern",
-  // Must outlive the reading of a lane.
+  // Limits that must outlive a reload of the lane.
   "HookRunner.perLane": "a limit that a reload of the lane resets is no limit",
   "HookRunner.perTransaction": "a limit that a reload of the lane resets is no limit",
   "HookRunner.underWay": "a question to the hook goes on while the lane is read again",
   "HookRunner.noops": "a decision that is in the history already is not written again after a reload",
   "WaitingRoom.lanes": "writes that wait to be committed, also of a lane that has been dropped",
   "RequestIds.asking": "requests are looked up before it is known who owns their lane",
-  // State of another process, or behind a port that does not know lanes in memory.
+  // State of another process, or behind a port without access to the lanes in memory.
   "PayloadMemory.lanes": "what the signing process signed, which it checks by itself",
   "RememberedLanes.rows": "lane rows as the last commits left them; the server compares them under its lock",
   "RememberedLanes.failed": "how often those rows were out of date",
   open: "the gauge of nonce drift is set to 0 when a drift is over (adapters/system/metrics.ts)",
   resumedMs: "spans are made from events, after the lane may be gone",
-  // Keyed by something else than a lane.
+  // Keyed by something other than a lane.
   "BlockProver.proved": "by block",
   "Disputes.open": "by block",
   "KeyRates.fullAtMs": "by API key",
@@ -54,12 +59,12 @@ const source = readCode("src");
 const inside = source.filter(({ path }) => /^src\/(domain|application)\//.test(path));
 const ofLane = mutableFields(source, "src/application/lane/owned-lane.ts", "OwnedLane");
 
-describe("what a lane is in memory", () => {
-  it("has few fields that change: of itself, of its transactions, and of all that it owns", () => {
+describe("the in-memory state of a lane", () => {
+  it("has few mutable fields, counting the lane, its transactions and everything it owns", () => {
     expect(ofLane.length, ofLane.join(" ")).toBeLessThanOrEqual(AT_MOST);
   });
 
-  it("keeps its pace in values that are replaced, never changed", () => {
+  it("keeps its pace in immutable values that are replaced", () => {
     for (const [path, type] of [
       ["src/domain/pace/lane-pace.ts", "LanePace"],
       ["src/domain/pace/transaction-pace.ts", "TransactionPace"],
@@ -68,7 +73,7 @@ describe("what a lane is in memory", () => {
     }
   });
 
-  it("takes what the database acknowledged as values that are replaced", () => {
+  it("keeps the acknowledged database state in immutable values that are replaced", () => {
     expect(mutableFields(source, "src/domain/ledger/ledger.ts", "Ledger")).toEqual([]);
     expect(mutableFields(source, "src/domain/ledger/kept-transaction.ts", "KeptTransaction")).toEqual([]);
   });
@@ -77,24 +82,24 @@ describe("what a lane is in memory", () => {
     expect(inside.flatMap((file) => assignmentsOf(file, field))).toHaveLength(1);
   });
 
-  it("is remembered nowhere beside it, except for a reason", () => {
+  it("is not stored anywhere else, except for a listed reason", () => {
     const beside = laneMemories(source).filter(({ path }) => !AT_HOME.test(path));
     expect(beside.map(({ name }) => name).sort()).toEqual(Object.keys(BESIDE).sort());
   });
 });
 
-describe("times", () => {
-  it("are moments, and what is no moment has a name", () => {
+describe("times in the code", () => {
+  it("are never special numbers such as infinity", () => {
     expect(inside.flatMap(sentinelTimes)).toEqual([]);
   });
 
-  it("are no invalid dates, and no answer is infinity", () => {
+  it("are never invalid dates, and no function returns infinity", () => {
     const elsewhere = source.filter(({ path }) => !path.startsWith("src/adapters/postgres/commit/"));
     expect(elsewhere.flatMap(nonAnswers)).toEqual([]);
   });
 });
 
-describe("the rules about a lane's state", () => {
+describe("the check of a lane's state", () => {
   const fieldsOf = (...texts: readonly string[]) =>
     mutableFields(
       texts.map((text, index) => parseSource(`src/${index}.ts`, text)),
@@ -112,11 +117,11 @@ describe("the rules about a lane's state", () => {
     ],
     ["interface Lane { readonly a: { b: number } }", ["Lane.b"]],
     ["interface Lane { readonly a: Lane; work(part: Part): void } interface Part { b: number }", []],
-  ])("count in %s", (text, fields) => {
+  ])("counts the mutable fields in %s", (text, fields) => {
     expect(fieldsOf(text)).toEqual(fields);
   });
 
-  it("follow what is imported, and what is handed on", () => {
+  it("follows imports and re-exports", () => {
     const lane = `import { type Part as P } from "./1.ts"; class Lane { readonly a: P; }`;
     expect(fieldsOf(lane, `export { type Part } from "./2.ts";`, "export interface Part { b: number }")).toEqual([
       "Part.b",
@@ -127,7 +132,7 @@ describe("the rules about a lane's state", () => {
     ["class Lane { a = 1; constructor() { this.a = 2; } }", 0],
     ["class Lane { a = 1; b() { this.a = 2; } } class Other { b() { this.a = 3; } }", 1],
     ["class Lane { a = 1; b() { this.a = 2; } } lane.a = 3; lane.a++; lane.a += 1;", 4],
-  ])("count the places that assign in %s", (text, places) => {
+  ])("counts the assignments in %s", (text, places) => {
     expect(assignmentsOf(parseSource("src/a.ts", text), "Lane.a")).toHaveLength(places);
   });
 
@@ -145,7 +150,7 @@ describe("the rules about a lane's state", () => {
     ["class A { readonly b: Other['c'] = new Map(); }", "A.b: not declared"],
     ["function make() { const by = new Map<LaneKey, number>(); return { get: (key) => by.get(key) }; }", "by: LaneKey"],
     ["class By<K> { private readonly c = new Map<K, number>(); } class A { b = new By<LaneKey>(); }", "A.b: LaneKey"],
-  ])("find the memory in %s", (text, memory) => {
+  ])("finds the stored lane data in %s", (text, memory) => {
     expect(memoriesIn(text)).toEqual([memory]);
   });
 
@@ -154,11 +159,11 @@ describe("the rules about a lane's state", () => {
     "class A { private readonly b: ReadonlySet<Address>; }",
     "class A { private readonly b = new Map<number, string>(); }",
     "function count(rows) { const by = new Map<LaneKey, number>(); rows.forEach((row) => by.set(row.key, 1)); return by; }",
-  ])("let %s be", (text) => {
+  ])("finds no stored lane data in %s", (text) => {
     expect(memoriesIn(text)).toEqual([]);
   });
 
-  it("let strings be in adapters, which name lanes by their types", () => {
+  it("ignores sets of strings in adapters, which identify lanes by types", () => {
     expect(memoriesIn("class A { b = new Set<string>(); }", "src/adapters/http/a.ts")).toEqual([]);
   });
 
@@ -168,12 +173,12 @@ describe("the rules about a lane's state", () => {
     "const untilMs = a ? Number.POSITIVE_INFINITY : b;",
     "export const A = { seenAt: Number.MIN_SAFE_INTEGER };",
     "this.dueMs = dueMs ?? Infinity;",
-  ])("find the number that is no moment in %s", (text) => {
+  ])("finds the special number used as a time in %s", (text) => {
     expect(sentinelTimes(parseSource("src/a.ts", text))).toHaveLength(1);
   });
 
   it.each(["const room = Number.POSITIVE_INFINITY;", "tx.nextMs = null;", "this.dueMs = at(1);"])(
-    "let %s be",
+    "finds no special number used as a time in %s",
     (text) => {
       expect(sentinelTimes(parseSource("src/a.ts", text))).toEqual([]);
     },
@@ -184,12 +189,12 @@ describe("the rules about a lane's state", () => {
     "const a = (b) => (b === null ? Infinity : b.ms);",
     "class A { #next = Number.NEGATIVE_INFINITY; }",
     "const at = row?.at ?? new Date(Number.NaN);",
-  ])("find the answer that is none in %s", (text) => {
+  ])("finds the invalid date or infinity returned in %s", (text) => {
     expect(nonAnswers(parseSource("src/a.ts", text))).toHaveLength(1);
   });
 
   it.each(["function a(most = Number.POSITIVE_INFINITY) { return Math.min(most, b ?? Infinity); }", "new Date(text);"])(
-    "let %s be an answer",
+    "finds no invalid date and no returned infinity in %s",
     (text) => {
       expect(nonAnswers(parseSource("src/a.ts", text))).toEqual([]);
     },

@@ -5,12 +5,12 @@ import { SUBMIT_ANSWERS } from "../../src/domain/chain/answers.ts";
 
 const page = readFileSync(new URL("../../docs/node-answers.md", import.meta.url), "utf8");
 
-it("every answer of a node has its row, and says what happens next", () => {
+it("the page on endpoint responses has one row for every submit result, with what happens next", () => {
   const rows = [...page.matchAll(/^\| `(\w+)` \| [^|]+ \| [^|]+ \|$/gm)].map(([, answer]) => answer);
   expect(rows.toSorted()).toEqual([...SUBMIT_ANSWERS].toSorted());
 });
 
-it("every wording that is recognised is listed with its answer and who says it, and no other", () => {
+it("the page on endpoint responses lists every recognised wording with its result and its clients, and no others", () => {
   const listed = [...page.matchAll(/^\| ([^`|]+) \| `(\w+)` \| ([^|]+) \|$/gm)].map(([, ...cells]) =>
     cells.join(" | "),
   );

@@ -2,16 +2,16 @@ import { describe, expect, it } from "vitest";
 import { besideTheDoor } from "./rules/one-door.ts";
 import { parseSource, readCode } from "./tree.ts";
 
-describe("a lane", () => {
+describe("the code of a lane", () => {
   // protects [The fence] src/application/lane/term.ts
-  it("is asked nowhere but in its term whether it may go on; and writes, signs and sends through it alone", () => {
+  it("checks the right to act only in the lane's term, and writes, signs and sends only through it", () => {
     const application = readCode("src/application");
     expect(application.length).toBeGreaterThan(50);
     expect(application.flatMap(besideTheDoor)).toEqual([]);
   });
 });
 
-describe("the rule about the one door", () => {
+describe("the check that lanes act only through their term", () => {
   const found = (text: string, path = "src/application/stages/3-sign/sign.ts") =>
     besideTheDoor(parseSource(path, text)).map((each) => each.split(": ")[1]);
 
@@ -25,7 +25,7 @@ describe("the rule about the one door", () => {
     ["await lane.term.during(context.chain.submit(raws));", "chain.submit beside term.send"],
     ["await lane.term.sign(() => chain.sendUnsigned(signer, tx));", "chain.sendUnsigned beside term.send"],
     ["await ports.signer.sign(address, [unsigned]);", "signer.sign beside term.sign"],
-  ])("finds %s", (text, what) => {
+  ])("finds code that bypasses the term: %s", (text, what) => {
     expect(found(text)).toEqual([what]);
   });
 
@@ -35,11 +35,11 @@ describe("the rule about the one door", () => {
     "await lane.term.sign(() => ports.signer.sign(address, [unsigned]));",
     "await stream.write(bytes);",
     "await context.chain.transactionCount(signer);",
-  ])("lets %s through", (text) => {
+  ])("accepts code that does not bypass the term: %s", (text) => {
     expect(found(text)).toEqual([]);
   });
 
-  it("knows the places that ask", () => {
+  it("allows the listed files to check the right to act", () => {
     expect(found("if (lane.term.hasEnded) stop();", "src/application/lane/lanes.ts")).toEqual([]);
     expect(found("if (lease.mayAct()) stop();", "src/application/queries/readiness.ts")).toEqual([]);
     expect(found("if (lease.maySend()) stop();", "src/application/queries/readiness.ts")).toEqual(["asks maySend"]);

@@ -19,7 +19,7 @@ export function readPackage(): Package {
   return JSON.parse(readText("package.json")) as Package;
 }
 
-/** Entry points: subpath exports, the command line, the page in the browser. */
+/** Entry points of the package: subpath exports, the command line and the page in the browser. */
 export function entryFiles(): readonly string[] {
   const exported = Object.values(readPackage().exports).filter((target) => typeof target === "object");
   const page = readText("src/adapters/dashboard/public/index.html");

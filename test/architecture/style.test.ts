@@ -8,52 +8,52 @@ import { countLines, median, parseSource, readCode } from "./tree.ts";
 const source = readCode("src");
 const functions = source.flatMap(functionsOf);
 
-describe("files", () => {
+describe("source files", () => {
   it("have at most 400 lines", () => {
     const long = source.filter(({ text }) => countLines(text) > 400).map(({ path }) => path);
     expect(long).toEqual([]);
   });
 
-  it("have 120 or fewer at the median", () => {
+  it("have a median of at most 120 lines", () => {
     expect(median(source.map(({ text }) => countLines(text)))).toBeLessThanOrEqual(120);
   });
 
-  it("say in their names what is in them", () => {
+  it("have specific names, without words such as utils or manager", () => {
     expect([...source, ...readCode("test"), ...readCode("scripts")].flatMap(emptyNames)).toEqual([]);
   });
 
-  it("share no name with a file in a folder near by", () => {
+  it("share no name with a file in a nearby folder", () => {
     expect(sharedNames(source.map(({ path }) => path))).toEqual([]);
   });
 
-  it("leave no check of the compiler out", () => {
+  it("bypass no compiler check", () => {
     expect(source.flatMap(escapeHatches)).toEqual([]);
   });
 
-  it("of stages and detours say what they read, what they write, and what a crash leaves", () => {
+  it("of stages and detours state in their header what they read, what they write, and what a crash leaves", () => {
     const stages = source.filter(({ path }) => /^src\/application\/(stages|detours)\//.test(path));
     expect(stages.length).toBeGreaterThan(10);
     expect(stages.flatMap(unsaid)).toEqual([]);
   });
 });
 
-describe("folders", () => {
+describe("source folders", () => {
   const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
   const loose = grouped(source, ({ path }) => folderOf(path));
   const hasFolders = (folder: string): boolean => [...loose.keys()].some((each) => each.startsWith(`${folder}/`));
 
-  it("that have folders in them hold at most 15 files beside those", () => {
+  it("with subfolders contain at most 15 files of their own", () => {
     const crowded = [...loose].filter(([folder, files]) => hasFolders(folder) && files.length > 15);
     expect(crowded.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
   });
 });
 
-describe("functions", () => {
+describe("source functions", () => {
   it("have at most 70 lines", () => {
     expect(functions.filter(({ lines }) => lines > 70)).toEqual([]);
   });
 
-  it("have 10 or fewer at the median, expressions not counted", () => {
+  it("have a median of at most 10 lines, expression bodies excluded", () => {
     const bodies = functions.filter(({ hasBlock }) => hasBlock);
     expect(bodies.length).toBeGreaterThan(300);
     expect(median(bodies.map(({ lines }) => lines))).toBeLessThanOrEqual(10);
@@ -64,10 +64,10 @@ describe("functions", () => {
   });
 });
 
-describe("the rules about style", () => {
+describe("the check of code style", () => {
   const sizesOf = (text: string) => functionsOf(parseSource("src/a.ts", text));
 
-  it("measure functions by their lines, closures and all", () => {
+  it("measures functions by their lines, including closures", () => {
     const [outer, inner] = sizesOf(`function outer() {\n  return () => {\n${"    work();\n".repeat(80)}  };\n}\n`);
     expect(outer).toMatchObject({ where: "src/a.ts:1 outer", lines: 84 });
     expect(inner).toMatchObject({ lines: 82, hasBlock: true });
@@ -81,7 +81,7 @@ describe("the rules about style", () => {
     ["interface Port { commit(a: A, b: B, c: C, d: D): void }", 4],
     ["type F = (a: A, b: B, c: C, d: D) => void;", 4],
     ["app.addHook((request, reply, payload, done) => done());", 0],
-  ])("count the parameters of %s as %i", (text, count) => {
+  ])("counts the parameters of %s as %i", (text, count) => {
     expect(sizesOf(text)[0]?.parameters).toBe(count);
   });
 
@@ -92,7 +92,7 @@ describe("the rules about style", () => {
     ["src/a.ts", "export const nonceHelper = 1;"],
     ["src/a.ts", "export interface CommonOptions {}"],
     ["src/a.ts", "const a = 1; export { a as dateUtil };"],
-  ])("refuse the name of %s %s", (path, text) => {
+  ])("refuses the unspecific name in %s %s", (path, text) => {
     expect(emptyNames(parseSource(path, text))).toHaveLength(1);
   });
 
@@ -101,15 +101,15 @@ describe("the rules about style", () => {
     ["src/lane/a.ts", "src/a.ts"],
     ["src/lane/a.ts", "src/lane/deep/down/a.ts"],
     ["src/lane/a.ts", "src/lane/a.js"],
-  ])("refuse one name for %s and %s", (one, other) => {
+  ])("refuses the same file name for %s and %s", (one, other) => {
     expect(sharedNames([one, other])).toHaveLength(1);
   });
 
-  it("let files share a name that are far apart, and entries", () => {
+  it("accepts equal names of distant files and of entry files", () => {
     expect(sharedNames(["src/domain/lane/a.ts", "src/ports/a.ts", "src/index.ts", "src/client/index.ts"])).toEqual([]);
   });
 
-  it("know words by their borders", () => {
+  it("matches whole words only", () => {
     expect(emptyNames(parseSource("src/uncommon.ts", "export const commonality = 1, utilisation = 2;"))).toEqual([]);
   });
 
@@ -120,11 +120,11 @@ describe("the rules about style", () => {
     ["class A { name!: string }"],
     ["// @ts-ignore\nf();"],
     ["// @ts-expect-error: known\nf();"],
-  ])("see the hatch in %s", (text) => {
+  ])("finds the bypassed compiler check in %s", (text) => {
     expect(escapeHatches(parseSource("src/a.ts", text))).toHaveLength(1);
   });
 
-  it("are not fooled by words", () => {
+  it("ignores names, comments and strings that only look like a bypassed check", () => {
     expect(escapeHatches(parseSource("src/a.ts", `const any = !a; // any\nconst s = "x!.y: any";`))).toEqual([]);
   });
 
@@ -134,7 +134,7 @@ describe("the rules about style", () => {
     ["/** Reads: the chain. Writes: nothing. */", 1],
     ["import x from 'y';\n/** Reads: a. Writes: b. A crash leaves c. */", 3],
     ["/** Reads: a. Writes: b. A crash leaves c. */", 0],
-  ])("miss what the header %j leaves out", (text, count) => {
+  ])("reports what the stage header %j does not state", (text, count) => {
     expect(unsaid(parseSource("src/application/stages/1-create/a.ts", text))).toHaveLength(count);
   });
 });

@@ -6,37 +6,42 @@ import { countLines, parseSource, readCode } from "./tree.ts";
 
 const tests = readCode("test");
 
-/** Facts outside the process raise no event in it. This file alone may look again after a while; all others use it. */
+/**
+ * The only file that may poll on a timer, because facts outside the process raise no event in it. All other tests use
+ * it.
+ */
 const LOOKS_AGAIN = "test/support/wait-until.ts";
-/** A machine may have no browser, or no PgBouncer. Where there is none, browser.test.ts and pooled.test.ts say so on standard error. */
+/**
+ * Tests that may be skipped on a machine without a browser or PgBouncer; they then report the skip on standard error.
+ */
 const LOUD_SKIP =
   /^test\/adapters\/(dashboard\/(browser|blind|notices|approvals)|postgres\/pooled)\.test\.ts:\d+: skipIf$/;
-/** Goes up with the tests, never down. */
+/** Lower limit of test lines per source line. Raise it as tests grow; never lower it. */
 const LEAST_TESTS_PER_SOURCE_LINE = 1;
 
-describe("the tests", () => {
-  it("all run, once, and wait for facts", () => {
+describe("the test files", () => {
+  it("skip and retry nothing, and wait for conditions instead of fixed times", () => {
     const suspect = tests.filter(({ path }) => path !== LOOKS_AGAIN);
     expect(suspect.flatMap(dishonest).filter((found) => !LOUD_SKIP.test(found))).toEqual([]);
   });
 
-  it("leave the process they share as they found it", () => {
+  it("do not change globals of a process that they share", () => {
     const shared = tests.filter(({ path }) => !ALONE.some((alone) => alone === path));
     expect(shared.flatMap(replaced)).toEqual([]);
   });
 
-  it("keep every double honest by a contract suite that the real adapter passes too", () => {
+  it("have for every test double a contract suite that the real adapter passes too", () => {
     expect(dishonestDoubles(tests)).toEqual([]);
   });
 
-  it("are longer than what they test", async ({ annotate }) => {
+  it("have more lines than the source", async ({ annotate }) => {
     const ratio = linesIn("test") / linesIn("src");
     await annotate(`tests : source = ${ratio.toFixed(2)}`);
     expect(ratio).toBeGreaterThanOrEqual(LEAST_TESTS_PER_SOURCE_LINE);
   });
 });
 
-describe("the rules about tests", () => {
+describe("the check of test files", () => {
   it.each([
     [`it.skip("x", f);`],
     [`describe.only("x", f);`],
@@ -52,7 +57,7 @@ describe("the rules about tests", () => {
     ["setInterval(f, POLL_MS);"],
     ["await systemClock.sleep(50);"],
     [`import { setTimeout } from "node:timers/promises";`],
-  ])("refuse %s", (text) => {
+  ])("refuses skipped, retried or timed tests: %s", (text) => {
     expect(dishonest(parseSource("test/a.test.ts", text))).toHaveLength(1);
   });
 
@@ -61,7 +66,7 @@ describe("the rules about tests", () => {
     ["setTimeout(f, 0); setTimeout(f, delayMs);"],
     ["await world.clock.sleep(500);"],
     ["reader.skip(3); pages.only;"],
-  ])("let %s pass", (text) => {
+  ])("accepts code that only looks skipped or timed: %s", (text) => {
     expect(dishonest(parseSource("test/a.test.ts", text))).toEqual([]);
   });
 
@@ -74,7 +79,7 @@ describe("the rules about tests", () => {
     ["process.env = saved;"],
     ["delete process.env[name];"],
     ["Object.assign(process.env, variables);"],
-  ])("refuse %s where a process is shared", (text) => {
+  ])("refuses the changed global in %s, in a shared process", (text) => {
     expect(replaced(parseSource("test/a.test.ts", text))).toHaveLength(1);
   });
 
@@ -83,7 +88,7 @@ describe("the rules about tests", () => {
     [`vi.fn(); vi.spyOn(store, "get");`],
     ["Object.assign({}, process.env);"],
     ["world.env = 1; delete world.env;"],
-  ])("let %s pass there", (text) => {
+  ])("finds no changed global in %s", (text) => {
     expect(replaced(parseSource("test/a.test.ts", text))).toEqual([]);
   });
 
@@ -93,7 +98,7 @@ describe("the rules about tests", () => {
   const doubleRuns = runner("test/doubles/clock.test.ts", `import "./clock.ts";`);
   const adapterRuns = parseSource("test/adapters/system/clock.test.ts", `import "../../contracts/clock.contract.ts";`);
 
-  it("want a contract that both sides run", () => {
+  it("requires that the double and the adapter both run the contract suite", () => {
     expect(dishonestDoubles([contract, double, doubleRuns, adapterRuns])).toEqual([]);
     expect(dishonestDoubles([contract, double, doubleRuns])).toEqual([
       "test/contracts/clock.contract.ts: run by nothing in test/adapters/",
@@ -101,7 +106,7 @@ describe("the rules about tests", () => {
     expect(dishonestDoubles([contract, double, adapterRuns])).toHaveLength(2);
   });
 
-  it("want a double deleted that no contract checks", () => {
+  it("reports a double that no contract suite checks", () => {
     const lonely = parseSource("test/doubles/memory-queue/state.ts", "");
     expect(dishonestDoubles([contract, double, doubleRuns, adapterRuns, lonely])).toEqual([
       "test/doubles/memory-queue: runs no contract suite",

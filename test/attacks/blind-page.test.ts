@@ -1,4 +1,4 @@
-/** An attacker wants the page to stay green: the database is frozen, the node is frozen, a node is killed. */
+/** The dashboard must not stay green while the database is frozen, the node is frozen, or a node is killed. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { launchBrowser } from "../support/browser.ts";
@@ -19,25 +19,22 @@ async function openNow(url: string): Promise<Page> {
   return page;
 }
 
-describe("whoever wants the page to stay green", () => {
+describe("the dashboard under attack", () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   });
 
   afterAll(() => browser?.close());
 
-  it("freezes the database, and the page names it in red until it answers again", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+  it("names the database in red while the database is frozen", async ({ simulated, nodes, database }) => {
     const proxy = await TcpProxy.start(Number(new URL(database.url).port));
     const node = await nodes.start(simulated.url, { FENCEPOST_DATABASE_URL: proxy.through(database.url) });
     const page = await openNow(node.url);
     const { revision } = await node.client.attention();
     proxy.freeze();
     const held = [read(node.url, "/tx"), read(node.url, `/attention?revision=${revision}&wait=20`)];
-    // The overview is drawn once a second for all who look: the one of before the freeze is over when these are answered.
+    // The overview is computed once a second for all readers; the one from before the freeze has expired when these
+    // requests are answered.
     const answers = [...(await Promise.all(held)), await read(node.url, "/overview")];
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
     for (const answer of answers) expect(await answer.text()).toContain("the database does not answer");
@@ -51,7 +48,7 @@ describe("whoever wants the page to stay green", () => {
     await proxy.close();
   });
 
-  it("freezes the node, whose requests then hang, and the page says so by its own timer", async ({
+  it("reports by its own timer that the node does not respond while the node is frozen", async ({
     simulated,
     nodes,
   }) => {
@@ -65,7 +62,7 @@ describe("whoever wants the page to stay green", () => {
     await page.close();
   });
 
-  it("kills a node, and the page is red until somebody acknowledges that it vanished", async ({ simulated, nodes }) => {
+  it("is red after a node was killed, until somebody acknowledges that it vanished", async ({ simulated, nodes }) => {
     const [lost, node] = await Promise.all([
       nodes.start(simulated.url, SHORT_LEASE),
       nodes.start(simulated.url, SHORT_LEASE),
@@ -86,7 +83,10 @@ describe("whoever wants the page to stay green", () => {
     await page.close();
   });
 
-  it("uses a stolen key, and the sign of it outlives the node that saw it", async ({ simulated, nodes }) => {
+  it("still shows the use of a stolen key after the node that detected it has stopped", async ({
+    simulated,
+    nodes,
+  }) => {
     const node = await nodes.start(simulated.url, { FENCEPOST_RECONCILIATION_INTERVAL: "1s" });
     await node.client.waitFor((await node.client.send({ signer: SIGNER, payload: { to: SIGNER, value: "1" } })).txId);
     simulated.chain.mineForeign(SIGNER.toLowerCase() as `0x${string}`, 1);

@@ -1,4 +1,4 @@
-/** An endpoint that says another chain id than it should, before a real node: at start, and behind a connection made anew. */
+/** An endpoint reports a wrong chain id to a real node: at start, and after a reconnect. */
 import { describe, expect } from "vitest";
 import { untilSettled } from "../support/audit.ts";
 import { it } from "../support/integration.ts";
@@ -8,8 +8,8 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const saysOne = pretend(() => "0x1");
 
-describe("an endpoint that says another chain id", () => {
-  it("is refused at start on a database that has served another chain, unless the operator names it", async ({
+describe("an endpoint that reports another chain id", () => {
+  it("is refused at start if the database has served another chain, unless the operator names it", async ({
     edr,
     nodes,
     database,
@@ -39,7 +39,7 @@ describe("an endpoint that says another chain id", () => {
     }
   });
 
-  it("is not used any more once its connection was made anew, and nothing is sent to it", async ({ edr, nodes }) => {
+  it("is not used after a reconnection, and receives no transaction", async ({ edr, nodes }) => {
     const proxy = await startRpcProxy(edr.url);
     try {
       const node = await nodes.start(proxy.url);

@@ -1,4 +1,4 @@
-/** One of two endpoints claims that a mined transaction reverted. It did not, and nothing may act on that claim. */
+/** One of two endpoints falsely reports that a mined transaction reverted. Nothing may act on that report. */
 import { describe, expect } from "vitest";
 import { it } from "../support/integration.ts";
 import { lieAboutReceipts, proxyAt } from "../support/lying-endpoints.ts";
@@ -6,9 +6,9 @@ import { startRpcProxy } from "../support/rpc-proxy.ts";
 import { transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-describe("a lone endpoint's revert", () => {
+describe("a revert that only one of two endpoints reports", () => {
   // protects [False receipts] src/adapters/http/exchange/views.ts, src/client/sent-transaction.ts
-  it("is shown as one endpoint's word while mined, and never ends a wait for the receipt", async ({ edr, nodes }) => {
+  it("is shown as unverified while MINED, and never ends a wait for the receipt", async ({ edr, nodes }) => {
     const proxies = await Promise.all([1, 2].map(() => startRpcProxy(edr.url)));
     try {
       const lie = lieAboutReceipts(proxyAt(proxies, 0), null, (receipt) => ({ ...receipt, status: "0x0" }));

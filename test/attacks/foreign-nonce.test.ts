@@ -1,4 +1,7 @@
-/** Another program takes our nonce, or one endpoint of two says so: nothing of ours is paid twice, and no lie decides. */
+/**
+ * Another program uses our nonce, or one of two endpoints falsely reports so: nothing is paid twice, and a false report
+ * decides nothing.
+ */
 import { describe, expect } from "vitest";
 import { untilSettled } from "../support/audit.ts";
 import { type Database, it, RECIPIENT, SIGNER } from "../support/integration.ts";
@@ -36,7 +39,9 @@ async function twoEndpoints(url: string, work: (proxies: readonly [RpcProxy, Rpc
   }
 }
 
-/** The endpoint shows this transaction as one of ours at that nonce, wherever it shows it. */
+/**
+ * Makes the endpoint report this transaction as sent by our signer at that nonce, in every response that contains it.
+ */
 function claim(proxy: RpcProxy, hash: string, as: { readonly from: Low; readonly nonce: number }) {
   const said = { from: as.from, nonce: `0x${as.nonce.toString(16)}` };
   const lied = (each: unknown) => ((each as Json | null)?.hash === hash ? { ...(each as Json), ...said } : each);
@@ -50,7 +55,7 @@ function claim(proxy: RpcProxy, hash: string, as: { readonly from: Low; readonly
   );
 }
 
-/** The endpoint counts this many transactions of our signer, now and in old blocks from that one on. */
+/** Makes the endpoint report this transaction count for our signer, now and in old blocks from `fromBlock` on. */
 function count(proxy: RpcProxy, counted: number, fromBlock: number) {
   const isOurs = ([address, block]: readonly unknown[]) =>
     String(address).toLowerCase() === LANE && !(Number(block) < fromBlock);
@@ -60,9 +65,9 @@ function count(proxy: RpcProxy, counted: number, fromBlock: number) {
   }));
 }
 
-describe.concurrent("a nonce of ours", () => {
+describe.concurrent("a nonce of our transaction", () => {
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("is not lost because one endpoint of two shows a stranger's transaction there", async ({
+  it("is not given up because one of two endpoints shows a foreign transaction there", async ({
     simulated,
     nodes,
     database,
@@ -72,7 +77,7 @@ describe.concurrent("a nonce of ours", () => {
       await node.client.send(transfer(0));
       await untilSettled(database, 1);
       simulated.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
-      // Accepted before the lie: a create is refused while endpoints do not agree on the signer's count.
+      // Sent before the false report: a create is refused while endpoints disagree on the signer's count.
       const { txId } = await node.client.send(pricedTransfer(1));
       const { number, transactions } = simulated.chain.mineForeign(STRANGER);
       const hash = transactions[0]?.transaction.hash as string;
@@ -89,7 +94,7 @@ describe.concurrent("a nonce of ours", () => {
   });
 
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("that another program took ends its transaction only once both endpoints show that", async ({
+  it("that another program used ends our transaction only once both endpoints show it", async ({
     simulated,
     nodes,
     database,
@@ -112,7 +117,7 @@ describe.concurrent("a nonce of ours", () => {
     });
   });
 
-  it("that another program took from a cancelled transaction pays nobody, now or at another nonce", async ({
+  it("that another program used instead of a cancelled transaction causes no payment, now or at another nonce", async ({
     simulated,
     nodes,
     database,
@@ -139,7 +144,10 @@ describe.concurrent("a nonce of ours", () => {
     expect(simulated.chain.account(RECIPIENT.toLowerCase() as Low).balance).toBe(paid);
   });
 
-  it("has no second one by a setting: the policy that gave it is refused at start", async ({ simulated, nodes }) => {
+  it("cannot be replaced by a new one through a setting: the policy `requeue` is refused at start", async ({
+    simulated,
+    nodes,
+  }) => {
     const node = nodes.spawn(simulated.url, { FENCEPOST_EXTERNAL_USE_POLICY: "requeue" });
     const { code } = await node.exited;
     expect(code).not.toBe(0);

@@ -1,4 +1,4 @@
-/** Nodes that join and leave under load, on an endpoint whose sends take longer than any hand-over may. */
+/** Nodes join and leave under load, with an endpoint whose sends take longer than a hand-over may take. */
 import { afterEach, describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { SimulatedServer } from "../doubles/simulated-chain/server.ts";
@@ -14,7 +14,7 @@ const RELEASED_WITHIN_MS = 250;
 let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());
 
-/** One create after another at each node, for each signer; nothing is repeated. */
+/** Sends one create after another to each node, for each signer, and never repeats one. */
 function keepCreating(simulated: SimulatedServer, targets: () => readonly NodeProcess[]) {
   const failures: string[] = [];
   let [accepted, wanted, serial] = [0, true, 0];
@@ -24,7 +24,7 @@ function keepCreating(simulated: SimulatedServer, targets: () => readonly NodePr
       const { client } = nodes[turn % nodes.length] as NodeProcess;
       const signer = turn % 3 === 0 ? OTHER_SIGNER : SIGNER;
       try {
-        // Every other one has to ask the chain first, and may find its lane elsewhere when it has.
+        // Every second create has to query the chain first; meanwhile its lane may have moved to another node.
         const request = turn % 2 === 0 ? pricedTransfer : transfer;
         await client.send({ ...request(serial++, `caller-${at}`), signer });
         accepted++;
@@ -56,7 +56,7 @@ const holds = async (database: Database, { nodeId }: NodeProcess) => (await owne
 
 describe("a lane whose sends hang for eight seconds", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/lanes.ts, src/application/loops/node.ts
-  it("changes hands at once with a node that joins and one that leaves, and no create fails", async ({
+  it("is handed over at once when a node joins or leaves, and no create fails", async ({
     simulated,
     nodes,
     database,
@@ -88,7 +88,7 @@ describe("a lane whose sends hang for eight seconds", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lanes.ts, src/application/loops/node.ts
-  it("is free at once where its only node leaves", async ({ simulated, nodes, database }) => {
+  it("is released at once if its only node shuts down", async ({ simulated, nodes, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const node = await nodes.start(endpoint.url);
     endpoint.sendMs = 8_000;

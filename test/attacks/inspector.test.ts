@@ -10,7 +10,7 @@ import { transfer } from "../support/transfers.ts";
 
 const LISTENING = "0A";
 
-/** Local addresses, in the kernel's spelling, on which the process listens. */
+/** Local addresses, as the kernel formats them, on which the process listens. */
 function listening(pid: number): readonly string[] {
   const files = readdirSync(`/proc/${pid}/fd`).map((file) => {
     try {
@@ -28,13 +28,17 @@ function listening(pid: number): readonly string[] {
 }
 
 // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
-it("SIGUSR1 opens no inspector on a node nor on its signing process, and both go on", async ({ simulated, nodes }) => {
+it("SIGUSR1 opens no inspector on a node or its signing process, and both keep running", async ({
+  simulated,
+  nodes,
+}) => {
   const node = await nodes.start(simulated.url, { FENCEPOST_SIGNING: "process" });
   const signing = await untilThere(node.pid);
   const before = [listening(node.pid), listening(signing)];
   expect(before[1], "the signing process listens nowhere").toEqual([]);
   for (const pid of [signing, node.pid]) process.kill(pid, "SIGUSR1");
-  // Signed and followed to its end after the signals: an inspector opens within milliseconds.
+  // Send two transactions after the signals and wait until they are confirmed: an inspector would open within
+  // milliseconds.
   for (const index of [0, 1]) {
     const { txId } = await node.client.send(transfer(index));
     expect(await node.client.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });

@@ -1,6 +1,6 @@
 /**
- * `fencepost dev` with a key, a chain or an address that others could use: without an API key nothing can be spent from
- * it.
+ * `fencepost dev` with a real key, an external chain or a public address: nothing can be spent from it without an API
+ * key.
  */
 import { expect } from "vitest";
 import { it, linesOf } from "../support/command-line.ts";
@@ -8,7 +8,7 @@ import { KEYS, QUICK, RECIPIENT, SIGNER } from "../support/integration.ts";
 
 const SECRET = "a-long-enough-secret-of-orders";
 
-/** A request without credentials. */
+/** Posts a transfer, without credentials unless a key is given, and returns the HTTP status. */
 function post(url: string, key?: string): Promise<number> {
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
   const body = JSON.stringify({ signer: SIGNER, payload: { to: RECIPIENT, value: "1000000000000000000" } });
@@ -16,7 +16,7 @@ function post(url: string, key?: string): Promise<number> {
 }
 
 // protects [Attacks] src/main/config/combinations.ts
-it("on all addresses with the user's own key and chain refuses to start without API keys, and sends nothing", async ({
+it("`fencepost dev` with the user's own key and chain refuses to start without API keys, on any address", async ({
   fencepost,
   database,
   edr,

@@ -1,4 +1,4 @@
-/** Policies against a cluster of real nodes: the document in the database binds every one of them, at once. */
+/** Policies against a cluster of real nodes: the policy document in the database binds every node immediately. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { privateKeyToAccount } from "viem/accounts";
@@ -28,7 +28,7 @@ const it = base.extend<{ readonly policyFile: string }>({
 
 const GWEI = 1_000_000_000n;
 
-/** One blob, for a gwei at most; the chain here takes half of that. */
+/** A signed transaction with one blob, at a blob fee of at most one gwei; the chain charges half of that. */
 function signedBlob(nonce: number): Promise<`0x${string}`> {
   const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, maxFeePerBlobGas: GWEI };
   const blobVersionedHashes = [`0x01${"00".repeat(31)}` as const];
@@ -38,10 +38,10 @@ function signedBlob(nonce: number): Promise<`0x${string}`> {
 
 describe("a node without the policy file", () => {
   // protects [Attacks] src/application/operations/policies.ts, src/adapters/postgres/commit/commit.ts
-  it("refuses what the document of another node's file forbids", async ({ nodes, simulated, policyFile }) => {
+  it("enforces the policy that another node stored from its file", async ({ nodes, simulated, policyFile }) => {
     const ruled = await nodes.start(simulated.url, { ...KEYS, FENCEPOST_POLICY_FILE: policyFile });
     const bare = await nodes.start(simulated.url, KEYS);
-    // The lane goes to the node that has no file.
+    // The policy file's node is killed, so the lane moves to the node without a file.
     ruled.signal("SIGKILL");
     await ruled.exited;
     const payer = createClient({ url: bare.url, apiKey: PAYER });
@@ -53,9 +53,9 @@ describe("a node without the policy file", () => {
   });
 });
 
-describe("a document that is applied at run time", () => {
+describe("a policy document that is applied at run time", () => {
   // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
-  it("is obeyed by every node at once, is audited, and is not overwritten unseen", async ({
+  it("is enforced by every node at once, is audited, and cannot be overwritten by a stale version", async ({
     nodes,
     simulated,
     database,
@@ -71,7 +71,8 @@ describe("a document that is applied at run time", () => {
     expect(await second.admin.policies()).toMatchObject({ version: 1, changedBy: expect.stringMatching(/^node:/) });
     await expect(first.payer.applyPolicies({ policies: {}, reason: "mine" })).rejects.toMatchObject({ status: 403 });
 
-    // Through either node, and asked of the other in the same breath: one of the two owns the lane.
+    // The policy is changed through one node and tested at the other immediately, in both directions: one of the two
+    // owns the lane.
     const none = { signers: { [SIGNER]: { maxValue: { perTransaction: "0" } } } };
     for (const [round, [by, at]] of [
       [first, second],
@@ -105,10 +106,10 @@ describe("a document that is applied at run time", () => {
   });
 });
 
-describe("blobs", () => {
-  it("count against the limit of a day, before and after they are final", async ({ nodes, simulated, policyFile }) => {
+describe("blob transactions", () => {
+  it("count against the daily limit, before and after finality", async ({ nodes, simulated, policyFile }) => {
     const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
-    // Room for the gas of one that is final, and not for its blob.
+    // The daily limit leaves enough for the gas of one final transaction, but not for its blob.
     const perDay = `${worst + 60_000n * GWEI}`;
     await writeFile(policyFile, JSON.stringify({ signers: { [SIGNER]: { maxCost: { perDay } } } }));
     const node = await nodes.start(simulated.url, { ...KEYS, FENCEPOST_POLICY_FILE: policyFile });

@@ -1,4 +1,4 @@
-/** One of two endpoints reports a false price of gas: in its blocks, its fee history, its tips and its gas price. */
+/** One of two endpoints reports false gas prices: in its blocks, its fee history, its tips and its gas price. */
 import { describe, expect } from "vitest";
 import { startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import { it as base } from "../support/integration.ts";
@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const GWEI = 1_000_000_000n;
 const BASE_FEE = 30n * GWEI;
-/** The tip of a market whose blocks are empty. */
+/** The base fee plus one gwei, the tip on a chain whose blocks are empty. */
 const HONEST_PRICE = BASE_FEE + GWEI;
 const HIGH = { baseFee: 900n * GWEI, tip: 900n * GWEI };
 const LOW = { baseFee: 7n, tip: 0n };
@@ -35,7 +35,7 @@ const it = base.extend<{ readonly scene: Scene }>({
   },
 });
 
-/** Wei for each unit of gas, as the chain took it. */
+/** Wei per unit of gas that the transaction paid on the chain. */
 async function paid({ client }: NodeProcess, index: number): Promise<bigint> {
   const { txId } = await client.send(transfer(index));
   const { receipt } = await client.waitFor(txId, { timeoutMs: 30_000 });
@@ -48,9 +48,9 @@ async function isReported({ client, stderr }: NodeProcess): Promise<void> {
   await waitUntil(async () => (await codes()).includes("RPC_DISAGREES"), "the lie needs a person");
 }
 
-describe("a price of 900 gwei that one endpoint of two asks, where gas costs 30", () => {
+describe("a gas price of 900 gwei from one of two endpoints, while the real price is 30", () => {
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it.for([0, 1])("is not paid from the start, by endpoint %i", async (liar, { scene }) => {
+  it.for([0, 1])("is never paid if endpoint %i reports it from the start", async (liar, { scene }) => {
     lieAboutPrices(proxyAt(scene.proxies, liar), HIGH);
     const node = await scene.start();
     expect(await paid(node, 0)).toBeLessThanOrEqual(2n * HONEST_PRICE);
@@ -58,7 +58,7 @@ describe("a price of 900 gwei that one endpoint of two asks, where gas costs 30"
   });
 
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it.for([0, 1])("is not paid after an honest start, by endpoint %i", async (liar, { scene }) => {
+  it.for([0, 1])("is never paid if endpoint %i reports it after an honest start", async (liar, { scene }) => {
     const node = await scene.start();
     expect(await paid(node, 0)).toBeLessThanOrEqual(2n * HONEST_PRICE);
     expect(node.stderr()).not.toContain("RPC_DISAGREES");
@@ -69,16 +69,19 @@ describe("a price of 900 gwei that one endpoint of two asks, where gas costs 30"
   });
 });
 
-describe("a price of almost nothing that one endpoint of two asks", () => {
+describe("a gas price near zero from one of two endpoints", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
-  it.for([0, 1])("delays by ten blocks at most, by endpoint %i", async (liar, { scene: { chain, proxies, start } }) => {
-    lieAboutPrices(proxyAt(proxies, liar), LOW);
-    const node = await start();
-    await chain.pause();
-    const { txId } = await node.client.send(transfer(0));
-    await waitUntil(async () => (await node.client.get(txId)).subState === "BROADCAST", "a node has it");
-    await chain.mine(10);
-    await waitUntil(async () => (await node.client.get(txId)).receipt !== null, "it is mined", { giveUpMs: 5_000 });
-    await isReported(node);
-  });
+  it.for([0, 1])(
+    "delays a transaction by at most ten blocks if endpoint %i reports it",
+    async (liar, { scene: { chain, proxies, start } }) => {
+      lieAboutPrices(proxyAt(proxies, liar), LOW);
+      const node = await start();
+      await chain.pause();
+      const { txId } = await node.client.send(transfer(0));
+      await waitUntil(async () => (await node.client.get(txId)).subState === "BROADCAST", "a node has it");
+      await chain.mine(10);
+      await waitUntil(async () => (await node.client.get(txId)).receipt !== null, "it is mined", { giveUpMs: 5_000 });
+      await isReported(node);
+    },
+  );
 });

@@ -1,4 +1,6 @@
-/** A private endpoint beside a public one, each recording what it is given, in front of one real chain. */
+/**
+ * A private endpoint beside a public one in front of one real chain; each records the transactions that it receives.
+ */
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { it, RECIPIENT, SHORT_LEASE } from "../support/integration.ts";
@@ -11,12 +13,12 @@ const sends = ({ calls }: RpcProxy) => calls.filter(({ method }) => method === "
 
 async function twoEndpoints(url: string) {
   const [open, hidden] = await Promise.all([startRpcProxy(url), startRpcProxy(url)]);
-  // The builder keeps it to itself and never mines it: only resubmissions follow.
+  // The private endpoint keeps the transaction to itself and never mines it, so the node only resubmits it.
   hidden.rule({ methods: ["eth_sendRawTransaction"] }, refuseWith("already known"));
   return { open, hidden, close: () => Promise.all([open.close(), hidden.close()]) };
 }
 
-/** Signed by a key that no node holds. */
+/** A transfer signed by a key that no node holds. */
 function strangersTransfer(chainId: number): Promise<string> {
   const account = privateKeyToAccount(`0x${"77".repeat(32)}`);
   return account.signTransaction({
@@ -29,8 +31,8 @@ function strangersTransfer(chainId: number): Promise<string> {
   });
 }
 
-describe("a transaction that a private endpoint was given", () => {
-  it("reaches no public endpoint by resubmission, takeover or another configuration", async ({ edr, nodes }) => {
+describe("a transaction that was sent to a private endpoint", () => {
+  it("reaches no public endpoint through resubmission, a takeover or another configuration", async ({ edr, nodes }) => {
     const { open, hidden, close } = await twoEndpoints(edr.url);
     try {
       const first = await nodes.start(`${open.url},${hidden.url}#send=only`, QUICKLY);
@@ -57,7 +59,7 @@ describe("a transaction that a private endpoint was given", () => {
     }
   });
 
-  it("is given to public endpoints once publicAfter is over, and not before", async ({ edr, nodes }) => {
+  it("is sent to public endpoints once publicAfter is over, and not before", async ({ edr, nodes }) => {
     const { open, hidden, close } = await twoEndpoints(edr.url);
     try {
       const settings = { ...QUICKLY, FENCEPOST_PUBLIC_AFTER: "2s" };
@@ -75,7 +77,7 @@ describe("a transaction that a private endpoint was given", () => {
     }
   });
 
-  it("is a stranger's too: what /rpc passes on goes to the private endpoint alone", async ({ edr, nodes }) => {
+  it("by a foreign signer through /rpc is also sent to the private endpoint only", async ({ edr, nodes }) => {
     const { open, hidden, close } = await twoEndpoints(edr.url);
     try {
       const node = await nodes.start(`${open.url},${hidden.url}#send=only`, { FENCEPOST_RPC_FOREIGN_RAW: "pass" });

@@ -1,4 +1,4 @@
-/** Attacks on `/rpc` from outside, by a key that only reads: what reaches an endpoint, and what memory it costs the node. */
+/** Attacks on `/rpc` with a read-only key: what reaches an endpoint, and how much memory of the node it costs. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -11,7 +11,10 @@ import { type RpcProxy, startRpcProxy } from "../support/rpc-proxy.ts";
 import { TestSocket } from "../support/rpc-socket.ts";
 
 const MIB = 1024 * 1024;
-/** Memory that one key may occupy, its copies while they are read and parsed, and the rest of a node at work. */
+/**
+ * Allowed growth of memory in MiB: what one key may occupy, copies made while reading and parsing, and the node's
+ * ordinary work.
+ */
 const MOST_GROWTH_MIB = 256;
 
 const SECRETS = { weak: "weak-0123456789abcdefghijkl", ops: "ops-0123456789abcdefghijkl" };
@@ -47,7 +50,7 @@ function memoryOf({ pid }: NodeProcess): { readonly now: number; readonly peak: 
   return { now: mib("VmRSS"), peak: mib("VmHWM") };
 }
 
-/** Resolves when all of it was written, or something was answered. */
+/** Resolves when the whole body was written, or the node sent a response. */
 async function writeTo(
   node: NodeProcess,
   head: string,
@@ -80,9 +83,9 @@ async function firstLine(node: NodeProcess, bytes: string): Promise<string> {
   return answer().split("\r\n")[0] as string;
 }
 
-describe("a key that only reads", () => {
+describe("an API key with the scope `read` only", () => {
   // protects [Attacks] src/domain/chain/rpc-methods.ts, src/adapters/http/rpc/reads.ts, src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
-  it("reaches no method of an endpoint that acts, over HTTP or a WebSocket; a stranger's bytes do not leave under kill", async ({
+  it("reaches no acting RPC method over HTTP or WebSocket, and sends no foreign transaction during a kill", async ({
     simulated,
     nodes,
   }) => {
@@ -114,7 +117,7 @@ describe("a key that only reads", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("costs a node bounded memory by sixty half-sent bodies, and others are answered meanwhile", async ({
+  it("cannot exhaust memory with sixty half-sent bodies, and other requests are served meanwhile", async ({
     simulated,
     nodes,
   }) => {
@@ -133,10 +136,7 @@ describe("a key that only reads", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
-  it("costs a node bounded memory by filters of 120,000 addresses, and by messages that never end", async ({
-    simulated,
-    nodes,
-  }) => {
+  it("cannot exhaust memory with filters of 120,000 addresses or endless messages", async ({ simulated, nodes }) => {
     const { node, proxy } = await startBehind(simulated.url, nodes);
     proxy.rule({ methods: ["eth_getLogs"] }, async () => ({ result: [] }));
     const socket = await TestSocket.open(`${node.url}/rpc`, as("weak"));
@@ -148,7 +148,7 @@ describe("a key that only reads", () => {
     expect((await socket.call("eth_subscribe", ["logs", { address: address.slice(0, 1_000) }])).result).toBeDefined();
     expect(proxy.calls.every(({ params }) => JSON.stringify(params).length < 100_000)).toBe(true);
     socket.close();
-    // RFC 6455, 5.2: text, masked, with a length of eight bytes; the last byte of it never comes.
+    // A masked text frame with an eight-byte length (RFC 6455, 5.2), whose last byte is never sent.
     const frame = Buffer.concat([Buffer.from([0x81, 0xff]), Buffer.alloc(12), Buffer.alloc(8 * MIB - 1, " ")]);
     frame.writeBigUInt64BE(BigInt(8 * MIB), 2);
     await Promise.all(Array.from({ length: 60 }, () => writeTo(node, UPGRADE("/rpc"), frame)));
@@ -157,7 +157,7 @@ describe("a key that only reads", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts, src/adapters/http/admission/host-and-origin.ts
-  it("opens 64 sockets however it spells its secret, none beside /rpc, and names one Host", async ({
+  it("opens at most 64 sockets however its secret is written, only at /rpc, and with one Host header", async ({
     simulated,
     nodes,
   }) => {

@@ -1,4 +1,4 @@
-/** A remote signer that is gone for one of two nodes: what was accepted is signed by the other node's signer. */
+/** A remote signer is unreachable for one of two nodes: accepted transactions are signed through the other node. */
 import { expect, onTestFinished } from "vitest";
 import { audit } from "../support/audit.ts";
 import { it, KEYS, SHORT_LEASE, SIGNER } from "../support/integration.ts";
@@ -10,7 +10,7 @@ import { startWeb3Signer } from "../support/web3signer.ts";
 const NONE_LOCAL = { FENCEPOST_PRIVATE_KEYS: "", ...SHORT_LEASE };
 
 // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-it("a lane whose owner's remote signer is dead goes to the node whose signer answers, and stays there", async ({
+it("a lane whose owner's remote signer is dead moves to the node whose signer responds, and stays there", async ({
   simulated,
   nodes,
   database,

@@ -1,4 +1,4 @@
-/** Kill, suspend, hold and the lease's deadline against an endpoint that refuses batches and is slow. */
+/** Kill, suspend, hold and the end of a lease, each with a slow endpoint that refuses batches. */
 import { afterEach, describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../support/audit.ts";
@@ -11,17 +11,17 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const COUNT = 64;
 const ANSWERED_WITHIN_MS = 250;
-/** Two seconds: far longer than a node needs to begin the next send. */
+/** Two seconds in blocks: far longer than a node needs to begin the next send. */
 const A_WHILE_BLOCKS = 2_000 / BLOCK_TIME_MS;
-/** Longer than the short lease. */
+/** A number of blocks that takes longer than the short lease. */
 const A_LEASE_BLOCKS = 3_500 / BLOCK_TIME_MS;
 
 let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());
 
 /**
- * Sends as many transactions as a lane sends at once, to an endpoint that takes one after the other. Resolves when
- * three have arrived.
+ * Sends as many transactions as a lane sends at once, to an endpoint that accepts one at a time. Resolves when three
+ * have arrived.
  */
 async function threeOfMany(node: NodeProcess): Promise<readonly string[]> {
   endpoint.takesBatches = false;
@@ -55,7 +55,7 @@ describe("a stop after 3 of 64 sends", () => {
     ["a suspended signer", `/signers/SIGNER/suspend`, [`/signers/SIGNER/resume`, "POST"]],
   ] as const)(
     // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-    "is answered at once and nothing starts after the answer: %s",
+    "is acknowledged at once, and no send starts after the response: %s",
     async ([, stop, goOn], { simulated, nodes, database }) => {
       endpoint = await startSlowEndpoint(simulated.url);
       const node = await nodes.start(endpoint.url);
@@ -66,7 +66,8 @@ describe("a stop after 3 of 64 sends", () => {
       expect(status).toBeLessThan(300);
       expect(tookMs).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
       await blocksLater(simulated, A_WHILE_BLOCKS);
-      // A send that was on its way when the answer left may arrive behind it: one at a time is all that this endpoint takes.
+      // This endpoint accepts one send at a time, so at most one that was in flight when the stop was answered may
+      // still arrive.
       expect(startedAfter(atMs)).toBeLessThanOrEqual(1);
       expect(endpoint.arrivals.length).toBeLessThan(12);
       endpoint.sendMs = 0;
@@ -76,7 +77,7 @@ describe("a stop after 3 of 64 sends", () => {
     },
   );
 
-  it("holds one transaction of them back, and the others leave", async ({ simulated, nodes, database }) => {
+  it("that holds one transaction lets the others be sent", async ({ simulated, nodes, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const node = await nodes.start(endpoint.url);
     const created = await threeOfMany(node);
@@ -96,7 +97,7 @@ describe("a stop after 3 of 64 sends", () => {
 
 describe("a send that hangs", () => {
   // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts, src/application/cluster/kill-switch.ts
-  it("delays neither suspend nor hold nor kill", async ({ simulated, nodes }) => {
+  it("delays no suspend, hold or kill", async ({ simulated, nodes }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const node = await nodes.start(endpoint.url);
     endpoint.sendMs = 8_000;
@@ -112,9 +113,9 @@ describe("a send that hangs", () => {
   });
 });
 
-describe("a process that is stopped past its lease and goes on", () => {
+describe("a process that is frozen past its lease and then continues", () => {
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("starts no send before the database has heard of it again", async ({ simulated, database }) => {
+  it("starts no send before it has renewed its lease in the database", async ({ simulated, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const proxy = await TcpProxy.start(Number(new URL(database.url).port));
     const nodes = nodesOn(proxy.through(database.url));
@@ -122,8 +123,8 @@ describe("a process that is stopped past its lease and goes on", () => {
       const node = await nodes.start(endpoint.url, SHORT_LEASE);
       await threeOfMany(node);
       node.signal("SIGSTOP");
-      // The request in flight when the process was stopped arrives; then the answer that would release the next one is
-      // there, unread.
+      // The request in flight when the process was stopped arrives. Its response, which would release the next send,
+      // then waits unread.
       await blocksLater(simulated, 500 / BLOCK_TIME_MS);
       const before = endpoint.arrivals.length;
       proxy.freeze();

@@ -1,4 +1,7 @@
-/** An endpoint whose lie would end what was accepted, before a real node: after an approval, for the intake, and alone. */
+/**
+ * An endpoint gives a real node false responses that would end an accepted request: after an approval, in the intake,
+ * and as the only endpoint.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
@@ -52,7 +55,7 @@ function intentTo(to: string): Intent {
   return normalise({ codec: createCodec(), entropy, chainIds: [31_337] }, request);
 }
 
-/** Sent as a caller's own transaction. */
+/** Inserts the intents through the caller's own database connection. */
 async function writeIntake(database: Database, ...intents: readonly Intent[]): Promise<void> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
@@ -64,8 +67,8 @@ const stateOf = async ({ client }: Pick<NodeProcess, "client">, txId: string) =>
 const waitsFor = async ({ client }: Pick<NodeProcess, "client">, txId: string) =>
   (await client.explain(txId)).causes.find(({ code }) => code === "REFUSAL_UNCONFIRMED")?.data?.waitsFor;
 
-describe("one endpoint of two", () => {
-  it("that says balance 0 after an approval ends nothing; the transaction goes on when it has stopped", async ({
+describe("one of two endpoints", () => {
+  it("that falsely reports balance 0 after an approval only delays the transaction", async ({
     edr,
     nodes,
     database,
@@ -98,7 +101,7 @@ describe("one endpoint of two", () => {
     }).finally(() => directory.remove());
   });
 
-  it("that says revert for a row of the intake ends nothing, and nothing waits for it", async ({
+  it("that falsely reports a revert for an intake row only delays that transaction, and no other", async ({
     edr,
     nodes,
     database,
@@ -117,8 +120,8 @@ describe("one endpoint of two", () => {
   });
 });
 
-describe("a lone endpoint", () => {
-  it("that lies at one block ends nothing, and what it refuses at a later one, too, is REJECTED", async ({
+describe("the only endpoint", () => {
+  it("fails a transaction as REJECTED only if it refuses it again at a later block", async ({
     edr,
     nodes,
     database,
@@ -126,7 +129,7 @@ describe("a lone endpoint", () => {
     await behindProxies(edr.url, 1, async (proxies) => {
       const [proxy] = proxies as readonly [RpcProxy];
       const node = await nodes.start(proxy.url);
-      // One look asks twice: to prepare the transaction, and to confirm the refusal.
+      // Each check of the intake reads the balance twice: to prepare the transaction, and to confirm the refusal.
       const once = proxy.rule(
         { methods: ["eth_getBalance"], times: 2 },
         pretend(() => "0x0"),

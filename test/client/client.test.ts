@@ -20,7 +20,7 @@ import {
   sampleTxId,
 } from "../support/scripted-api.ts";
 
-/** The client against a real listening server; what the node behind it does is scripted test by test. */
+/** Tests the client against a real HTTP server; each test scripts the node behind it. */
 
 const script: { -readonly [Method in keyof FencepostApi]?: FencepostApi[Method] } = {};
 const secret = "correct-horse";
@@ -50,13 +50,13 @@ async function failureOf(call: Promise<unknown>): Promise<FencepostApiError> {
 
 const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 10n ** 20n } };
 
-describe("send", () => {
-  it("sends no further request if the intent is missing", async () => {
+describe("send of the client", () => {
+  it("throws INVALID_REQUEST if the intent is missing", async () => {
     const error = await failureOf(client.send(undefined as unknown as typeof intent));
     expect(error).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
   });
 
-  it("writes bigints as digits and reads the transaction", async () => {
+  it("writes bigints as decimal digits and returns the transaction", async () => {
     const seen: CreateRequest[] = [];
     script.create = async (request) => {
       seen.push(request);
@@ -67,7 +67,7 @@ describe("send", () => {
     expect(seen).toEqual([{ ...intent, payload: { to: RECIPIENT_EIP55, value: "100000000000000000000" } }]);
   });
 
-  it("throws the problem, typed", async () => {
+  it("throws a typed error with the problem document", async () => {
     script.create = () => Promise.reject(invalid("payload.to", "is not an address"));
     const error = await failureOf(client.send(intent));
     expect(error).toMatchObject({
@@ -89,8 +89,8 @@ describe("send", () => {
   });
 });
 
-describe("reads", () => {
-  it("reads a transaction with the requested parts", async () => {
+describe("reads of the client", () => {
+  it("return a transaction with the requested parts", async () => {
     const asked: unknown[] = [];
     script.transaction = async (...call) => {
       asked.push(call);
@@ -104,7 +104,7 @@ describe("reads", () => {
     ]);
   });
 
-  it("reads by request id with any characters", async () => {
+  it("find a transaction by a request id with any characters", async () => {
     const asked: unknown[] = [];
     script.transactionByRequest = async (query) => {
       asked.push(query);
@@ -119,7 +119,7 @@ describe("reads", () => {
     ]);
   });
 
-  it("asks why a transaction is not final yet", async () => {
+  it("return the explanation why a transaction is not final yet", async () => {
     const since = new Date("2026-01-01T00:00:00Z");
     script.explain = async () => ({
       summary: "it waits",
@@ -144,12 +144,12 @@ describe("reads", () => {
     expect(await failureOf(client.explain("nonsense"))).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("encodes ids, so that none reaches another route", async () => {
+  it("encode ids, so that none can reach another route", async () => {
     expect(await failureOf(client.get("completions?after=1"))).toMatchObject({ code: "NOT_FOUND" });
     expect(await failureOf(client.get("../signers"))).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("lists transactions page by page", async () => {
+  it("return transactions page by page", async () => {
     script.transactions = async ({ after }) => ({
       items: [sampleTransaction()],
       next: after === undefined ? "more" : null,
@@ -159,7 +159,7 @@ describe("reads", () => {
     expect((await client.list({ limit: 1, after: "more" })).next).toBeNull();
   });
 
-  it("reads signers", async () => {
+  it("return signers, as one list or page by page", async () => {
     const asked: unknown[] = [];
     script.signers = async (query) => {
       asked.push(query);
@@ -173,13 +173,13 @@ describe("reads", () => {
   });
 });
 
-describe("completions", () => {
-  it("follows next and stays in its epoch", async () => {
+describe("completions of the client", () => {
+  it("follow `next` and stay in their epoch", async () => {
     const asked: CompletionsQuery[] = [];
     let calls = 0;
     script.completions = async (query) => {
       asked.push(query);
-      // The second page is empty, because its wait ended: the feed continues from the same position.
+      // The second page is empty because its long poll timed out; the feed continues from the same position.
       const page = [[1, 2], [], [3]][calls++] ?? [];
       return { epoch: 5, items: page.map((seq) => sampleCompletion({ seq })), next: page.at(-1) ?? query.after };
     };
@@ -197,7 +197,7 @@ describe("completions", () => {
     ]);
   });
 
-  it("throws if the epoch changed, with the position to continue at", async () => {
+  it("throw if the epoch changed, with the position to continue at", async () => {
     script.completions = () =>
       Promise.reject(new FencepostError("EPOCH_CHANGED", "new", { epoch: 6, resumeAfter: 90 }));
     const error = await failureOf(client.completions({ epoch: 5 }).next());
@@ -205,7 +205,7 @@ describe("completions", () => {
     expect(error.problem).toMatchObject({ epoch: 6, resumeAfter: 90 });
   });
 
-  it("ends with the caller's own reason when aborted in mid-wait", async () => {
+  it("end with the caller's own reason when aborted during a wait", async () => {
     const controller = new AbortController();
     script.completions = ({ signal }) => {
       queueMicrotask(() => controller.abort(new Error("enough")));
@@ -215,7 +215,7 @@ describe("completions", () => {
   });
 });
 
-describe("waitFor", () => {
+describe("waitFor of the client", () => {
   const states = (...views: readonly Partial<TransactionView>[]) => {
     let looks = 0;
     script.transaction = async () => sampleTransaction(views[Math.min(looks++, views.length - 1)]);
@@ -233,12 +233,12 @@ describe("waitFor", () => {
     expect(looks()).toBe(3);
   });
 
-  it("resolves also for a failure: that is an outcome, not an error", async () => {
+  it("also resolves for a failed transaction, which is a result and not an error", async () => {
     states({ state: "FAILED_FINAL", subState: "REVERTED" });
     expect(await client.waitFor(sampleTxId(1))).toMatchObject({ state: "FAILED_FINAL", subState: "REVERTED" });
   });
 
-  it("stops at the caller's abort", async () => {
+  it("stops at its timeout and at the caller's abort", async () => {
     states({ state: "TRACKING", subState: "PENDING" });
     await expect(client.waitFor(sampleTxId(1), { timeoutMs: 30, pollIntervalMs: 5 })).rejects.toMatchObject({
       name: "TimeoutError",
@@ -260,8 +260,8 @@ describe("waitFor", () => {
   });
 });
 
-describe("the cluster", () => {
-  it("lists nodes and leases", async () => {
+describe("cluster queries of the client", () => {
+  it("list nodes and leases", async () => {
     script.nodes = async () => [sampleInstance()];
     script.leases = async () => [sampleLease(), sampleLease({ owner: null })];
     expect(await client.nodes()).toEqual([expect.objectContaining({ nodeId: "node-a", lanes: 3 })]);
@@ -270,14 +270,14 @@ describe("the cluster", () => {
 });
 
 describe("the client, called wrongly or without a node", () => {
-  it("a wrong key", async () => {
+  it("throws UNAUTHENTICATED for a wrong or missing key", async () => {
     expect(await failureOf(createClient({ url, apiKey: "wrong" }).signers())).toMatchObject({
       code: "UNAUTHENTICATED",
     });
     expect(await failureOf(createClient({ url }).signers())).toMatchObject({ status: 401 });
   });
 
-  it("no server at the address", async () => {
+  it("throws UNREACHABLE if there is no server at the address", async () => {
     const error = await failureOf(createClient({ url: "http://127.0.0.1:9", repeat: false }).send(intent));
     expect(error).toMatchObject({ code: "UNREACHABLE", status: 0, problem: null, requestId: "order-42" });
     expect(error.cause).toBeDefined();
@@ -289,7 +289,7 @@ describe("the client, called wrongly or without a node", () => {
     [200, ""],
     [500, '{"error":"x"}'],
     [404, "null"],
-  ])("reports a proxy's answer: %i %s", async (status, body) => {
+  ])("throws UNEXPECTED_ANSWER for a proxy's response: %i %s", async (status, body) => {
     const proxy = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     const { port } = proxy.address() as AddressInfo;
@@ -298,7 +298,7 @@ describe("the client, called wrongly or without a node", () => {
     proxy.close();
   });
 
-  it("uses a given fetch", async () => {
+  it("uses the fetch function that it is given", async () => {
     const seen: string[] = [];
     const fetch: typeof globalThis.fetch = async (input) => {
       seen.push(String(input));
@@ -309,23 +309,26 @@ describe("the client, called wrongly or without a node", () => {
   });
 });
 
-describe("operator actions", () => {
-  it.each(["resubmit", "reprice", "cancel", "replace", "resolve"] as const)("%s a transaction", async (action) => {
-    const seen: unknown[] = [];
-    script.act = async (order) => {
-      seen.push(order);
-      return sampleTransaction();
-    };
-    const order = { reason: "r", payload: { to: RECIPIENT_EIP55, value: 1n }, maxFeePerGas: 5n };
-    const answered = await client[action](sampleTxId(1), order as Parameters<typeof client.replace>[1]);
-    expect(answered).toMatchObject({ txId: sampleTxId(1), signer: SIGNER_EIP55 });
-    const request = { reason: "r", payload: { to: RECIPIENT_EIP55, value: "1" }, maxFeePerGas: "5" };
-    expect(seen).toEqual([
-      { action, txId: sampleTxId(1), request, actor: "operator:test", idempotencyKey: expect.any(String) },
-    ]);
-  });
+describe("operator actions of the client", () => {
+  it.each(["resubmit", "reprice", "cancel", "replace", "resolve"] as const)(
+    "include %s for a transaction",
+    async (action) => {
+      const seen: unknown[] = [];
+      script.act = async (order) => {
+        seen.push(order);
+        return sampleTransaction();
+      };
+      const order = { reason: "r", payload: { to: RECIPIENT_EIP55, value: 1n }, maxFeePerGas: 5n };
+      const answered = await client[action](sampleTxId(1), order as Parameters<typeof client.replace>[1]);
+      expect(answered).toMatchObject({ txId: sampleTxId(1), signer: SIGNER_EIP55 });
+      const request = { reason: "r", payload: { to: RECIPIENT_EIP55, value: "1" }, maxFeePerGas: "5" };
+      expect(seen).toEqual([
+        { action, txId: sampleTxId(1), request, actor: "operator:test", idempotencyKey: expect.any(String) },
+      ]);
+    },
+  );
 
-  it.each(["suspend", "resume"] as const)("%s one transaction", async (action) => {
+  it.each(["suspend", "resume"] as const)("include %s for one transaction", async (action) => {
     const orders: unknown[] = [];
     script.act = async (order) => {
       orders.push(order);
@@ -343,13 +346,13 @@ describe("operator actions", () => {
     ]);
   });
 
-  it.each(["suspend", "resume", "realign"] as const)("%s a signer", async (action) => {
+  it.each(["suspend", "resume", "realign"] as const)("include %s for a signer", async (action) => {
     script.actOnLane = async () => [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
     const lanes = await client[action](SIGNER_EIP55, { reason: "r" });
     expect(lanes).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
   });
 
-  it.each(["kill", "endKill"] as const)("%s: everything, or one signer", async (name) => {
+  it.each(["kill", "endKill"] as const)("include %s for everything or one signer", async (name) => {
     const orders: unknown[] = [];
     script[name] = async (order) => {
       orders.push(order);

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 const directory = new URL("../../src/client/", import.meta.url);
 
-it("the SDK needs nothing at run time but itself and fetch: all it takes from the contract are types", () => {
+it("the SDK imports only its own files at run time, and only types from the contract", () => {
   const foreign = readdirSync(directory).flatMap((file) => {
     const text = readFileSync(new URL(file, directory), "utf8");
     const statements = text.match(/^(?:import|export)[^;]*?from\s+"[^"]+"/gms) ?? [];

@@ -10,8 +10,8 @@ const CODES = Object.keys(ERROR_CATALOGUE) as (keyof typeof ERROR_CATALOGUE)[];
 const problemOf = (code: string, members: object = {}): Problem =>
   ({ type: "t", title: "t", status: 400, code, detail: "d", ...members }) as Problem;
 
-describe("a failure", () => {
-  it.each(CODES)("has a class of its own, with the same name in SDK and library: %s", (code) => {
+describe("an error of the SDK", () => {
+  it.each(CODES)("has its own class, with the same name in SDK and library: %s", (code) => {
     const error = fromProblem(problemOf(code));
     const name = `${code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Error`;
     const Class = (sdk as unknown as Record<string, typeof sdk.FencepostError>)[name];
@@ -30,7 +30,7 @@ describe("a failure", () => {
   });
 
   // protects [Attacks] src/client/error-classes.ts
-  it("does not let a problem overwrite its message, stack or prototype", () => {
+  it("keeps its message, stack and prototype if the problem document has members of those names", () => {
     const hostile =
       '{"message":"m","stack":"s","name":"n","toString":"t","constructor":"c","__proto__":{"admin":true}}';
     const error = fromProblem(problemOf("CONFLICT", JSON.parse(hostile) as object));
@@ -42,7 +42,7 @@ describe("a failure", () => {
     expect("admin" in error).toBe(false);
   });
 
-  it.each(["NEWER_CODE", "toString", "__proto__"])("of a code that is not known is the base class: %s", (code) => {
+  it.each(["NEWER_CODE", "toString", "__proto__"])("with an unknown code has the base class: %s", (code) => {
     expect(fromProblem(problemOf(code))).toMatchObject({ constructor: sdk.FencepostError, code });
   });
 });

@@ -27,7 +27,7 @@ import {
   scriptedApi,
 } from "../support/scripted-api.ts";
 
-/** One scripted node, seen through both faces. */
+/** Tests one scripted node through both interfaces: the SDK over HTTP and the embedded library. */
 
 const script: { -readonly [Method in keyof FencepostApi]?: FencepostApi[Method] } = {};
 let server: HttpServer;
@@ -103,7 +103,7 @@ const history = {
   lastAt: new Date(1),
 };
 
-/** The embedded node's answer, with members that are not public. */
+/** The embedded node's result, with extra members that are not public. */
 const inside = <T>(value: T): T => ({ ...value, internal: { secret: 1n } });
 
 const aNotice = (): Notice =>
@@ -365,7 +365,7 @@ describe("the library and the SDK", () => {
   });
 });
 
-describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
+describe.each(["the library", "the SDK"])("the transaction handle of %s", (which) => {
   const face = () => (which === "the SDK" ? sdk : embedded);
   const mined = {
     txHash: sampleHash(2),
@@ -377,14 +377,14 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     effectiveGasPrice: null,
     contractAddress: null,
   };
-  /** The state at each poll; the last one repeats. */
+  /** The transaction's view at each poll; the last one repeats. */
   const life = (...views: readonly Partial<TransactionView>[]) => {
     let looks = 0;
     script.create = async () => sampleCreated();
     script.transaction = async () => sampleTransaction(views[Math.min(looks++, views.length - 1)]);
   };
 
-  it("has the members of the create's answer", async () => {
+  it("has the members of the create response", async () => {
     life({});
     const tx = await face().send(intent);
     expect(tx).toBeInstanceOf(SentTransaction);
@@ -424,7 +424,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "reverted", verified: true } });
   });
 
-  it("has no hash if it ended unsigned; a final state is no error", async () => {
+  it("throws for the hash if the transaction ended unsigned, but not for its final state", async () => {
     life({ state: "FAILED_FINAL", subState: "REJECTED", txHash: null, nonce: null });
     const tx = await face().send(intent);
     await expect(tx.hash()).rejects.toMatchObject({
@@ -451,7 +451,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(seen).toEqual(["ALLOCATED - -", "TRACKING hash -", "TRACKING hash receipt", "CONFIRMED hash receipt"]);
   });
 
-  it("acts on its own transaction", async () => {
+  it("cancels, replaces, reprices and resubmits its own transaction", async () => {
     const orders: unknown[] = [];
     life({});
     script.act = async ({ action, txId }) => {
@@ -479,7 +479,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
   });
 });
 
-/** Members by name: one face writes them as they come, the other by the schema. */
+/** Sorts members by name: one interface returns them in the order of the object, the other in that of the schema. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -8,7 +8,7 @@ import {
 } from "../../src/client/index.ts";
 import { type Answering, lost, problem, scriptedFetch } from "../support/scripted-fetch.ts";
 
-/** Keeps the position in memory, and lists every position that was saved. */
+/** A feed store that keeps the position in memory and lists every saved position. */
 class MemoryFeedStore implements FeedStore {
   place: FeedPlace | null = null;
   readonly saved: string[] = [];
@@ -23,7 +23,7 @@ class MemoryFeedStore implements FeedStore {
 const page = (epoch: number, seqs: readonly number[], next: number) =>
   Response.json({ epoch, items: seqs.map((seq) => ({ seq, epoch, txId: `tx-${seq}` })), next });
 
-/** Reads until `count` items were taken; each is noted when it is taken, and its place is saved when the next is asked for. */
+/** Reads until `count` items were consumed. An item's position is saved when the next item is requested. */
 async function read(answering: Answering, store: FeedStore, count: number, query: object = {}) {
   const { fetch, asked } = scriptedFetch(answering);
   const taken: number[] = [];
@@ -35,25 +35,25 @@ async function read(answering: Answering, store: FeedStore, count: number, query
   return { taken, asked: asked.map(({ path }) => path.replace("/api/v1/tx/completions?", "")) };
 }
 
-describe("completions with a store", () => {
+describe("reading completions with a position store", () => {
   // protects [The feed] src/client/follow.ts
-  it("begin at the stored position, and save a position only after its item was consumed", async () => {
+  it("begins at the stored position, and saves a position only after its item was consumed", async () => {
     const store = new MemoryFeedStore();
     const feed: Answering = (_, turn) => (turn === 0 ? page(5, [1, 2], 2) : page(5, [3], 3));
     expect(await read(feed, store, 3)).toEqual({ taken: [1, 2, 3], asked: ["wait=0", "wait=0&epoch=5&after=2"] });
-    // The third was handed out and never came back: it is delivered again.
+    // The third item was delivered but the consumer did not ask for another one, so it is delivered again.
     expect(store.saved).toEqual(["1@5", "2@5"]);
     const again = await read((asked) => page(5, asked.path.includes("after=2") ? [3] : [], 3), store, 1);
     expect(again).toEqual({ taken: [3], asked: ["wait=0&after=2&epoch=5"] });
   });
 
-  it("begin at the caller's position if nothing was saved", async () => {
+  it("begins at the caller's position if nothing was saved", async () => {
     const { asked } = await read(() => page(5, [8], 8), new MemoryFeedStore(), 1, { after: 7 });
     expect(asked).toEqual(["wait=0&after=7"]);
   });
 
   // protects [The feed] src/client/follow.ts
-  it("continue in a new epoch at the position that the node names", async () => {
+  it("continues in a new epoch at the position that the node names", async () => {
     const store = new MemoryFeedStore();
     store.place = { seq: 40, epoch: 5 };
     const feed: Answering = ({ path }) =>
@@ -64,7 +64,7 @@ describe("completions with a store", () => {
     expect(store.saved).toEqual(["90@6"]);
   });
 
-  it("continue after lost connections and timeouts", async () => {
+  it("continues after lost connections and timeouts", async () => {
     const store = new MemoryFeedStore();
     store.place = { seq: 1, epoch: 5 };
     const feed: Answering = (_, turn) => {
@@ -77,7 +77,7 @@ describe("completions with a store", () => {
     expect(new Set(asked)).toEqual(new Set(["wait=0&after=1&epoch=5"]));
   });
 
-  it("save the position after items that a limited key may not see", async () => {
+  it("saves the position behind items that a limited key may not see", async () => {
     const store = new MemoryFeedStore();
     await read((_, turn) => (turn === 0 ? page(5, [2], 60) : page(5, [61], 61)), store, 2);
     expect(store.saved).toEqual(["2@5", "60@5"]);
@@ -87,7 +87,7 @@ describe("completions with a store", () => {
     ["UNAUTHENTICATED", 401],
     ["FEED_TRUNCATED", 410],
     // protects [The feed] src/client/follow.ts
-  ])("end with errors that a repeat does not help: %s", async (code, status) => {
+  ])("ends with an error that a retry cannot fix: %s", async (code, status) => {
     const store = new MemoryFeedStore();
     const failed = read(() => problem(code, status, { resumeAfter: 9 }), store, 1).catch((error: unknown) => error);
     expect((await failed) as FencepostError).toMatchObject({ code });
@@ -95,7 +95,7 @@ describe("completions with a store", () => {
     expect(store.saved, "nobody skips on the reader's behalf").toEqual([]);
   });
 
-  it("end if the store cannot be written, and at the caller's abort", async () => {
+  it("ends if the store cannot be written, and at the caller's abort", async () => {
     const store = new MemoryFeedStore();
     store.save = () => Promise.reject(new Error("disk full"));
     await expect(read(() => page(5, [1, 2], 2), store, 2)).rejects.toThrow("disk full");

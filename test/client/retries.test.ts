@@ -32,7 +32,7 @@ async function failureOf(call: Promise<unknown>): Promise<FencepostError> {
   );
 }
 
-/** Creates as a node does: one transaction for each request id. */
+/** A fake node that creates one transaction per request id. */
 function committing() {
   const made = new Set<unknown>();
   return {
@@ -44,9 +44,9 @@ function committing() {
   };
 }
 
-describe("send", () => {
+describe("send of the client with retries", () => {
   // protects [The SDK and the library] src/client/index.ts, src/client/failover.ts
-  it("creates a request id and repeats it after a lost answer, so that one transaction is sent", async () => {
+  it("creates a request id and reuses it after a lost response, so that one transaction is sent", async () => {
     const { made, commit } = committing();
     const { client, asked } = clientOf(({ body }, turn) => {
       const answer = commit(body);
@@ -58,7 +58,7 @@ describe("send", () => {
     expect(tx.requestId).toBe([...made][0]);
   });
 
-  it("keeps the caller's request id, and creates one for each call without", async () => {
+  it("keeps the caller's request id, and creates one for each call that has none", async () => {
     const { client, asked } = clientOf(({ body }) => created(body));
     await client.send({ ...intent, requestId: "order-42" });
     await client.send(intent);
@@ -74,7 +74,7 @@ describe("send", () => {
     ["429 of a full queue", () => problem("QUEUE_FULL", 429)],
     ["502 of a proxy", () => new Response("<html>", { status: 502 })],
     ["504 of a proxy", () => new Response("", { status: 504 })],
-  ])("is repeated under the same id after %s", async (_, refusal) => {
+  ])("retries with the same request id after %s", async (_, refusal) => {
     const { client, asked } = clientOf(({ body }, turn) => (turn === 0 ? refusal() : created(body)));
     expect(await client.send(intent)).toMatchObject({ nonce: 7 });
     expect(new Set(asked.map(({ body }) => body?.requestId)).size).toBe(1);
@@ -87,7 +87,7 @@ describe("send", () => {
     ["REQUEST_ID_REUSED", 409],
     ["SUBMISSION_REJECTED", 422],
     ["INTERNAL", 500],
-  ])("is not repeated after %s", async (code, status) => {
+  ])("does not retry after %s", async (code, status) => {
     const { client, asked } = clientOf(() => problem(code, status));
     expect(await failureOf(client.send({ ...intent, requestId: "r" }))).toMatchObject({ code, status, requestId: "r" });
     expect(asked).toHaveLength(1);
@@ -117,14 +117,14 @@ describe("send", () => {
     expect(asked.length).toBeGreaterThan(1);
   });
 
-  it("makes one request to the first address if repeats are switched off", async () => {
+  it("makes one request to the first address if retries are switched off", async () => {
     const { client, asked } = clientOf(lost, { url: [A, B], repeat: false });
     expect(await failureOf(client.send(intent))).toBeInstanceOf(UnreachableError);
     expect(asked.map(({ base }) => base)).toEqual([A]);
   });
 });
 
-describe("the deadline", () => {
+describe("the deadline of a client call", () => {
   // protects [The SDK and the library] src/client/deadline.ts
   it("ends an unanswered call with a TimeoutError", async () => {
     const { client } = clientOf(silence, { timeoutMs: 50 });
@@ -134,7 +134,7 @@ describe("the deadline", () => {
     expect(error.message).toContain("/tx after 50 ms");
   });
 
-  it("covers the whole call with its repeats, and can be set per call", async () => {
+  it("covers the whole call including retries, and can be set per call", async () => {
     const { client, asked } = clientOf(() => problem("UNAVAILABLE", 503));
     const startedMs = performance.now();
     expect(await failureOf(client.get(TX_ID, { timeoutMs: 400 }))).toBeInstanceOf(UnavailableError);
@@ -142,13 +142,13 @@ describe("the deadline", () => {
     expect(asked.length).toBeGreaterThan(1);
   });
 
-  it("is extended by the time that a node may hold a page of the feed", async () => {
+  it("is extended by the time that a node may hold a long poll of the feed", async () => {
     const { client } = clientOf(silence, { timeoutMs: 50 });
     expect((await failureOf(client.completionsPage({ wait: 0.2 }))).message).toContain("after 250 ms");
   });
 
   // protects [The SDK and the library] src/client/deadline.ts
-  it("yields to the caller's abort, during a request and between two", async () => {
+  it("does not delay the caller's abort, during a request or between two", async () => {
     const mine = new Error("enough");
     const controller = new AbortController();
     const { client } = clientOf(() => {
@@ -166,15 +166,15 @@ describe("the deadline", () => {
   });
 });
 
-describe("several addresses", () => {
-  it("are tried in turn, and the one that answers is preferred from then on", async () => {
+describe("a client with several addresses", () => {
+  it("tries them in turn, and prefers the one that responds from then on", async () => {
     const { client, asked } = clientOf(({ base, body }) => (base === A ? lost() : created(body)), { url: [A, B] });
     await client.send(intent);
     await client.send(intent);
     expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
   });
 
-  it("that include the lane's owner: it is called at once, and remembered for that signer", async () => {
+  it("calls the lane's owner at once if it is among them, and remembers it for that signer", async () => {
     const { client, asked } = clientOf(
       ({ base, body }) => (base === A ? problem("NOT_LEADER", 409, { ownerUrl: `${B}/` }) : created(body)),
       { url: [A, B] },
@@ -184,7 +184,7 @@ describe("several addresses", () => {
     expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
   });
 
-  it("forget an owner that does not answer any more", async () => {
+  it("forgets a remembered owner that no longer responds", async () => {
     const { client, asked } = clientOf(
       ({ base, body }, turn) => {
         if (turn === 0) return problem("NOT_LEADER", 409, { ownerUrl: B });
@@ -197,7 +197,7 @@ describe("several addresses", () => {
   });
 
   // protects [Attacks] src/client/failover.ts, src/client/transport.ts
-  it("without the lane's owner: it is never called, and the error names it", async () => {
+  it("never calls a lane owner that is not among them, and names it in the error", async () => {
     const ownerUrl = "http://evil.example:3000";
     const { client, asked } = clientOf(
       () => problem("NOT_LEADER", 409, { ownerUrl }, { "fencepost-owner": ownerUrl }),
@@ -212,7 +212,7 @@ describe("several addresses", () => {
     expect(one.asked.map(({ base }) => base)).toEqual([A]);
   });
 
-  it("that name each other as the owner are retried with pauses until one accepts", async () => {
+  it("retries with pauses if two of them name each other as the owner, until one accepts", async () => {
     const { client, asked } = clientOf(
       ({ base, body }, turn) =>
         turn < 6 ? problem("NOT_LEADER", 409, { ownerUrl: base === A ? B : A }) : created(body),
@@ -222,16 +222,16 @@ describe("several addresses", () => {
     expect(asked).toHaveLength(7);
   });
 
-  it("must have at least one entry", () => {
+  it("requires at least one", () => {
     expect(() => createClient({ url: [] })).toThrow("at least one url");
   });
 });
 
-describe("an operator's action", () => {
+describe("an operator's action through the client", () => {
   const transaction = () => Response.json({ txId: TX_ID, state: "TRACKING", nonce: 7 }, { status: 202 });
 
   // protects [The SDK and the library] src/client/index.ts
-  it("is repeated after a lost answer with the same idempotency key", async () => {
+  it("is retried after a lost response with the same idempotency key", async () => {
     const { client, asked } = clientOf((_, turn) => (turn === 0 ? lost() : transaction()));
     await client.cancel(TX_ID, { reason: "r" });
     await client.cancel(TX_ID, { reason: "r" });
@@ -246,7 +246,7 @@ describe("an operator's action", () => {
     ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
     ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
     // protects [The SDK and the library] src/client/failover.ts
-  ])("that is not idempotent is repeated only if nothing was done: %s", async (_, call) => {
+  ])("that is not idempotent is retried only if nothing was done: %s", async (_, call) => {
     const silent = clientOf(lost);
     expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
     expect(silent.asked).toHaveLength(1);
@@ -262,7 +262,7 @@ describe("an operator's action", () => {
   });
 });
 
-describe("the key", () => {
+describe("the API key of the client", () => {
   const servers: Server[] = [];
   afterEach(() => servers.splice(0).forEach((server) => void server.close()));
 
@@ -275,7 +275,7 @@ describe("the key", () => {
 
   it.each([301, 302, 307, 308])(
     // protects [Attacks] src/client/failover.ts, src/client/transport.ts
-    "is not carried to where a redirect %i leads, on this host or another",
+    "is not sent to the target of a redirect %i, on this host or another",
     async (status) => {
       const seen: unknown[] = [];
       const elsewhere = await listening((request, response) => {
@@ -309,7 +309,7 @@ describe("the key", () => {
   });
 });
 
-describe("an answer that is not a node's", () => {
+describe("a response that does not come from a node", () => {
   const saying = (body: unknown) => clientOf(() => Response.json(body)).client;
 
   it.each([[{}], [[]], ["ok"], [null], [{ ok: true }]])(
@@ -323,7 +323,7 @@ describe("an answer that is not a node's", () => {
   );
 
   // protects [The SDK and the library] src/client/transport.ts
-  it("is an UnexpectedAnswerError in every call that reads a part of it", async () => {
+  it("is an UnexpectedAnswerError in every call that reads it", async () => {
     const client = saying([1]);
     const calls = [
       () => client.signers(),

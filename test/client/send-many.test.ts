@@ -73,7 +73,7 @@ describe("sendMany", () => {
     expect(sizes).toEqual([1_000, 500, 250, 250, 500, 250, 250, 100]);
   });
 
-  it("returns an error with its own request id for each item without an answer", async () => {
+  it("returns an error with its own request id for each item without a response", async () => {
     const { client, asked } = clientOf(lost, { timeoutMs: 50 });
     const made = await client.sendMany(intents(2));
     const ids = idsOf(asked[0]);
@@ -81,7 +81,7 @@ describe("sendMany", () => {
     for (const each of made) expect(each).toBeInstanceOf(UnreachableError);
   });
 
-  it("refuses an answer of another length", async () => {
+  it("refuses a response with another number of items", async () => {
     const { client } = clientOf(() => Response.json({ results: [] }));
     expect((await client.sendMany(intents(1)))[0]).toBeInstanceOf(UnexpectedAnswerError);
   });

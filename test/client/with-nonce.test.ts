@@ -8,7 +8,7 @@ interface Asked {
   readonly body: unknown;
 }
 
-/** A server that reserves nonce 7 and takes whatever follows. */
+/** A fake server that reserves nonce 7 and accepts every later request. */
 function served(): { client: ReturnType<typeof createClient>; asked: Asked[] } {
   const asked: Asked[] = [];
   const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
@@ -59,7 +59,7 @@ describe("withNonce", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it.each([undefined, null, {}, "0x02"])("takes no other answer for a release: %j", async (use) => {
+  it.each([undefined, null, {}, "0x02"])("does not release the nonce if the callback returns %j", async (use) => {
     const { client, asked } = served();
     await expect(client.withNonce(lane, async () => use as never)).rejects.toThrow();
     expect(asked).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** The checkers of this suite, checked: each alarm rings when the deed that it is there for is done, and not before. */
+/** Tests of this suite's own checkers: each must report its violation when it happens, and nothing before. */
 import { keccak256 } from "viem";
 import { describe, expect, onTestFinished } from "vitest";
 import { openPostgresStore } from "../../src/adapters/postgres/store.ts";
@@ -11,15 +11,15 @@ import { AT, allocate, anAttempt, anInstance, anIntent, apply, holdLane, step } 
 import { rpcCall } from "../support/rpc-call.ts";
 
 interface Scene {
-  /** Under the second term: the first owner is dead. */
+  /** The fence of the second term: the first owner is dead. */
   readonly fence: Fence;
-  /** Allocated and claimed by the first owner. */
+  /** A transaction allocated and claimed by the first owner. */
   readonly txId: string;
   readonly raw: string;
   readonly nodeId: string;
 }
 
-/** One transaction of a first owner, which has ended, and a second owner, which has done nothing yet. */
+/** One transaction of a first owner, whose term has ended, and a second owner, which has done nothing yet. */
 async function twoTerms(database: Database): Promise<Scene> {
   await layTripwires(database);
   const store = await openPostgresStore({ databaseUrl: database.url, clock: systemClock, leaseDurationMs: 60_000 });
@@ -39,8 +39,8 @@ async function twoTerms(database: Database): Promise<Scene> {
   return { fence: taken.fence, txId: intent.txId, raw: rawTransaction, nodeId: owner?.node_id ?? "" };
 }
 
-describe("the tripwires", () => {
-  it("say nothing of a takeover, and know its terms", async ({ database }) => {
+describe("the database tripwires of the cluster tests", () => {
+  it("report nothing for a takeover, and record its terms", async ({ database }) => {
     const { fence } = await twoTerms(database);
     expect(await violations(database)).toEqual([]);
     expect((await terms(database)).map(({ token }) => token)).toEqual([1, fence.token]);
@@ -60,7 +60,7 @@ describe("the tripwires", () => {
       "UPDATE fencepost.transaction SET submit_attempts = submit_attempts + 1",
       /claimed under token 1 while 2 was the lane's$/,
     ],
-  ])("ring for: %s", async ([statement, alarm], { database }) => {
+  ])("report a violation for: %s", async ([statement, alarm], { database }) => {
     await twoTerms(database);
     await database.query(statement);
     const [said, ...more] = await violations(database);
@@ -69,8 +69,8 @@ describe("the tripwires", () => {
   });
 });
 
-describe("the wire to the chain", () => {
-  it("lets pass what its node has claimed, and rings for what it has not", async ({ database, simulated }) => {
+describe("the RPC proxy of the cluster tests", () => {
+  it("accepts sends that its node has claimed, and reports a violation for others", async ({ database, simulated }) => {
     const { raw, nodeId } = await twoTerms(database);
     const wireOf = async (name: string) => {
       const wire = await ChainWire.start({ upstreamUrl: simulated.url, nodeId: name, database });

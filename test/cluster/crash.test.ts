@@ -1,4 +1,4 @@
-/** Kill −9 with the default lease, which is not waited out: how soon another node goes on. The times are printed. */
+/** Kill −9 with the default lease: another node must take over well before the lease expires. The times are printed. */
 import { describe, expect, vi } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
@@ -29,8 +29,9 @@ function report(what: string, tookMs: Readonly<Record<string, number>>): void {
 }
 
 /**
- * Others are checked twice a second, and must have been seen with their lock before its end means anything. A node that
- * has just started has seen no other node, and judges by locks only if the server has been up for ten seconds.
+ * Waits until the nodes can detect each other's death. Nodes check each other's session locks twice a second, and must
+ * have seen a lock before its end means anything. A node that has just started has seen none, and judges by locks only
+ * if the server has been up for ten seconds.
  */
 async function untilAcquainted({ database }: Cluster, nodes: number): Promise<void> {
   const sql = `SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND session_lock IS NOT NULL AND counter > 2
@@ -41,8 +42,8 @@ async function untilAcquainted({ database }: Cluster, nodes: number): Promise<vo
   );
 }
 
-describe("kill −9", () => {
-  it(`of an owner, ${ROUNDS} times: the next create on its lane is accepted within a second`, async ({ cluster }) => {
+describe("after kill −9", () => {
+  it(`of an owner, ${ROUNDS} times, the next create on its lane is accepted within a second`, async ({ cluster }) => {
     const accepted = [];
     const nodes = [...(await cluster.startAll(2, { variables: VARIABLES }))] as [ClusterNode, ClusterNode];
     for (const round of range(ROUNDS)) {
@@ -63,7 +64,7 @@ describe("kill −9", () => {
     await auditCluster(cluster, accepted);
   });
 
-  it(`of a lone node that is started again, ${ROUNDS} times: ready, and creating, within two seconds; on chain within three`, async ({
+  it(`and restart of a lone node, ${ROUNDS} times, it is ready and creates within two seconds, on chain within three`, async ({
     cluster,
   }) => {
     const create = createOn(PAIR, "lone");
@@ -78,7 +79,7 @@ describe("kill −9", () => {
       const { url } = node;
       await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, "the node is ready");
       const readyMs = sinceMs(startedMs);
-      // Not a persistent caller: ready means that the first create is accepted.
+      // The client does not retry: a node that reports ready must accept its first create.
       const created = await node.client.send(create(round + 1));
       const acceptedMs = sinceMs(startedMs);
       const { chain } = cluster.chain;

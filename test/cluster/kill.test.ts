@@ -9,20 +9,21 @@ import { startLoad } from "../support/load.ts";
 import { PersistentCaller } from "../support/persistent-caller.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** No lease runs out because a database is slow: it is the order that stops. */
+/** A lease that does not expire on a slow database, so that only the kill can stop the node. */
 const PATIENT = { FENCEPOST_LEASE_DURATION: "60s", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
-/** Delay of each answer. Instances and then kills are read: by the database alone, this node would be too late. */
+/**
+ * Delay of each response of the database. A node reads instances and then kills, so through the database alone it would
+ * stop too late.
+ */
 const SLOW_MS = 700;
 const STOPS_WITHIN_MS = 1_000;
 
 const inForce = (node: ClusterNode) => metric(node, "fencepost_kills_in_force");
 const sent = (nodes: readonly ClusterNode[]) => nodes.reduce((sum, { chainWire }) => sum + chainWire.sent, 0);
 
-describe("an order to stop, given to one of three nodes at work", () => {
+describe("a kill requested at one of three working nodes", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("stops all within a second, also one whose database is slow, and outlives the node that was asked", async ({
-    cluster,
-  }) => {
+  it("stops all within a second, even with a slow database, and outlives the requested node", async ({ cluster }) => {
     const nodes = await cluster.startAll(3, { variables: PATIENT });
     await cluster.untilSpread(nodes);
     const [asked, slow, third] = nodes as readonly [ClusterNode, ClusterNode, ClusterNode];
@@ -36,7 +37,8 @@ describe("an order to stop, given to one of three nodes at work", () => {
 
     const givenMs = systemClock.monotonicMs();
     const answer = await asked.client.kill({ reason: "the key may be stolen" });
-    // Answered within 200 ms: whether a node was notified by then depends on the load; that it stops does not.
+    // The kill is answered within 200 ms. Whether a node was notified by then depends on the load; all nodes must stop
+    // in any case.
     expect(answer.nodes.map(({ nodeId }) => nodeId)).toEqual(expect.arrayContaining([slow.nodeId, third.nodeId]));
     const accepted = load.accepted.length;
     await waitUntil(
@@ -66,7 +68,7 @@ describe("an order to stop, given to one of three nodes at work", () => {
     await auditCluster(cluster, load.accepted);
   });
 
-  it("is answered as not durable while the database of the node that is asked hangs, and written down by the others", async ({
+  it("is reported as not durable while that node's database hangs, and stored by the others", async ({
     cluster,
     database,
   }) => {

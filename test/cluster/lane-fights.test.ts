@@ -42,7 +42,7 @@ function deedsOf(process: FencepostProcess): readonly Deed[] {
   return lines.map((line) => JSON.parse(line) as Deed);
 }
 
-/** Each tries once, all at the same moment. */
+/** Each process tries to claim the lane once, all at the same moment. */
 async function fight(claimants: readonly FencepostProcess[]): Promise<readonly Deed[]> {
   const before = claimants.map((each) => deedsOf(each).length);
   for (const each of claimants) each.signal("SIGUSR2");
@@ -53,11 +53,13 @@ async function fight(claimants: readonly FencepostProcess[]): Promise<readonly D
   return claimants.map((each) => deedsOf(each).at(-1) as Deed);
 }
 
-/** Each is a process that loads the store; a few fight as hard as many. */
+/** Number of competing processes, each of which loads the store; a few compete as hard as many. */
 const COUNT = isLong ? 24 : 8;
 
-describe(`${COUNT} processes claim one lane`, () => {
-  it("one wins; when it dies another one does, under the next token", async ({ cluster: { database } }) => {
+describe(`${COUNT} processes that claim one lane`, () => {
+  it("have one winner; when it dies another one wins, with the next fencing token", async ({
+    cluster: { database },
+  }) => {
     let claimants = await Promise.all(range(COUNT).map(() => startLight("claimant", database)));
     const fightOnce = async (won: string, token: number): Promise<FencepostProcess> => {
       const deeds = await fight(claimants);
@@ -81,7 +83,7 @@ describe(`${COUNT} processes claim one lane`, () => {
   });
 });
 
-/** The answers of two nodes to a create on the lane at the same moment. */
+/** The responses of two nodes that receive a create for the lane at the same moment. */
 async function askBoth(
   nodes: readonly ClusterNode[],
   index: number,
@@ -100,15 +102,20 @@ function asMember({ nodeId, url }: ClusterNode): Member {
   return { instanceId: nodeId, nodeId, url, mode: "basic", chains, signers: new Set([SIGNER]), ...state };
 }
 
-/** The first node has the lane, and hands it over to the one that placement prefers. Returns that one's id. */
+/**
+ * Waits until the first node, which has the lane, has handed it to the node that placement prefers. Returns that node's
+ * id.
+ */
 async function untilSettled(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<string> {
   const preferred = rank({ chainId: 31_337, signer: SIGNER }, nodes.map(asMember))[0]?.nodeId as string;
   await waitUntil(async () => (await cluster.owners()).get(SIGNER) === preferred, "the lane is where it belongs");
   return preferred;
 }
 
-describe("two nodes fight for one lane", () => {
-  it("exactly one accepts and the other names it; a new owner has a higher token", async ({ cluster }) => {
+describe("two nodes that compete for one lane", () => {
+  it("never both accept a create, and the refusal names the owner; a new owner has a higher fencing token", async ({
+    cluster,
+  }) => {
     const options = { variables: { ...ONE_KEY, FENCEPOST_MODE: "basic" } };
     const nodes = await cluster.startAll(2, options);
     const preferred = await untilSettled(cluster, nodes);
@@ -137,7 +144,7 @@ describe("two nodes fight for one lane", () => {
   });
 });
 
-/** From the last sign of life of the owner under this token to the next term, by the database's clock. */
+/** Time from the last heartbeat of the owner with this token to the next term, by the database's clock. */
 async function takeoverMs({ database }: Cluster, token: number): Promise<number> {
   const rows = await waitUntil(async () => {
     const found = await database.query<{ ms: number }>(
@@ -151,12 +158,10 @@ async function takeoverMs({ database }: Cluster, token: number): Promise<number>
   return (rows[0] as { ms: number }).ms;
 }
 
-describe("a lane whose lock is never free", () => {
-  // If writers share the lock, sixteen of them starve a takeover for a minute: it never finds the row free. Our writers
-  // take turns, and a dead owner's get no turn any more.
-  it("because sixteen connections of its owner write without a pause is taken over within lease + 1 s all the same", async ({
-    cluster,
-  }) => {
+describe("the takeover of a lane within lease + 1 s", () => {
+  // If writers shared the lock on the lane's row, sixteen of them would starve a takeover for a minute. Fencepost's
+  // writers queue for it, and those of a dead owner are refused.
+  it("succeeds although sixteen connections of its owner keep its row locked", async ({ cluster }) => {
     const writer = await startLight("writer", cluster.database);
     await cluster.start({ variables: ONE_KEY });
     writer.signal("SIGUSR2");
@@ -165,9 +170,9 @@ describe("a lane whose lock is never free", () => {
     expect(deedsOf(writer)).toEqual([{ result: "fenced", token: 1 }]);
   });
 
-  // Only other programs do this. They starve everything until a takeover insists.
+  // Only other programs share the lock. They starve every writer until a takeover forces its way.
   it.for(isLong ? ["sixteen sessions of others share it without a pause"] : [])(
-    "because %s is taken over within lease + 1 s all the same",
+    "succeeds although its row lock is never free: %s",
     async (_, { cluster }) => {
       const nodes = await cluster.startAll(2, { variables: ONE_KEY });
       const preferred = await untilSettled(cluster, nodes);

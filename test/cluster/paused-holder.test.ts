@@ -1,4 +1,7 @@
-/** SIGSTOP of a node while its database session holds what every node needs: the others wait for the server, not for it. */
+/**
+ * SIGSTOP of a node while its database session holds a lock that every node needs: the others wait only until the
+ * server ends that transaction.
+ */
 import { describe, expect } from "vitest";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import { type Cluster, type ClusterNode, instancesOf, it, keysOf, SIGNERS } from "../support/cluster/cluster.ts";
@@ -10,15 +13,16 @@ import { range } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const FEW = SIGNERS.slice(0, 4);
-/** A lease that does not run out here: what lets the others go on is the server's limit on a stalled transaction, a thirtieth of it. */
+/**
+ * A lease that does not expire in this test. The other nodes continue because of the server's limit on a stalled
+ * transaction, a thirtieth of the lease.
+ */
 const VARIABLES = { ...keysOf(FEW), FENCEPOST_LEASE_DURATION: "90s" };
 
 interface Moment {
-  /**
-   * Resolves, with a function that continues it, when the session holds what the others need and receives nothing more.
-   */
+  /** Resolves when the session holds the lock and receives no more bytes; the returned function lets it continue. */
   readonly stall: (wire: TcpProxy) => Promise<() => void>;
-  /** How the server's list of locks shows it. */
+  /** The SQL condition that finds the lock in pg_locks. */
   readonly lock: string;
 }
 
@@ -34,7 +38,7 @@ const BLOCKS = [
   { stall: (wire) => wire.holdAt("fencepost:insert-confirmations"), lock: "l.locktype = 'advisory'" },
 ] as const satisfies readonly [string, Moment];
 
-/** The session that holds the lock is idle in a transaction. */
+/** Whether a session that holds the lock is idle in a transaction. */
 async function isHeld({ database }: Cluster, lock: string): Promise<boolean> {
   const rows = await database.query(
     `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
@@ -49,9 +53,9 @@ async function isAlive({ database }: Cluster, { nodeId }: ClusterNode): Promise<
   return (await database.query(alive, [nodeId])).length === 1;
 }
 
-describe("SIGSTOP of a node whose session holds", () => {
+describe("SIGSTOP of a node whose database session holds", () => {
   it.for(isLong ? [COUNTER, BLOCKS] : [COUNTER])(
-    "%s: the completions of the others go on while it still has its lease",
+    "%s does not stop the completions of other nodes, even before its lease expires",
     async ([, { stall, lock }], { cluster }) => {
       const [paused, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
       const owners = await cluster.untilSpread([paused, other], FEW.length);
@@ -59,7 +63,8 @@ describe("SIGSTOP of a node whose session holds", () => {
       const releases: (() => void)[] = [];
       const stalled = stall(paused.databaseWire).then((release) => void releases.push(release));
       const sent: ReturnType<typeof caller.sendBatch>[] = [];
-      // The other may be first with every block there is: then there must be more, until it is this one's turn.
+      // The other node may get the lock first for every block so far. Create more transactions until the paused node
+      // gets it.
       while (releases.length === 0) {
         sent.push(caller.sendBatch(range(20).map(createOn(FEW, `round-${sent.length}`))));
         await Promise.race([stalled, sent.at(-1)]);

@@ -1,4 +1,4 @@
-/** SIGSTOP of an owner past its lease, in the middle of something; another takes over; SIGCONT. */
+/** SIGSTOP of an owner past its lease, at a chosen step. Another node takes over, then SIGCONT resumes the first. */
 import { describe, expect, vi } from "vitest";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
@@ -20,10 +20,10 @@ import { waitUntil } from "../support/wait-until.ts";
 const FEW = SIGNERS.slice(0, 4);
 const VARIABLES = keysOf(FEW);
 
-/** Leases run out, and machines are slow. */
+/** The tests wait for leases to expire, possibly on slow machines. */
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Asks the nodes in turn, as a load balancer would. */
+/** Sends to the nodes in turn, as a load balancer would. */
 function loadOn(nodes: readonly ClusterNode[]): Load {
   let turn = 0;
   const caller = new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
@@ -37,15 +37,17 @@ async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> 
   }, `${node.nodeId} has every lane`);
 }
 
-/** The other has everything; then the owner wakes up, is refused, and goes on as a new instance. */
+/**
+ * Waits until the other node has every lane, then resumes the owner, which is refused and registers as a new instance.
+ */
 async function takeOverAndWake(
   cluster: Cluster,
   { owner, other, load, release = () => undefined }: Scene,
 ): Promise<void> {
   await untilOwnedBy(cluster, other);
-  // More than one if the machine starved it past its lease before it was stopped.
+  // The owner may already have several instances, if the machine starved it past its lease before it was stopped.
   const instances = await instancesOf(cluster, owner);
-  // Those of the load may all wait for the one that is stopped.
+  // Use a new caller: those of the load may all be waiting for the stopped node.
   const meanwhile = await new PersistentCaller(() => other.client).sendBatch(
     FEW.map((_, n) => createOn(FEW, "late")(n)),
   );
@@ -60,7 +62,10 @@ async function takeOverAndWake(
   await auditCluster(cluster, [...load.accepted, ...meanwhile]);
 }
 
-/** How late a write is, is the machine's: whether the database refused it or its own deadline stopped it, it is counted. */
+/**
+ * Late writes are counted, whether the database refused them or the node's own deadline stopped them; which one happens
+ * depends on the machine.
+ */
 async function expectFenced({ owner }: Scene): Promise<void> {
   expect(await metric(owner, "fencepost_lease_fenced_total"), "late writes are counted").toBeGreaterThan(0);
 }
@@ -69,7 +74,7 @@ interface Scene {
   readonly owner: ClusterNode;
   readonly other: ClusterNode;
   readonly load: Load;
-  /** Lets bytes go that the owner had written before it was stopped. */
+  /** Lets bytes continue that the owner had written before it was stopped. */
   readonly release?: () => void;
 }
 
@@ -78,15 +83,17 @@ interface Place {
   readonly passage: number;
 }
 
-/** The next write is too late, and is sent all the same: only the fence refuses it. */
+/**
+ * Steps after which the owner still sends its next write although it is too late, so that only the fence refuses it.
+ */
 const PLACES: readonly (readonly [string, Place])[] = [
   ["a broadcast, its bytes sent and the answer not noted", { failpoint: "broadcast.sent", passage: 5 }],
   ["a finality write, decided and not written", { failpoint: "finality.decided", passage: 3 }],
 ];
 
 /**
- * Wherever else on the road of every transaction it may be stopped. At some of these its own deadline is what stops it,
- * before it writes anything. Detours are not taken by this load; test/cluster/long/crash-nonces.test.ts takes them.
+ * All other steps of an ordinary transaction at which the owner may be stopped. At some of them its own deadline stops
+ * it before it writes. This load takes no detours; test/cluster/long/crash-nonces.test.ts covers them.
  */
 const ELSEWHERE = FAILPOINTS.filter((name) =>
   /^(create|allocate|sign|broadcast\.committed|receipt|complete)/.test(name),
@@ -105,9 +112,9 @@ async function stopAt(cluster: Cluster, { failpoint, passage }: Place): Promise<
   return { owner, other, load };
 }
 
-describe("SIGSTOP of the owner past its lease", () => {
+describe("an owner stopped by SIGSTOP past its lease", () => {
   it.for(isLong ? PLACES : PLACES.slice(0, 1))(
-    "in the middle of %s: late writes are fenced, and it re-joins by itself",
+    "in the middle of %s has its late writes fenced, and rejoins by itself",
     async ([, place], { cluster }) => {
       const scene = await stopAt(cluster, place);
       await takeOverAndWake(cluster, scene);
@@ -116,13 +123,13 @@ describe("SIGSTOP of the owner past its lease", () => {
   );
 
   it.for(isLong ? ELSEWHERE : [])(
-    "at %s: nothing is late, and it re-joins by itself",
+    "at the step %s writes nothing late, and rejoins by itself",
     async (failpoint, { cluster }) => {
       await takeOverAndWake(cluster, await stopAt(cluster, { failpoint, passage: 4 }));
     },
   );
 
-  it("in the middle of a batch, its lanes locked and its rows on the wire: nothing of it is ever there", async ({
+  it("in the middle of a batch, with lanes locked and rows half sent, leaves nothing of it behind", async ({
     cluster,
   }) => {
     const [owner, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];

@@ -1,4 +1,7 @@
-/** SIGSTOP past the lease: who lost its lanes by its own silence leaves them for a while to who took them. */
+/**
+ * SIGSTOP past the lease: a node that lost its lanes by its own stall leaves them for a while to the nodes that took
+ * them.
+ */
 import { describe, expect, vi } from "vitest";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import { type ClusterNode, instancesOf, it, keysOf, LEASE_MS, SIGNERS } from "../support/cluster/cluster.ts";
@@ -10,12 +13,12 @@ const PAIR = SIGNERS.slice(0, 2);
 
 vi.setConfig({ testTimeout: 120_000 });
 
-describe("an owner that was stopped past its lease", () => {
+describe("a node stopped for longer than its lease", () => {
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
-  it("leaves its lane for a lease to who took it, takes creates there meanwhile, and then has its share again", async ({
+  it("leaves its lane to the new owner for one lease, forwards creates there, then gets its share back", async ({
     cluster,
   }) => {
-    // The other keeps its lease however crowded the machine is.
+    // A lease with which the other node stays alive however crowded the machine is.
     const calm = { FENCEPOST_LEASE_DURATION: "30s", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
     const nodes: [ClusterNode, ClusterNode] = [
       await cluster.start({ variables: keysOf(PAIR) }),
@@ -38,7 +41,8 @@ describe("an owner that was stopped past its lease", () => {
        WHERE n.node_id = $1 GROUP BY n.started_at`,
       [stopped.nodeId],
     );
-    // From the moment it noticed, which is a little before the new instance was there.
+    // The node waits one lease from the moment it noticed its stall, which is a little before the new instance
+    // registered.
     expect(claimed?.after_ms).toBeGreaterThan(LEASE_MS - 500);
     await auditCluster(cluster, accepted);
   });

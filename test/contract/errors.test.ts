@@ -6,19 +6,19 @@ const text = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf
 const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| (\d{3}) \| (\w+) \| (.+) \|$/gm)];
 const reasons = [...text.matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \|$/gm)].map((row) => row[1]);
 
-describe("docs/errors.md and the catalogue", () => {
-  it("name the same codes, each with its status and who may retry", () => {
+describe("docs/errors.md and the error catalogue", () => {
+  it("name the same codes, each with its status and whether a retry helps", () => {
     const documented = rows.map(([, code, status, retry]) => [code, { status: Number(status), retry }]);
     const catalogued = Object.entries(ERROR_CATALOGUE).map(([code, { status, retry }]) => [code, { status, retry }]);
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(catalogued));
     expect(documented).toHaveLength(catalogued.length);
   });
 
-  it("name the same reasons of a rejection", () => {
+  it("name the same rejection reasons", () => {
     expect(reasons).toEqual([...REJECTION_REASONS]);
   });
 
-  it("invent no code in the running text", () => {
+  it("name no unknown code in the text", () => {
     const known = new Set<string>([...Object.keys(ERROR_CATALOGUE), ...REJECTION_REASONS]);
     const named = [...text.matchAll(/`([A-Z]+(?:_[A-Z]+)*)`/g)].map((match) => match[1] ?? "");
     expect(named.filter((code) => !known.has(code))).toEqual([]);

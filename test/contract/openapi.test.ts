@@ -14,7 +14,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
 );
 
-/** Every `$ref` in the document, with its place. */
+/** Every `$ref` in the document, with its location. */
 function references(value: unknown, at = "#"): [string, string][] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) =>
@@ -36,7 +36,7 @@ function examplesOf(media: MediaType): unknown[] {
 }
 
 describe("the OpenAPI document", () => {
-  it("is 3.1, with what the specification requires", () => {
+  it("is version 3.1 and has all required members", () => {
     expect(document.openapi).toBe("3.1.0");
     expect(document.info).toMatchObject({ title: "Fencepost", version: "9.9.9" });
     expect(JSON.parse(JSON.stringify(document))).toEqual(document);
@@ -46,7 +46,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("says of every route of the API with a body that one can be too large", () => {
+  it("documents 413 for every API route with a request body", () => {
     const taking = operations.filter(({ path, operation }) => path.startsWith("/api/") && operation.requestBody);
     expect(taking.length).toBeGreaterThan(20);
     for (const { method, path, operation } of taking) {
@@ -54,7 +54,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("documents every route that is served, and serves every route that is documented", () => {
+  it("documents exactly the routes that are served", () => {
     const { served } = createHttpApp(httpOptions());
     const style = "/docs/style.css";
     const real = [...served]
@@ -67,23 +67,23 @@ describe("the OpenAPI document", () => {
     expect(real.sort()).toEqual(ROUTES.map((route) => `${route.method.toUpperCase()} ${route.path}`).sort());
   });
 
-  it("has no reference that leads nowhere", () => {
+  it("has no broken reference", () => {
     for (const [at, reference] of references(document))
       expect(resolve(reference), `${at} → ${reference}`).toBeDefined();
   });
 
-  it("has no component without a reference", () => {
+  it("has no unused component", () => {
     const used = new Set(references(document).map(([, reference]) => reference));
     const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
     expect(schemas.filter((pointer) => !used.has(pointer))).toEqual([]);
   });
 
-  it("names each operation once", () => {
+  it("has unique operation ids", () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("declares every parameter of a path", () => {
+  it("declares every path parameter", () => {
     for (const { path, operation } of operations) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
       const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
@@ -92,14 +92,14 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("shows every code of the catalogue", () => {
+  it("has an example of every error code", () => {
     const codes = Object.keys(ERROR_CATALOGUE);
     expect(Object.keys(document.components.examples).sort()).toEqual([...codes].sort());
     const problem = document.components.schemas.Problem as { properties: { code: { enum: string[] } } };
     expect([...problem.properties.code.enum].sort()).toEqual([...codes].sort());
   });
 
-  it("names an operation that may answer with it, of each but the one for methods that are no operation", () => {
+  it("names for every error code an operation that may return it, except METHOD_NOT_ALLOWED", () => {
     const named = operations.flatMap(({ operation }) =>
       Object.values(operation.responses).flatMap(({ content }) =>
         Object.keys(content?.["application/problem+json"]?.examples ?? {}),
@@ -108,7 +108,7 @@ describe("the OpenAPI document", () => {
     expect(new Set([...named, "METHOD_NOT_ALLOWED"])).toEqual(new Set(Object.keys(ERROR_CATALOGUE)));
   });
 
-  it("lists a failure under the status its code has", () => {
+  it("lists each error code under its own status", () => {
     for (const { operation } of operations) {
       for (const [status, response] of Object.entries(operation.responses)) {
         const codes = Object.keys(response.content?.["application/problem+json"]?.examples ?? {});
@@ -118,12 +118,12 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("says of every route of the API that it may refuse a request: an unknown parameter is never ignored", () => {
+  it("documents 400 for every API route, since an unknown parameter is never ignored", () => {
     const api = operations.filter(({ path }) => path.startsWith("/api/v1/"));
     expect(api.filter(({ operation }) => operation.responses["400"] === undefined)).toEqual([]);
   });
 
-  it("calls no JSON a text", () => {
+  it("describes no JSON response as a string", () => {
     for (const { path, operation } of operations) {
       const media = Object.values(operation.responses).flatMap((response) => Object.entries(response.content ?? {}));
       const text = media.filter(([type, { schema }]) => /json/.test(type) && schema?.type === "string");
@@ -131,24 +131,24 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("leaves open exactly what needs no key", () => {
+  it("requires no API key for exactly four routes", () => {
     const open = operations.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path);
     expect(open.sort()).toEqual(["/docs", "/healthz", "/openapi.json", "/readyz"]);
   });
 });
 
-describe("examples", () => {
+describe("the examples of the OpenAPI document", () => {
   const bodies = operations.flatMap(({ path, method, operation }) => {
     const request = Object.values(operation.requestBody?.content ?? {});
     const answers = Object.values(operation.responses).flatMap((response) => Object.values(response.content ?? {}));
     return [...request, ...answers].map((media) => ({ name: `${method} ${path}`, media }));
   });
 
-  it.each(bodies)("of $name fit their schemas", ({ media }) => {
+  it.each(bodies)("of $name match their schemas", ({ media }) => {
     for (const example of examplesOf(media)) expect(violations(media.schema ?? {}, example)).toEqual([]);
   });
 
-  it("are there for every JSON body", () => {
+  it("exist for every JSON response", () => {
     const silent = operations.filter(({ operation }) =>
       Object.values(operation.responses).some(
         (response) =>
@@ -159,7 +159,7 @@ describe("examples", () => {
     expect(silent).toEqual([]);
   });
 
-  it("inside schemas fit the schema they stand in", () => {
+  it("inside schemas match their schema", () => {
     const withExamples = (value: unknown): JsonSchema[] => {
       if (typeof value !== "object" || value === null) return [];
       const own = Array.isArray((value as JsonSchema).examples) ? [value as JsonSchema] : [];
@@ -173,12 +173,12 @@ describe("examples", () => {
     }
   });
 
-  it("would be caught if they did not fit", () => {
+  it("would fail this check if they did not match", () => {
     expect(violations({ $ref: "#/components/schemas/CreatedTransaction" }, { txId: 7 })).not.toEqual([]);
     expect(violations({ $ref: "#/components/schemas/Transaction" }, {})).not.toEqual([]);
   });
 
-  it("of problems fit the problem schema", () => {
+  it("of problems match the problem schema", () => {
     for (const problem of Object.values(problemExamples)) expect([...Compile(Problem).Errors(problem)]).toEqual([]);
   });
 });

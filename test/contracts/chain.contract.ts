@@ -5,19 +5,21 @@ import { account, transfer } from "../support/signed-transfer.ts";
 import { submitFreely } from "../support/submit-freely.ts";
 import { nodeSigningTests, sentTests } from "./chain/sent.ts";
 
-/** Controls that a chain must offer to the suite. Base fee at most 5 gwei. One harness per test: nothing is shared. */
+/**
+ * Controls that a chain must offer to the suite. The base fee is at most 5 gwei. Each test has a harness of its own.
+ */
 export interface ChainHarness {
   readonly chain: Chain;
-  /** At least two, lower-case, each with 100 ether or more and no transaction yet. */
+  /** At least two accounts with lower-case addresses, each with 100 ether or more and no transaction yet. */
   readonly accounts: readonly { readonly address: Address; readonly privateKey: Hex }[];
-  /** One block with every executable transaction of the pool. Blocks appear by this alone. */
+  /** Mines one block with every executable transaction of the mempool. Blocks are mined only by this method. */
   mine(): Promise<void>;
   /**
-   * The newest `depth` blocks leave the canonical chain; `depth + 1` blocks take their place, without the transactions
-   * of the old ones. Whether those are back in the pool is the node's business.
+   * Replaces the newest `depth` blocks by `depth + 1` others without their transactions. Whether those return to the
+   * mempool depends on the node.
    */
   reorg(depth: number): Promise<void>;
-  /** Lower-case, with a key that the node itself holds, a balance and no transaction yet. */
+  /** A lower-case address whose key the node itself holds, with a balance and no transaction yet. */
   readonly nodeAccount: Address;
   /** Contracts that revert on every call; null if the chain runs no EVM. */
   readonly reverting: Reverting | null;
@@ -25,13 +27,13 @@ export interface ChainHarness {
 }
 
 export interface Reverting {
-  /** `Error("no lunch")` */
+  /** Reverts with `Error("no lunch")` */
   readonly withReason: Address;
-  /** `Panic(0x11)` */
+  /** Reverts with `Panic(0x11)` */
   readonly withPanic: Address;
-  /** Custom error, raw data `0xdeadbeef` followed by one word holding 42. */
+  /** Reverts with a custom error: raw data `0xdeadbeef` followed by one word holding 42. */
   readonly withCustomError: Address;
-  /** `revert()` with no data. */
+  /** Reverts by `revert()` with no data. */
   readonly silently: Address;
 }
 
@@ -75,7 +77,7 @@ export function describeChainContract(name: string, abilities: ChainAbilities, s
 export type Start = () => Promise<ChainHarness>;
 
 function blockTests(start: Start): void {
-  it("shows a latest block that grows by mining, linked by hash", async () => {
+  it("the chain's latest block grows by mining, linked by hash", async () => {
     const { chain, mine } = await start();
     const before = await latest(chain);
     await mine();
@@ -87,7 +89,7 @@ function blockTests(start: Start): void {
     expect(after.gasLimit).toBeGreaterThan(21_000n);
   });
 
-  it("knows a tagged block at or below the latest, or says null", async () => {
+  it("a chain returns a tagged block at or below the latest, or null", async () => {
     const { chain, mine } = await start();
     await mine();
     const head = await latest(chain);
@@ -97,7 +99,7 @@ function blockTests(start: Start): void {
     }
   });
 
-  it("returns canonical blocks in the order asked, null above the head", async () => {
+  it("a chain returns canonical blocks in the requested order, and null above the head", async () => {
     const { chain, mine } = await start();
     await mine();
     await mine();
@@ -109,7 +111,7 @@ function blockTests(start: Start): void {
     expect(await chain.blocksByNumber([])).toEqual([]);
   });
 
-  it("finds a block by hash, and null for an unknown hash", async () => {
+  it("a chain finds a block by hash, and returns null for an unknown hash", async () => {
     const { chain, mine } = await start();
     await mine();
     const head = await latest(chain);
@@ -117,7 +119,7 @@ function blockTests(start: Start): void {
     expect(await chain.blockByHash(NOWHERE)).toBeNull();
   });
 
-  it("passes a caller's question on, and its answer back, errors too", async () => {
+  it("a chain passes a caller's RPC request on, and returns the result or the error", async () => {
     const { chain } = await start();
     const { number } = await latest(chain);
     expect(await chain.passOn("eth_blockNumber", undefined)).toEqual({
@@ -128,12 +130,12 @@ function blockTests(start: Start): void {
     expect(await chain.passOn("eth_nonsense", [])).toMatchObject({ kind: "error", code: expect.any(Number) });
   });
 
-  it("shows nothing of a transaction that no block has, and is sure of it", async () => {
+  it("a chain returns null for the outcome of a transaction that is in no block", async () => {
     const { chain } = await start();
     expect(await chain.outcome({ txHash: NOWHERE, replay: null })).toBeNull();
   });
 
-  it("has no second opinion with a single endpoint", async () => {
+  it("a chain with a single endpoint has no second opinion", async () => {
     const { chain, accounts } = await start();
     expect(chain.endpoints).toBe(1);
     expect(await chain.secondOpinion(0)).toEqual({ kind: "none" });
@@ -145,7 +147,7 @@ function blockTests(start: Start): void {
 }
 
 function accountTests(start: Start): void {
-  it("counts mined and pending transactions apart", async () => {
+  it("a chain counts mined and pending transactions separately", async () => {
     const h = await start();
     const { address } = account(h.accounts, 0);
     expect((await h.chain.transactionCount(address, "latest")).count).toBe(0);
@@ -156,7 +158,7 @@ function accountTests(start: Start): void {
     expect((await h.chain.transactionCount(address, "latest")).count).toBe(2);
   });
 
-  it("shows what waits in the pool by nonce, or says that it cannot tell", async () => {
+  it("a chain returns mempool transactions by nonce, or null if it cannot", async () => {
     const h = await start();
     const { address: from } = account(h.accounts, 0);
     await submitFreely(h.chain, [await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
@@ -166,7 +168,7 @@ function accountTests(start: Start): void {
     expect(await h.chain.pooled(from, [])).toEqual([]);
   });
 
-  it("moves balances when a transfer is mined, not before", async () => {
+  it("a chain changes balances when a transfer is mined, not before", async () => {
     const h = await start();
     const to = account(h.accounts, 1).address;
     const before = await h.chain.balance(to);
@@ -179,7 +181,7 @@ function accountTests(start: Start): void {
 }
 
 function submitTests(start: Start): void {
-  it("accepts a batch in nonce order and mines it in that order", async () => {
+  it("a chain accepts a batch in nonce order and mines it in that order", async () => {
     const h = await start();
     const raws = await Promise.all([0, 1, 2, 3, 4].map((nonce) => transfer(h, { nonce })));
     const results = await submitFreely(h.chain, raws);
@@ -190,12 +192,12 @@ function submitTests(start: Start): void {
     expect((await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).count).toBe(5);
   });
 
-  it("answers nothing to nothing", async () => {
+  it("a chain returns an empty list for an empty batch of submissions", async () => {
     const { chain } = await start();
     expect(await submitFreely(chain, [])).toEqual([]);
   });
 
-  it("tells a repeat (already known) from a nonce that is used up (consumed)", async () => {
+  it("a chain distinguishes a repeated submission (already known) from a used nonce (consumed)", async () => {
     const h = await start();
     const raw = await transfer(h, { nonce: 0 });
     expect(await answers(h.chain, [raw])).toEqual(["accepted"]);
@@ -206,7 +208,7 @@ function submitTests(start: Start): void {
     expect(await answers(h.chain, [other])).toEqual(["nonceConsumed"]);
   });
 
-  it("queues a nonce from the future, or says it is too high", async () => {
+  it("a chain queues a future nonce, or answers nonceTooHigh", async () => {
     const h = await start();
     const [answer] = await answers(h.chain, [await transfer(h, { nonce: 3 })]);
     expect(["accepted", "nonceTooHigh"]).toContain(answer);
@@ -214,7 +216,7 @@ function submitTests(start: Start): void {
     expect((await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).count).toBe(0);
   });
 
-  it("refuses a replacement that pays no more, and takes one that does", async () => {
+  it("a chain refuses a replacement at the same price, and accepts one at a higher price", async () => {
     const h = await start();
     const price = { maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: GWEI };
     const better = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
@@ -227,7 +229,7 @@ function submitTests(start: Start): void {
 }
 
 function permissionTests(start: Start): void {
-  it("takes no bytes that may not leave, says so of those alone, and takes the others of the same call", async () => {
+  it("a chain submits no transaction whose mayLeave is false, reports notStarted for it, and submits the others", async () => {
     const h = await start();
     const sends = [
       { raw: await transfer(h, { nonce: 0 }), mayLeave: () => true },
@@ -240,7 +242,7 @@ function permissionTests(start: Start): void {
     expect((await latest(h.chain)).transactionHashes).toHaveLength(2);
   });
 
-  it("asks when the bytes leave, not when it is called", async () => {
+  it("a chain checks mayLeave when a transaction is sent, not when submit is called", async () => {
     const h = await start();
     let stopped = false;
     const mayLeave = () => !stopped;
@@ -253,13 +255,13 @@ function permissionTests(start: Start): void {
 }
 
 function refusalTests(start: Start): void {
-  it("says insufficientFunds where the balance does not cover value and gas", async () => {
+  it("a chain answers insufficientFunds if the balance does not cover value and gas", async () => {
     const h = await start();
     const balance = await h.chain.balance(account(h.accounts, 0).address);
     expect(await answers(h.chain, [await transfer(h, { nonce: 0, value: balance })])).toEqual(["insufficientFunds"]);
   });
 
-  it("rejects what no node can ever mine: too little gas, too much gas, another chain", async () => {
+  it("a chain rejects what can never be mined: too little gas, too much gas, another chain id", async () => {
     const h = await start();
     const limit = (await latest(h.chain)).gasLimit;
     expect(await answers(h.chain, [await transfer(h, { nonce: 0, gas: 20_999n })])).toEqual(["rejected"]);
@@ -267,13 +269,13 @@ function refusalTests(start: Start): void {
     expect(await answers(h.chain, [await transfer(h, { nonce: 0, chainId: 987_654 })])).toEqual(["rejected"]);
   });
 
-  it("never calls bytes that are no transaction accepted or consumed", async () => {
+  it("a chain never answers accepted or consumed for bytes that are not a transaction", async () => {
     const h = await start();
     const [answer] = await answers(h.chain, ["0x1234"]);
     expect(["rejected", "unknown"]).toContain(answer);
   });
 
-  it("gives every item its own answer: a bad one in the middle fails alone", async () => {
+  it("a chain answers each submission separately: an invalid one in the middle fails alone", async () => {
     const h = await start();
     const raws = [
       await transfer(h, { nonce: 0 }),
@@ -287,7 +289,7 @@ function refusalTests(start: Start): void {
 }
 
 function receiptTests(start: Start): void {
-  it("has no receipt before mining and a full one after", async () => {
+  it("a chain has no receipt before mining, and a complete one after", async () => {
     const h = await start();
     await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
     expect(await h.chain.receipts([NOWHERE])).toEqual([null]);
@@ -310,7 +312,7 @@ function receiptTests(start: Start): void {
     expect(shown).toEqual({ blockHash: block.hash, logs: [], more: 0, revert: null });
   });
 
-  it("gives the receipts of one block, only of the hashes asked for", async () => {
+  it("a chain returns the receipts of one block, only for the requested hashes", async () => {
     const h = await start();
     await submitFreely(h.chain, [await transfer(h, { nonce: 0 }), await transfer(h, { nonce: 1 })]);
     await h.mine();
@@ -324,7 +326,7 @@ function receiptTests(start: Start): void {
 }
 
 function feeTests(start: Start): void {
-  it("describes the fee market in wei", async () => {
+  it("a chain describes the fee market in wei", async () => {
     const h = await start();
     await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
     await h.mine();
@@ -337,13 +339,14 @@ function feeTests(start: Start): void {
 }
 
 function simulateTests(start: Start): void {
-  it("estimates a plain transfer at 21,000", async () => {
+  it("a chain estimates a plain transfer at 21,000 gas", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     const estimated = await h.chain.simulate({ from, to, data: "0x", value: 1n });
     expect(estimated.outcome).toBe("ok");
     if (estimated.outcome === "ok") {
-      // Nodes may round up (EDR: 21,001); more than a percent would waste the caller's balance check.
+      // Nodes may round an estimate up (EDR: 21,001). More than one percent would make the check of the caller's
+      // balance too strict.
       expect(estimated.gas).toBeGreaterThanOrEqual(21_000n);
       expect(estimated.gas).toBeLessThan(21_210n);
     }
@@ -354,7 +357,7 @@ function simulateTests(start: Start): void {
     });
   });
 
-  it("names what is wrong before anything is sent", async () => {
+  it("a chain reports in a simulation why a call would fail", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     const call = { from, to, data: "0x", value: 0n } as const;
@@ -364,7 +367,7 @@ function simulateTests(start: Start): void {
     expect((await h.chain.simulate({ ...call, gas: 20_999n })).outcome).toBe("gasTooLow");
   });
 
-  it("takes a cost that is known for a receiver without code, and the estimate for one with code", async () => {
+  it("a chain uses the given gas for a receiver without code, and the estimate for one with code", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     const call = { from, to, data: "0x", value: 1n, gasWithoutCode: 20_123n } as const;
@@ -375,13 +378,13 @@ function simulateTests(start: Start): void {
     expect((await h.chain.simulate({ ...call, to: h.reverting.silently, value: 0n })).outcome).toBe("revert");
   });
 
-  it("has no second endpoint to ask with a single one", async () => {
+  it("a chain with a single endpoint simulates on that endpoint alone", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     expect(await h.chain.simulateEverywhere({ from, to, data: "0x", value: 1n })).toMatchObject([{ kind: "says" }]);
   });
 
-  it("tells all that a refusal may rest on, with the head that it was said at", async () => {
+  it("a chain returns everything that a refusal may be based on, with the block it applies to", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     const head = await h.chain.head("latest");
@@ -395,7 +398,7 @@ function simulateTests(start: Start): void {
 }
 
 function revertTests(start: Start): void {
-  it.each([undefined, 100_000n])("decodes why a call reverts (gas: %s)", async (gas) => {
+  it.each([undefined, 100_000n])("a chain decodes why a call reverts (gas: %s)", async (gas) => {
     const h = await start();
     if (h.reverting === null) throw new Error("a chain with an EVM must bring its reverting contracts");
     const { reverting } = h;
@@ -414,7 +417,7 @@ function revertTests(start: Start): void {
 }
 
 function reorgTests(start: Start): void {
-  it("takes blocks, receipts and counts back in a reorg", async () => {
+  it("a chain withdraws blocks, receipts and nonce counts in a reorg", async () => {
     const h = await start();
     await h.mine();
     await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
@@ -429,12 +432,12 @@ function reorgTests(start: Start): void {
     expect(replaced?.hash).not.toBe(old.hash);
     expect(replaced?.parentHash).toBe(old.parentHash);
     expect(await h.chain.receipts([hash])).toEqual([null]);
-    // A node may keep what an orphaned block held, but must say which block that was.
+    // A node may keep receipts of an orphaned block, but they must name that block.
     for (const kept of await h.chain.receiptsInBlock(old, [hash])) expect(kept.blockHash).toBe(old.hash);
     expect((await h.chain.transactionCount(account(h.accounts, 0).address, "latest")).count).toBe(0);
   });
 
-  it("mines the same bytes again after a reorg dropped them", async () => {
+  it("a chain mines the same transaction again after a reorg dropped it", async () => {
     const h = await start();
     const raw = await transfer(h, { nonce: 0 });
     await submitFreely(h.chain, [raw]);

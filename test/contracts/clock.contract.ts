@@ -3,14 +3,14 @@ import type { Clock } from "../../src/ports/clock.ts";
 
 export interface ClockSubject {
   readonly clock: Clock;
-  /** Lets at least this much time pass if the clock does not run by itself. */
+  /** Advances the clock by at least this much, if it does not run by itself. */
   readonly drive: (ms: number) => Promise<void>;
 }
 
-/** The promises of every Clock. No test sleeps: each waits for its callback. */
+/** The contract of every Clock. No test sleeps: each waits for its callback. */
 export function clockContract(name: string, create: () => ClockSubject): void {
   describe(`Clock contract: ${name}`, () => {
-    it("never goes back, and reads milliseconds", async () => {
+    it("never goes back, and counts in milliseconds", async () => {
       const { clock, drive } = create();
       const readings = [clock.monotonicMs(), clock.monotonicMs()];
       await Promise.all([clock.sleep(5), drive(5)]);
@@ -19,7 +19,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect((readings[2] ?? 0) - (readings[0] ?? 0)).toBeGreaterThanOrEqual(5);
     });
 
-    it("has a wall clock that follows", async () => {
+    it("has a wall clock that advances with it", async () => {
       const { clock, drive } = create();
       const before = clock.now();
       expect(before).toBeInstanceOf(Date);
@@ -27,7 +27,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(clock.now().getTime()).toBeGreaterThan(before.getTime());
     });
 
-    it("is never early by its own monotonic reading", async () => {
+    it("never ends a sleep early by its own monotonic time", async () => {
       const { clock, drive } = create();
       const start = clock.monotonicMs();
       const waits = [0.2, 1, 1.5, 3, 7.9].map(async (ms) => {
@@ -51,11 +51,12 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       });
       expect(calls).toEqual([]);
       await Promise.all([done, drive(60)]);
-      // Far apart: due times count from each call, and a process may lose its processor between two calls.
+      // The delays are far apart: each counts from its own call, and the process may not be scheduled between two
+      // calls.
       expect(calls).toEqual(["0", "30", "60"]);
     });
 
-    it("calls back soon, but not at once, in the order of asking", async () => {
+    it("calls `soon` callbacks later, not synchronously, in the order of the calls", async () => {
       const { clock, drive } = create();
       const calls: number[] = [];
       const done = new Promise<void>((resolve) => {
@@ -69,7 +70,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(calls).toEqual([1, 2]);
     });
 
-    it("treats a negative delay as none", async () => {
+    it("treats a negative delay as zero", async () => {
       const { clock, drive } = create();
       const called = new Promise<string>((resolve) => clock.after(-1000, () => resolve("called")));
       await drive(1);
@@ -94,7 +95,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(calls).toEqual(["fired"]);
     });
 
-    it("keeps a delay beyond 2^31 ms waiting", async () => {
+    it("does not fire a delay beyond 2^31 ms early", async () => {
       const { clock, drive } = create();
       const calls: string[] = [];
       const cancels = [2 ** 31, 2 ** 40].map((ms) => clock.after(ms, () => calls.push("far")));
@@ -103,7 +104,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(calls).toEqual([]);
     });
 
-    it("lets a callback arm the next one", async () => {
+    it("lets a callback schedule the next one", async () => {
       const { clock, drive } = create();
       const second = new Promise<void>((resolve) => clock.after(2, () => clock.after(2, resolve)));
       await Promise.all([second, drive(4)]);
@@ -131,7 +132,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(listeners.removed()).toBe(1);
     });
 
-    it("takes an abort after the sleep is over without a word", async () => {
+    it("ignores an abort after the sleep is over", async () => {
       const { clock, drive } = create();
       const controller = new AbortController();
       const sleeping = clock.sleep(1, controller.signal);

@@ -3,34 +3,34 @@ import type { Entropy } from "../../src/ports/entropy.ts";
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** The promises of every Entropy. `create` must read a wall clock of this century. */
+/** The contract of every Entropy. `create` must read a wall clock of this century. */
 export function entropyContract(name: string, create: () => Entropy): void {
   describe(`Entropy contract: ${name}`, () => {
-    it("writes ids as UUID version 7, variant 10", () => {
+    it("generates UUIDs of version 7, variant 10", () => {
       const entropy = create();
       for (let i = 0; i < 1000; i++) expect(entropy.uuid()).toMatch(UUID_V7);
     });
 
-    it("never repeats an id and only ascends, however fast it is asked", () => {
+    it("never repeats a UUID and only ascends, however fast they are generated", () => {
       const entropy = create();
       const ids = Array.from({ length: 20_000 }, () => entropy.uuid());
       expect(new Set(ids).size).toBe(ids.length);
       expect([...ids].sort()).toEqual(ids);
     });
 
-    it("puts the wall clock into the first 48 bits", () => {
+    it("puts the wall clock into the first 48 bits of a UUID", () => {
       const ms = Number.parseInt(create().uuid().replaceAll("-", "").slice(0, 12), 16);
       expect(new Date(ms).getUTCFullYear()).toBeGreaterThanOrEqual(2026);
       expect(new Date(ms).getUTCFullYear()).toBeLessThan(2100);
     });
 
-    it("fills the last 62 bits with chance", () => {
+    it("fills the last 62 bits of a UUID with random bits", () => {
       const entropy = create();
       const tails = new Set(Array.from({ length: 1000 }, () => entropy.uuid().slice(19)));
       expect(tails.size).toBe(1000);
     });
 
-    it("is uniform in [0, 1)", () => {
+    it("returns random numbers uniform in [0, 1)", () => {
       const entropy = create();
       const buckets = new Array<number>(10).fill(0);
       for (let i = 0; i < 10_000; i++) {
@@ -39,7 +39,7 @@ export function entropyContract(name: string, create: () => Entropy): void {
         expect(value).toBeLessThan(1);
         buckets[Math.floor(value * 10)] = (buckets[Math.floor(value * 10)] ?? 0) + 1;
       }
-      // 1,000 expected in each; 800 is more than six standard deviations away.
+      // Each bucket is expected to have 1,000; 800 is more than six standard deviations away.
       for (const count of buckets) expect(count).toBeGreaterThan(800);
     });
   });

@@ -21,9 +21,9 @@ import {
 } from "../support/lane-samples.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
-/** Effects of a changed database history on writers: run against the double and the real store. */
+/** The effects of a changed database history on writers, tested against the double and the real store. */
 export function epochsContract(name: string, create: () => Promise<StoreSubject>): void {
-  describe(`epochs: ${name}`, () => {
+  describe(`epochs after a database history change: ${name}`, () => {
     let subject: StoreSubject;
     let store: Store;
     let other: Store;
@@ -37,7 +37,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       await subject.close();
     });
 
-    /** The same lane under a term of the new epoch. */
+    /** Changes the database history and acquires the same lane again, under a term of the new epoch. */
     async function heirOf({ lane }: Fence): Promise<Fence> {
       await subject.changeHistory();
       return holdLane(store, lane);
@@ -47,7 +47,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
     const suspend = (fence: Fence, suspended: boolean): Promise<unknown> =>
       commitOne(store, { kind: "suspend", fence, suspended });
 
-    it("are one for each change: the first to register begins it, the others find it begun", async () => {
+    it("begin once per change: the first node to register begins one, the others join it", async () => {
       await holdLane(store);
       await holdLane(other);
       const { epoch } = await store.feed(0, 1);
@@ -58,7 +58,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await other.feed(0, 1)).toMatchObject({ epoch: epoch + 1 });
     });
 
-    it("are one also where two register at once", async () => {
+    it("begin once even if two nodes register at the same time", async () => {
       await Promise.all([holdLane(store), holdLane(other)]);
       await subject.changeHistory();
       const registered = await Promise.all([store, other].map((each) => each.registerInstance(anInstance())));
@@ -67,7 +67,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
     });
 
     // protects [The feed] src/adapters/postgres/statements/feed.ts
-    it("begin above every number that was seen; what the database still has is there", async () => {
+    it("begin above every feed number that was read, and keep the completions still stored", async () => {
       const fence = await holdLane(store);
       await confirm(store, fence);
       const { lastSeq } = await store.feed(0, 1);
@@ -85,7 +85,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       ]);
     });
 
-    it("end every earlier term and instance: no node that has not noticed writes", async () => {
+    it("end every earlier term and instance, so that a node that missed the change cannot write", async () => {
       const fence = await holdLane(other);
       await subject.changeHistory();
       const heir = anInstance();
@@ -102,7 +102,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       });
     });
 
-    it("fence what was planned before, also after the same process has registered again", async () => {
+    it("fence writes planned before, even after the same process has registered again", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       await subject.changeHistory();
@@ -111,7 +111,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.renewInstance(fence.instanceId, 60_000)).toBe(false);
     });
 
-    it("hold a lane up: no nonce is given, no send is claimed; repeats are still known, receipts still kept", async () => {
+    it("stop a lane from giving nonces and claiming sends; repeats and receipts still work", async () => {
       const fence = await holdLane(store);
       const known = anIntent(fence.lane, { requestId: "known" });
       const signed = anIntent(fence.lane);
@@ -134,7 +134,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.loadLane(heir)).toMatchObject({ cursor: 2, reconciled: false, suspendedBy: "HISTORY" });
     });
 
-    it("hold reservations up too: none is given, and nothing is bound to one from before", async () => {
+    it("stop reservations too: none is made, and none from before can be used", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const reservationId = randomUUID();
@@ -154,7 +154,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.transaction(intent.txId)).toBeNull();
     });
 
-    it("let a lane go on once it is reconciled and an operator has resumed it, in whichever order", async () => {
+    it("let a lane continue once it is reconciled and resumed by an operator, in any order", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const heir = await heirOf(fence);
@@ -170,7 +170,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(nonces(await allocate(store, again, [anIntent(fence.lane)]))).toEqual([5]);
     });
 
-    it("do not let an operator's stop pass for theirs, nor hide theirs behind it", async () => {
+    it("keep an operator's suspension separate from their own", async () => {
       const fence = await holdLane(store);
       await suspend(fence, true);
       expect(await store.loadLane(fence)).toMatchObject({ suspendedBy: "OPERATOR", reconciled: true });
@@ -183,7 +183,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ result: "held" }]);
     });
 
-    it("hold up lanes that the database has not heard of: they may be the ones that were lost", async () => {
+    it("also stop lanes that the database does not have, since their rows may be lost", async () => {
       await holdLane(store);
       await subject.changeHistory();
       const [unused, used] = [await holdLane(store, aLane()), await holdLane(store, aLane())];
@@ -194,7 +194,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await reconcile(used, 3), "known by now").toEqual({ status: "reconciled", cursor: 3, suspendedBy: null });
     });
 
-    it("are not begun by a registration that finds what was there before", async () => {
+    it("do not begin if a registration finds the same history", async () => {
       const before = await store.registerInstance(anInstance());
       expect(await other.registerInstance(anInstance())).toEqual({ ...before, begun: false });
       expect(await store.registerInstance(anInstance())).toEqual({ ...before, begun: false });

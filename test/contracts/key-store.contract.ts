@@ -9,7 +9,10 @@ const key = (name: string, wishes: Partial<KeyTerms> = {}): KeyTerms => ({
   ...wishes,
 });
 
-/** The promises of every key store: at most two secrets per key, with the terms that the key was made with. */
+/**
+ * The contract of every key store: an API key has at most two secrets, and keeps the scopes, limits and quotas that it
+ * was created with.
+ */
 export function keyStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`KeyStore contract: ${name}`, () => {
     let subject: StoreSubject;
@@ -21,7 +24,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
     afterAll(() => subject.close());
     const named = async (wanted: string) => (await store.apiKeys()).find((each) => each.name === wanted);
 
-    it("keeps a key with its terms, and the digests of its secrets, the older first", async () => {
+    it("keeps a key with its terms and the digests of its secrets, the older first", async () => {
       const limits = { signers: [`0x${"ab".repeat(20)}`, `0x${"cd".repeat(20)}`], chains: [1, 10] } as const;
       const quotas = { createsPerSecond: 50, readsPerSecond: 200, queueShare: 0.1234 };
       const limited = key("limited", { scopes: ["read", "operate"], ...limits, ...quotas });
@@ -33,7 +36,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
       expect(found?.createdAt).toBeInstanceOf(Date);
     });
 
-    it("takes no third secret, and none on other terms", async () => {
+    it("accepts no third secret, and no secret with other terms", async () => {
       for (const letter of ["c", "d"]) await store.addApiSecret(key("two"), digestOf(letter), "operator:me");
       expect(await store.addApiSecret(key("two"), digestOf("e"), "operator:me")).toBe("full");
       for (const other of [
@@ -49,7 +52,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
     });
 
     // protects [Attacks] src/adapters/postgres/statements/api-key.ts, src/adapters/postgres/stores/api-keys.ts
-    it("gives two secrets, and no error, where many are asked for at one moment", async () => {
+    it("adds exactly two secrets, without an error, if many are requested at the same time", async () => {
       for (const name of ["crowd-1", "crowd-2", "crowd-3"]) {
         const asked = ["4", "5", "6", "7"].map((letter) => {
           return store.addApiSecret(key(name), `${name.slice(-1)}${letter}`.repeat(32), "operator:me");
@@ -59,7 +62,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
       }
     });
 
-    it("revokes one secret, whose place is free again, or the key as a whole", async () => {
+    it("revokes one secret, which frees its place, or the whole key", async () => {
       for (const letter of ["1", "2"]) await store.addApiSecret(key("gone"), digestOf(letter), "operator:me");
       expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(true);
       expect(await store.revokeApiKey("gone", digestOf("1").slice(0, 8), "operator:me")).toBe(false);

@@ -26,7 +26,10 @@ export interface LaneStoreContext {
   store: Store;
 }
 
-/** The promises of every LaneStore: fenced, atomic, one result per item, and a refusal consumes nothing. */
+/**
+ * The contract of every LaneStore: writes are fenced and atomic, each item has one result, and a refusal consumes
+ * nothing.
+ */
 export function laneStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`LaneStore contract: ${name}`, () => {
     const context = {} as LaneStoreContext;
@@ -34,7 +37,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
       context.subject = await create();
       context.store = await context.subject.connect();
     });
-    // All share one database: the next test begins without limits.
+    // All tests share one database, so remove the limits before the next test.
     afterEach(async () => {
       await enforced(context.store);
     });
@@ -42,23 +45,23 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
       await context.store.close();
       await context.subject.close();
     });
-    describe("allocating", () => allocationContract(context));
-    describe("moving", () => transitionContract(context));
-    describe("changing what is queued", () => queuedChangesContract(context));
-    describe("following the chain", () => chainContract(context));
-    describe("intake", () => intakeContract(context));
-    describe("intents left for the owner", () => leftIntentsContract(context));
-    describe("requests left for the owner", () => leftRequestsContract(context));
-    describe("loading", () => loadingContract(context));
-    describe("reserved nonces and holes", () => nonceContract(context));
-    describe("use of the key by others", () => externalContract(context));
-    describe("notices", () => noticesContract(context));
-    describe("pools", () => poolsContract(context));
-    describe("policies", () => policiesContract(context));
+    describe("nonce allocation", () => allocationContract(context));
+    describe("state transitions", () => transitionContract(context));
+    describe("changes of queued transactions", () => queuedChangesContract(context));
+    describe("confirmation blocks and reorg watches", () => chainContract(context));
+    describe("the intake table", () => intakeContract(context));
+    describe("intents enqueued for the owner", () => leftIntentsContract(context));
+    describe("requests enqueued for the owner", () => leftRequestsContract(context));
+    describe("loading a lane", () => loadingContract(context));
+    describe("reserved nonces and nonce holes", () => nonceContract(context));
+    describe("foreign use of a key", () => externalContract(context));
+    describe("notices to operators", () => noticesContract(context));
+    describe("signer pools", () => poolsContract(context));
+    describe("policies and their usage", () => policiesContract(context));
     describe("the policy document", () => policyDocumentContract(context));
-    describe("approval", () => approvalContract(context));
-    describe("keys of orders", () => orderKeysContract(context));
-    describe("times and holds", () => timeAndHoldsContract(context));
-    describe("batches", () => batchContract(context));
+    describe("approval of transactions", () => approvalContract(context));
+    describe("idempotency keys of actions", () => orderKeysContract(context));
+    describe("validUntil and holds", () => timeAndHoldsContract(context));
+    describe("commits of several writes", () => batchContract(context));
   });
 }

@@ -8,7 +8,9 @@ import { type LeaseStoreContext, servingContract } from "./lease-store/serving.t
 import { sessionLocksContract } from "./lease-store/session-locks.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
-/** The promises of every LeaseStore: one owner at a time, tokens that only grow, death is permanent. */
+/**
+ * The contract of every LeaseStore: a lane has one owner at a time, tokens only grow, and a dead instance stays dead.
+ */
 export function leaseStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`LeaseStore contract: ${name}`, () => {
     const context = {} as LeaseStoreContext;
@@ -37,8 +39,8 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.declareDead(instanceId, counter, "expired")).toBe(true);
     };
 
-    describe("instances", () => {
-      it("registers with everything it was told", async () => {
+    describe("node instances", () => {
+      it("are registered with all their fields", async () => {
         const instance = anInstance({ mode: "basic", leaseDurationMs: 30_000 });
         await store.registerInstance(instance);
         const { leaseDurationMs, signers: _, ...identity } = instance;
@@ -48,14 +50,14 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(found?.startedAt).toEqual(found?.heartbeatAt);
       });
 
-      it("refuses to register an instance twice", async () => {
+      it("cannot be registered twice", async () => {
         const instance = anInstance();
         await store.registerInstance(instance);
         await expect(store.registerInstance(instance)).rejects.toThrow();
       });
 
       // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-      it("puts an end to the instance that the process was before, and its lanes are free at once", async () => {
+      it("that register end the previous instance of their process, whose lanes are free at once", async () => {
         const before = await register();
         const lane = aLane();
         await store.acquireLane(lane, before);
@@ -69,7 +71,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         });
       });
 
-      it("renews: the counter grows by one, the expiry moves", async () => {
+      it("are renewed: the counter grows by one and the expiry moves", async () => {
         const id = await register();
         const before = await find(id);
         await subject.tick();
@@ -81,7 +83,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
 
       // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-      it("shows for how long each row was renewed, by which others measure its silence", async () => {
+      it("show the duration of their last renewal, by which others measure silence", async () => {
         const [short, long] = [await register(), await register()];
         await store.renewInstance(short, 10_000);
         await store.renewInstance(long, 60_000);
@@ -91,7 +93,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(durations).toEqual([10_000, 60_000]);
       });
 
-      it("does not renew what is expired, dead or unknown", async () => {
+      it("are not renewed if they are expired, dead or unknown", async () => {
         const expired = await register();
         await subject.expire(expired);
         const dead = await register();
@@ -103,7 +105,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await find(expired))?.counter).toBe(1);
       });
 
-      it("declares dead by expiry only where the database's clock agrees", async () => {
+      it("are declared dead by expiry only if the database's clock agrees", async () => {
         const id = await register();
         expect(await store.declareDead(id, 1, "expired")).toBe(false);
         await subject.expire(id);
@@ -111,7 +113,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await find(id))?.dead).toBe(true);
       });
 
-      it("declares dead what stood still, whatever the clock says, but only at the counter that was watched", async () => {
+      it("that stopped renewing are declared dead whatever the clock says, but at the observed counter only", async () => {
         const id = await register();
         await store.renewInstance(id, 60_000);
         expect(await store.declareDead(id, 1, "stood-still")).toBe(false);
@@ -120,7 +122,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.renewInstance(id, 60_000)).toBe(false);
       });
 
-      it("lets one of many declare it dead", async () => {
+      it("are declared dead by exactly one of many nodes", async () => {
         const id = await register();
         const others = await Promise.all([subject.connect(), subject.connect(), subject.connect()]);
         const verdicts = await Promise.all(others.map((other) => other.declareDead(id, 1, "stood-still")));
@@ -128,18 +130,18 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         await Promise.all(others.map((other) => other.close()));
       });
 
-      it("knows nothing of an instance that never was", async () => {
+      it("that are unknown are neither declared dead nor retired", async () => {
         expect(await store.declareDead(randomUUID(), 1, "stood-still")).toBe(false);
         expect(await store.retireInstance(randomUUID())).toBe(0);
       });
     });
 
-    describe("serving", () => servingContract(context));
-    describe("orders to stop", () => killsContract(context));
+    describe("what an instance serves", () => servingContract(context));
+    describe("kills of signers", () => killsContract(context));
     describe("session locks", () => sessionLocksContract(context));
 
-    describe("acquiring", () => {
-      it("gives a new lane with token 1", async () => {
+    describe("acquiring a lane", () => {
+      it("gives a new lane with fencing token 1", async () => {
         const id = await register();
         const lane = aLane();
         expect(await store.acquireLane(lane, id)).toEqual({
@@ -149,12 +151,12 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await find(id))?.lanes).toBe(1);
       });
 
-      it("keeps what is mine, with the same token", async () => {
+      it("keeps the caller's own lane, with the same token", async () => {
         const fence = await holdLane(store);
         expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
       });
 
-      it("names the owner to every other node, also while it is merely expired", async () => {
+      it("returns the owner to every other node, even if its lease has expired", async () => {
         const fence = await holdLane(store);
         const other = await register();
         const owner = await find(fence.instanceId);
@@ -167,7 +169,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await store.acquireLane(fence.lane, other)).result).toBe("notLeader");
       });
 
-      it("takes over from the dead, one token up, and the old term is over", async () => {
+      it("takes it over from a dead owner with the next token, and ends the old term", async () => {
         const fence = await holdLane(store);
         await die(fence.instanceId);
         const other = await register();
@@ -177,14 +179,14 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.releaseLane(fence)).toBe(false);
       });
 
-      it("takes over what was released, one token up", async () => {
+      it("takes over a released lane with the next token", async () => {
         const fence = await holdLane(store);
         expect(await store.releaseLane(fence)).toBe(true);
         const again = await store.acquireLane(fence.lane, fence.instanceId);
         expect(again).toEqual({ result: "takenOver", fence: { ...fence, token: 2 } });
       });
 
-      it("gives nothing to a claimant that is expired, dead or unknown", async () => {
+      it("fails for an instance that is expired, dead or unknown", async () => {
         const expired = await register();
         await subject.expire(expired);
         const dead = await register();
@@ -198,13 +200,13 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await store.acquireLane(lane, alive)).result).toBe("acquired");
       });
 
-      it("does not even keep a lane for a claimant that has died", async () => {
+      it("fails for its own owner once that instance is dead", async () => {
         const fence = await holdLane(store);
         await die(fence.instanceId);
         await expect(store.acquireLane(fence.lane, fence.instanceId)).rejects.toBeInstanceOf(InstanceOver);
       });
 
-      it("has one winner among many, again and again, and the token only grows", async () => {
+      it("has one winner among many each time, and the token only grows", async () => {
         const lane = aLane();
         const stores = await Promise.all(Array.from({ length: 6 }, () => subject.connect()));
         let last = 0;
@@ -223,8 +225,8 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
     });
 
-    describe("releasing", () => {
-      it("matches the exact term", async () => {
+    describe("releasing a lane", () => {
+      it("requires its exact term", async () => {
         const fence = await holdLane(store);
         expect(await store.releaseLane({ ...fence, token: fence.token + 1 })).toBe(false);
         expect(await store.releaseLane({ ...fence, instanceId: randomUUID() })).toBe(false);
@@ -233,7 +235,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.releaseLane(fence)).toBe(false);
       });
 
-      it("retires an instance with all its lanes, once", async () => {
+      it("happens for all lanes of a retired instance, once", async () => {
         const id = await register();
         const lanes = [aLane(1), aLane(2), aLane(1)];
         for (const lane of lanes) await store.acquireLane(lane, id);
@@ -245,11 +247,11 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
     });
 
-    describe("claiming many", () => {
+    describe("claiming many lanes", () => {
       const lanesOf = (count: number): readonly Lane[] =>
         Array.from({ length: count }, (_, index) => aLane(1 + (index % 3)));
 
-      it("takes new lanes, up to the limit, and not the same again", async () => {
+      it("takes new lanes up to the limit, and none that is taken", async () => {
         const [id, other] = [await register(), await register()];
         const lanes = lanesOf(10);
         const first = await store.claimLanes(lanes, id, 4);
@@ -261,7 +263,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(held).toEqual([...lanes].sort(compareLanes));
       });
 
-      it("counts what is held already, and names it kept", async () => {
+      it("counts lanes already owned, and reports them as kept", async () => {
         const id = await register();
         const lanes = lanesOf(6);
         const first = await store.claimLanes(lanes, id, 3);
@@ -273,7 +275,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.claimLanes(lanes, id, 5)).toHaveLength(5);
       });
 
-      it("takes over from dead instances only", async () => {
+      it("takes over only from dead instances", async () => {
         const [dying, living, heir] = [await register(), await register(), await register()];
         const lanes = lanesOf(6);
         await store.claimLanes(lanes.slice(0, 3), dying, 10);
@@ -286,13 +288,13 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(taken.every(({ result, fence }) => result === "takenOver" && fence.token === 2)).toBe(true);
       });
 
-      it("takes nothing for a limit of none, or of no lanes", async () => {
+      it("takes nothing with a limit of 0, or without lanes", async () => {
         const id = await register();
         expect(await store.claimLanes([aLane()], id, 0)).toEqual([]);
         expect(await store.claimLanes([], id, 5)).toEqual([]);
       });
 
-      it("shares among claimants at once: everything is held, nothing twice", async () => {
+      it("by several claimants at once takes every lane, none twice", async () => {
         const lanes = lanesOf(40);
         const stores = await Promise.all(Array.from({ length: 5 }, () => subject.connect()));
         const claims = await Promise.all(stores.map(async (each) => each.claimLanes(lanes, await register(), 8)));
@@ -305,8 +307,8 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
     });
 
-    describe("listing leases", () => {
-      it("shows owner, token and since when; no owner where it was released or died", async () => {
+    describe("the list of leases", () => {
+      it("shows owner, token and start, without an owner if it was released or has died", async () => {
         const held = await holdLane(store);
         const released = await holdLane(store);
         await store.releaseLane(released);
@@ -321,8 +323,8 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
     });
 
-    describe("the fence", () => {
-      it("refuses a term whose heartbeat is past, though no node has taken over", async () => {
+    describe("the fence of a commit", () => {
+      it("refuses a term whose lease has expired, even if no node has taken over", async () => {
         const fence = await holdLane(store);
         await subject.expire(fence.instanceId);
         const intent = anIntent(fence.lane);
@@ -331,7 +333,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.transaction(intent.txId)).toBeNull();
       });
 
-      it("refuses another token, another instance, another lane", async () => {
+      it("refuses another token, another instance or another lane", async () => {
         const fence = await holdLane(store);
         const stranger = await register();
         const wrong = [

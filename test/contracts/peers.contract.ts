@@ -24,14 +24,14 @@ export type Act = (lane: Lane, request: LaneRequest) => Promise<LaneAnswer | Fen
 
 export interface PeersSubject {
   readonly peers: Peers;
-  /** Another node with programmed answers. */
+  /** Starts another node with scripted responses. */
   startNode(receive: Receive, act?: Act, kill?: (kill: Kill) => void): Promise<PeerNode>;
   close(): Promise<void>;
 }
 
 export interface PeerNode {
   readonly url: string;
-  /** The next request is acted on, and its answer never arrives. */
+  /** The node performs the next request, but its response is lost. */
   loseNextReply(): void;
   stop(): Promise<void>;
 }
@@ -68,8 +68,8 @@ export async function unreachable(call: Promise<unknown>): Promise<PeerUnreachab
 }
 
 /**
- * The promises of every connection between nodes: requests arrive unchanged, each gets one answer, and silence is
- * reported as silence.
+ * The contract of every connection between nodes: requests arrive unchanged, each gets one response, and a missing
+ * response is reported as such.
  */
 export function peersContract(name: string, create: () => Promise<PeersSubject>): void {
   describe(`Peers contract: ${name}`, () => {
@@ -86,7 +86,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       return creates.map((each) => anAnswer(each));
     };
 
-    it("hands creates over word for word, and says whether they were told before", async () => {
+    it("forwards creates unchanged, and marks repeats", async () => {
       const { url } = await subject.startNode(answering);
       const request = {
         chainId: 31_337,
@@ -103,13 +103,13 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       ]);
     });
 
-    it("writes a bigint as its digits", async () => {
+    it("writes bigints as decimal digits", async () => {
       const { url } = await subject.startNode(answering);
       await subject.peers.create(url, [aForwarded(1, { payload: { value: 2n ** 200n, args: [[-1n]] } })], ONCE);
       expect(heard[0]?.creates[0]?.request).toEqual({ payload: { value: (2n ** 200n).toString(), args: [["-1"]] } });
     });
 
-    it("brings one answer for each create, in order, whichever kind", async () => {
+    it("returns one result for each create, in order, of every kind", async () => {
       const results = [
         anAnswer(aForwarded(1), { nonce: null, state: "CREATED", requestId: "r-1" }),
         new FencepostError("REQUEST_ID_REUSED", "the id belongs to another payload", { txId: aForwarded(9).txId }),
@@ -135,7 +135,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       }
     });
 
-    it("keeps answers of concurrent calls apart", async () => {
+    it("keeps the results of concurrent calls separate", async () => {
       const { url } = await subject.startNode(answering);
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, n) => subject.peers.create(url, [aForwarded(n)], ONCE)),
@@ -145,7 +145,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       );
     });
 
-    it("never sends to a node that has gone", async () => {
+    it("reports neverSent for a node that has stopped", async () => {
       const node = await subject.startNode(answering);
       await subject.peers.create(node.url, [aForwarded(1)], ONCE);
       await node.stop();
@@ -153,11 +153,11 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       expect(heard).toHaveLength(1);
     });
 
-    it("never sends to a node that has no URL", async () => {
+    it("reports neverSent for a node without a URL", async () => {
       expect((await unreachable(subject.peers.create("", [aForwarded(1)], ONCE))).neverSent).toBe(true);
     });
 
-    it("hands a request for a lane's owner over, and brings its answer or its refusal", async () => {
+    it("forwards an action to the lane's owner, and returns its result or its refusal", async () => {
       const asked: unknown[] = [];
       const answers: (LaneAnswer | FencepostError)[] = [
         { answer: { txId: "7", list: [1, null] } },
@@ -178,7 +178,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       expect(asked).toEqual(answers.map(() => ({ lane, request })));
     });
 
-    it("tells of an order to stop, and does not take silence for an answer", async () => {
+    it("forwards a kill, and does not take silence for a success", async () => {
       const told: Kill[] = [];
       const node = await subject.startNode(answering, undefined, (kill) => void told.push(kill));
       const kill: Kill = {
@@ -194,7 +194,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       await unreachable(subject.peers.kill(node.url, kill, 5_000));
     });
 
-    it("is as honest about silence there", async () => {
+    it("reports neverSent for a forwarded action only if nothing was sent", async () => {
       const node = await subject.startNode(answering, () => new Promise(() => undefined));
       const lane: Lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
       const ask = () => subject.peers.act(node.url, lane, { action: "cancel", body: {}, owner: null, withinMs: 30 });
@@ -203,13 +203,13 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       expect((await unreachable(ask())).neverSent).toBe(true);
     });
 
-    it("waits as long as it was told, and then claims nothing about what was done", async () => {
+    it("waits for the given time, and then does not claim that nothing was done", async () => {
       const { url } = await subject.startNode(() => new Promise(() => undefined));
       const call = subject.peers.create(url, [aForwarded(1)], { repeat: false, withinMs: 30 });
       expect((await unreachable(call)).neverSent).toBe(false);
     });
 
-    it("does not claim that nothing was done where a reply is lost, and goes on", async () => {
+    it("does not claim that nothing was done if a response is lost, and can be used again", async () => {
       const node = await subject.startNode(answering);
       node.loseNextReply();
       expect((await unreachable(subject.peers.create(node.url, [aForwarded(1)], ONCE))).neverSent).toBe(false);
@@ -219,7 +219,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
   });
 }
 
-/** Errors by what a caller sees of them. */
+/** An error reduced to what a caller sees of it. */
 function plain(result: ForwardedAnswer | LaneAnswer | FencepostError): unknown {
   return result instanceof FencepostError
     ? { code: result.code, detail: result.message, extras: result.extras }

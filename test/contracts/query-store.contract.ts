@@ -20,7 +20,9 @@ import {
 } from "../support/lane-samples.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
-/** The promises of every QueryStore: any node answers, pages neither miss nor repeat rows, the feed is in order. */
+/**
+ * The contract of every QueryStore: any node can answer, pages neither miss nor repeat rows, and the feed is in order.
+ */
 export function queryStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`QueryStore contract: ${name}`, () => {
     let subject: StoreSubject;
@@ -37,7 +39,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
     const ids = async (filter: Partial<ListFilter>) =>
       (await store.transactions({ order: "oldest", limit: 100, ...filter })).map(({ txId }) => txId);
 
-    /** One lane with a transaction in every state that a lane can have. */
+    /** Creates one lane with a transaction in every state. */
     const populate = async () => {
       const fence = await holdLane(store);
       const { lane } = fence;
@@ -72,7 +74,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       };
     };
 
-    it("knows nothing of ids that never were, well-formed or not", async () => {
+    it("returns null for unknown ids, well-formed or not", async () => {
       for (const id of [randomUUID(), "", "nonsense", "0x12", "'; DROP TABLE fencepost.lane"]) {
         expect(await store.transaction(id)).toBeNull();
         expect(await store.history(id)).toEqual([]);
@@ -80,7 +82,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.transactionByRequest(aLane(), "nothing")).toBeNull();
     });
 
-    it("finds by request id on its own lane only", async () => {
+    it("finds a request id only on its own lane", async () => {
       const fence = await holdLane(store);
       const intent = anIntent(fence.lane, { requestId: "by-request" });
       await allocate(store, fence, [intent]);
@@ -90,7 +92,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.transactionByRequest(aLane(), "by-request")).toBeNull();
     });
 
-    it("finds what holds a nonce, on its own lane only", async () => {
+    it("finds the transaction at a nonce only on its own lane", async () => {
       const fence = await holdLane(store);
       const [first, second] = [anIntent(fence.lane), anIntent(fence.lane)];
       await allocate(store, fence, [first, second]);
@@ -101,7 +103,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.transactionAt({ ...fence.lane, chainId: 77 }, nonce)).toBeNull();
     });
 
-    it("tells the first attempt's hash of each that has a row, and of those alone", async () => {
+    it("returns the hash of the first attempt for each stored transaction, and for no other id", async () => {
       const { attempts, signed, allocated, refused, waiting } = await populate();
       const found = await store.firstHashes([signed, allocated, refused, waiting, randomUUID()]);
       expect(new Map(found.map(({ txId, ...rest }) => [txId, rest]))).toEqual(
@@ -115,7 +117,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
-    it("tells the first attempt's hash by another name of the transaction, too", async () => {
+    it("returns the hash of the first attempt for an alias, too", async () => {
       const { fence, attempts, signed } = await populate();
       const named = anIntent(fence.lane);
       await subject.intake(named);
@@ -127,7 +129,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       ]);
     });
 
-    it("lists by signer, in both orders, with what waits in the intake table", async () => {
+    it("lists transactions by signer, in both orders, including those in the intake table", async () => {
       const { lane, old, confirmed, mined, signed, allocated, refused, waiting } = await populate();
       const all = [old, confirmed, mined, signed, allocated, refused, waiting].sort();
       expect(await ids({ signer: lane.signer })).toEqual(all);
@@ -137,7 +139,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await ids({ signer: uniqueAddress() })).toEqual([]);
     });
 
-    it("filters by state, with and without a signer", async () => {
+    it("filters transactions by state, with and without a signer", async () => {
       const { lane, old, confirmed, mined, signed, allocated, refused, waiting } = await populate();
       const expected: Record<State, readonly string[]> = {
         CREATED: [waiting],
@@ -155,7 +157,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       }
     });
 
-    it("finds by any attempt's hash, and by request id", async () => {
+    it("finds transactions by any attempt's hash, and by request id", async () => {
       const { lane, attempts, signed } = await populate();
       for (const { txHash } of attempts) {
         expect(await ids({ txHash })).toEqual([signed]);
@@ -173,7 +175,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await ids({ requestId: "shared", after: intents[0]?.txId ?? "" })).toEqual([intents[1]?.txId]);
     });
 
-    it("pages without missing or repeating, under every filter and order", async () => {
+    it("returns pages without missing or repeated items, with every filter and order", async () => {
       const { lane } = await populate();
       const fence = await holdLane(store, { chainId: 3, signer: lane.signer });
       await allocate(
@@ -208,7 +210,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       }
     });
 
-    it("counts everything by state, settled ones by their outcome, and says what is the oldest that waits", async () => {
+    it("counts transactions by state and result, and returns the oldest waiting one", async () => {
       const before = await store.census();
       await populate();
       const after = await store.census();
@@ -221,7 +223,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(after.suspendedLanes).toBe(before.suspendedLanes);
     });
 
-    it("describes lanes: cursor, owner, counts, the oldest and the head of line", async () => {
+    it("describes lanes: cursor, owner, counts, oldest transaction and head of line", async () => {
       const { fence, lane, mined } = await populate();
       const [row, ...others] = await store.lanes(lane.signer);
       expect(others).toEqual([]);
@@ -249,7 +251,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect((await store.lanesAfter(null, 1_000)).filter((each) => each.lane.signer === lane.signer)).toEqual([row]);
     });
 
-    it("pages over lanes by signer and chain, without missing or repeating", async () => {
+    it("returns pages of lanes by signer and chain, without missing or repeated items", async () => {
       const signer = uniqueAddress();
       for (const chainId of [7, 3, 40]) await holdLane(store, { chainId, signer });
       await holdLane(store);
@@ -268,7 +270,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(new Set(paged).size).toBe(paged.length);
     });
 
-    it("describes an idle lane, and one without owner", async () => {
+    it("describes an idle lane, and a lane without an owner", async () => {
       const fence = await holdLane(store, aLane(5));
       await store.releaseLane(fence);
       expect(await store.lanes(fence.lane.signer)).toMatchObject([
@@ -289,7 +291,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       await fresh.close();
     });
 
-    it("answers a ping", async () => {
+    it("responds to a ping", async () => {
       await expect(store.ping()).resolves.toBeUndefined();
     });
   });

@@ -4,20 +4,20 @@ import type { LockSession, SessionLock } from "../../src/ports/session-lock.ts";
 import { anInstance } from "../support/lane-samples.ts";
 
 export interface SessionLockSubject {
-  /** One more process; resolves when it holds its lock. */
+  /** Connects one more process; resolves when it holds its lock. */
   connect(): Promise<SessionLock>;
-  /** The server ends this session. */
+  /** Makes the server end this session. */
   interrupt(lock: SessionLock): Promise<void>;
-  /** One more node's way to the rows of instances. */
+  /** Another node's access to the rows of instances. */
   store(): Promise<Pick<LeaseStore, "registerInstance" | "publishLock"> & { close(): Promise<void> }>;
-  /** Keys that are held, as others see them. */
+  /** The lock keys that other sessions see as held. */
   keys(): Promise<readonly number[]>;
-  /** Resolves when the fact holds. */
+  /** Resolves when `fact` returns true. */
   until(fact: () => boolean | Promise<boolean>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The promises of every SessionLock: it is visible exactly as long as its session lasts. */
+/** The contract of every SessionLock: it is visible exactly as long as its session lasts. */
 export function sessionLockContract(name: string, create: () => Promise<SessionLockSubject>): void {
   describe(`SessionLock contract: ${name}`, () => {
     let subject: SessionLockSubject;
@@ -39,7 +39,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       return { lock, heard };
     }
 
-    it("is held by each, under a key of its own, and a listener is called at once", async () => {
+    it("is held by each process under its own key, and a new listener is called at once", async () => {
       const all = [await process(), await process(), await process()];
       const keys = all.map(({ lock }) => lock.held?.key);
       expect(new Set(keys).size).toBe(3);
@@ -49,7 +49,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
     });
 
     // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-    it("begins with a look at the others: whose lock was told of and is missing", async () => {
+    it("reports, when it is acquired, the instances whose published lock is missing", async () => {
       const store = await subject.store();
       open.push(store);
       const [gone, held, silent] = [anInstance(), anInstance(), anInstance()];
@@ -66,7 +66,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       ]);
     });
 
-    it("is lost with its session, and held again under another key", async () => {
+    it("is lost with its session, and acquired again under another key", async () => {
       const { lock, heard } = await process();
       const first = lock.held as LockSession;
       await subject.interrupt(lock);
@@ -77,7 +77,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
     });
 
     // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
-    it("says whether another came before in its process, also where there was no listener then", async () => {
+    it("reports whether an earlier one existed in its process, even without a listener at that time", async () => {
       const lock = await subject.connect();
       open.push(lock);
       const first = lock.held as LockSession;
@@ -91,7 +91,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect((await process()).lock.held?.isFirst, "in another process").toBe(true);
     });
 
-    it("is given up and held anew where it is not seen", async () => {
+    it("is released and acquired again by startOver", async () => {
       const { lock, heard } = await process();
       const first = lock.held as LockSession;
       lock.startOver();
@@ -102,7 +102,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect(await subject.keys()).toEqual([lock.held?.key]);
     });
 
-    it("ends with its holder, and no listener is called", async () => {
+    it("ends when it is closed, without a call to a listener", async () => {
       const { lock, heard } = await process();
       await lock.close();
       await subject.until(async () => (await subject.keys()).length === 0);

@@ -22,7 +22,7 @@ const ALL = { signers: null, chains: null };
 const decision = { action: "suspend", actor: "operator:ada", reason: "audit" } as const;
 const held = { actor: "operator:ada", audit: null };
 
-/** The promises of every SightStore, which serves the overview pages. */
+/** The contract of every SightStore, which serves the overview pages. */
 export function sightStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`SightStore contract: ${name}`, () => {
     let subject: StoreSubject;
@@ -49,13 +49,13 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       return { intent, attempt };
     };
 
-    it("tells of no lane that all is well with", async () => {
+    it("reports no trouble for a healthy lane", async () => {
       const fence = await holdLane(store);
       await signed(fence);
       expect(await troublesOf(fence.lane.signer)).toEqual({ lanes: [], held: [], awaiting: [] });
     });
 
-    it("tells of a lane that is stuck, with its head and how many are open", async () => {
+    it("reports a stuck lane with its head transaction and its number of open transactions", async () => {
       const fence = await holdLane(store);
       const { intent } = await signed(fence);
       await signed(fence);
@@ -72,7 +72,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       ]);
     });
 
-    it("tells of a lane that is suspended, by whom and why, and no more once it is resumed", async () => {
+    it("reports a suspended lane with the operator and the reason, until the lane is resumed", async () => {
       const fence = await holdLane(store);
       await commitOne(store, { kind: "suspend", fence, suspended: true, decision });
       const { lanes } = await troublesOf(fence.lane.signer);
@@ -81,7 +81,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect((await troublesOf(fence.lane.signer)).lanes).toEqual([]);
     });
 
-    it("tells of the lowest nonce of a lane that nothing holds", async () => {
+    it("reports the lowest hole in the nonces of a lane", async () => {
       const fence = await holdLane(store);
       const reservationId = randomUUID();
       await commitOne(store, {
@@ -93,7 +93,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(lanes).toMatchObject([{ head: { txId: intent.txId, nonce: 5 }, hole: { nonce: 4 } }]);
     });
 
-    it("tells of what is held back, and how many are open on its lane", async () => {
+    it("reports a held transaction, with the number of open transactions on its lane", async () => {
       const fence = await holdLane(store);
       const { intent } = await signed(fence);
       await signed(fence);
@@ -102,7 +102,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(found).toMatchObject([{ txId: intent.txId, nonce: 0, open: 2, since: expect.any(Date) }]);
     });
 
-    it("says how many it left out, and no more than it was asked for", async () => {
+    it("returns at most the requested number of troubled lanes, and the number of omitted ones", async () => {
       for (let n = 0; n < 3; n++) {
         await commitOne(store, { kind: "suspend", fence: await holdLane(store), suspended: true });
       }
@@ -113,7 +113,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(more).toBeGreaterThanOrEqual(2);
     });
 
-    it("counts by state, of everything and of some signers and chains", async () => {
+    it("counts transactions by state, for all lanes and for selected signers and chains", async () => {
       const [mine, others] = [await holdLane(store, aLane(77)), await holdLane(store, aLane(78))];
       await confirm(store, mine);
       await signed(mine);
@@ -129,7 +129,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect((await of(ALL)).TRACKING).toBeGreaterThanOrEqual(2);
     });
 
-    it("tells rates, and how long outcomes took", async () => {
+    it("reports transactions created and completed per minute, and the seconds to finality", async () => {
       const fence = await holdLane(store);
       const before = await store.pulse();
       for (let n = 0; n < 5; n++) await confirm(store, fence);
@@ -140,7 +140,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       for (const seconds of after.secondsToFinality) expect(seconds).toBeGreaterThanOrEqual(0);
     });
 
-    it("tells the oldest of a chain that is not over", async () => {
+    it("returns the oldest open transaction of each chain", async () => {
       expect(await store.oldestOpen([991, 992])).toEqual(["none", "none"]);
       const [one, other] = [await holdLane(store, aLane(991)), await holdLane(store, aLane(991))];
       await confirm(store, one);
@@ -151,7 +151,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.oldestOpen([992, 991])).toEqual(["none", oldest]);
     });
 
-    it("finds by id, hash, request id, signer and nonce, exactly and by how they begin", async () => {
+    it("finds transactions by id, hash, request id, signer and nonce: by the exact value or by a prefix", async () => {
       const fence = await holdLane(store);
       const { signer } = fence.lane;
       const requestId = `order-${randomUUID()}`;
@@ -171,7 +171,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(lanes.map(laneKey)).toEqual([laneKey(fence.lane)]);
     });
 
-    it("finds reservations, and what waits in the intake table", async () => {
+    it("finds reservations, and requests that wait in the intake table", async () => {
       const fence = await holdLane(store);
       const reservationId = randomUUID();
       await commitOne(store, {
@@ -191,7 +191,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       });
     });
 
-    it("shows a stretch of a lane's nonces, and where it ends", async () => {
+    it("lists the transactions, reservations and holes in a nonce range of a lane, with the lane's cursor", async () => {
       const fence = await holdLane(store);
       expect(await store.nonces(aLane(), 0, 9)).toMatchObject({ cursor: null, firstOpen: null, transactions: [] });
       await confirm(store, fence);
@@ -209,7 +209,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     // protects [Everything at once] src/adapters/postgres/stores/takeovers.ts, src/adapters/postgres/stores/register-instance.ts
-    it("keeps who took which lane from whom, and not who had it first", async () => {
+    it("records each takeover of a lane with old and new owner, but not the first acquisition", async () => {
       const [first, second] = [anInstance(), anInstance()];
       await store.registerInstance(first);
       await store.registerInstance(second);
@@ -233,7 +233,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect([stateOf(first.instanceId), stateOf(second.instanceId)]).toEqual(["gone", "alive"]);
     });
 
-    it("knows who had a lane that was given back", async () => {
+    it("records the previous owner of a lane that was released before the next node acquired it", async () => {
       const [first, second, third] = [anInstance(), anInstance(), anInstance()];
       for (const instance of [first, second, third]) await store.registerInstance(instance);
       const lane = aLane();
@@ -250,7 +250,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     // protects [Everything at once] src/application/queries/node-reports.ts, src/adapters/postgres/statements/cluster-past.ts
-    it("shows what living instances have reported last, and of the others nothing", async () => {
+    it("returns the last report of each live instance, and none of expired instances", async () => {
       const [one, other] = [anInstance(), anInstance()];
       await store.registerInstance(one);
       await store.registerInstance(other);
@@ -272,7 +272,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(own).toEqual([{ instanceId: one.instanceId, findings: [{ ...finding, since }] }]);
     });
 
-    it("keeps the report of an instance that ended a moment ago, for the first moments of its rows", async () => {
+    it("keeps the report of an instance that has just expired, while its findings are still recent", async () => {
       const [gone, living] = [anInstance(), anInstance()];
       const since = new Date("2026-11-02T09:30:00.000Z");
       const row = {

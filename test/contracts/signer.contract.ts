@@ -27,15 +27,15 @@ const SAMPLE: UnsignedTransaction = {
 };
 
 export interface SignerAbilities {
-  /** May be lowered for a signer that is slow by design. */
+  /** Number of property test runs; may be lowered for a signer that is slow by design. */
   readonly runs?: number;
-  /** False for a double that forges: everything but the signature must still be what viem writes. */
+  /** False for a double with fake signatures: everything but the signature must still equal viem's bytes. */
   readonly signatures?: boolean;
-  /** False for a signer whose signature of the same transaction is another one each time. */
+  /** False for a signer that gives a different signature of the same transaction each time. */
   readonly repeats?: boolean;
-  /** False for a signer that signs no access list (Web3Signer): its transactions bring none. */
+  /** False for a signer that cannot sign access lists (Web3Signer): its test transactions have none. */
   readonly accessLists?: boolean;
-  /** The only chains that it signs for; without it, any. */
+  /** The only chains that the signer signs for; any chain if absent. */
   readonly chainIds?: readonly number[];
 }
 
@@ -52,11 +52,11 @@ export function describeSignerContract(
     });
     afterAll(() => signer.close());
 
-    it("names its addresses in lower case", () => {
+    it("lists its addresses in lower case", () => {
       expect(signer.addresses()).toEqual(CONTRACT_KEYS.map(addressOf));
     });
 
-    it("gives the bytes and the hash that viem gives, for every type", async () => {
+    it("returns the same bytes and hash as viem, for every transaction type", async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.constantFrom(...CONTRACT_KEYS),
@@ -76,7 +76,7 @@ export function describeSignerContract(
       );
     });
 
-    it("signs a batch in order, each with the key of the address asked for", async () => {
+    it("signs a batch in order, with the key of the requested address", async () => {
       const batch = Array.from({ length: 50 }, (_, nonce) => ({ ...SAMPLE, nonce }));
       const signed = await Promise.all(CONTRACT_KEYS.map((key) => signer.sign(addressOf(key), batch)));
       signed.forEach((each) => {
@@ -87,18 +87,18 @@ export function describeSignerContract(
       expect(new Set(signed.flat().map(({ txHash }) => txHash)).size).toBe(150);
     });
 
-    it("answers the same input with the same payload, and nothing with nothing", async () => {
+    it("returns the same payload for the same input, and an empty list for an empty batch", async () => {
       const address = addressOf(CONTRACT_KEYS[0] as Hex);
       const [[first], [second]] = [await signer.sign(address, [SAMPLE]), await signer.sign(address, [SAMPLE])];
       expect(comparable(second?.rawTransaction ?? "0x")).toEqual(comparable(first?.rawTransaction ?? "0x"));
       expect(await signer.sign(address, [])).toEqual([]);
     });
 
-    it("refuses an address it holds no key for", async () => {
+    it("refuses an address that it has no key for", async () => {
       await expect(signer.sign(`0x${"99".repeat(20)}`, [SAMPLE])).rejects.toThrow(`0x${"99".repeat(20)}`);
     });
 
-    it("signs a batch whole or not at all, and goes on after a bad one", async () => {
+    it("signs a whole batch or nothing, and still signs after a batch that failed", async () => {
       const address = addressOf(CONTRACT_KEYS[0] as Hex);
       const impossible: UnsignedTransaction = {
         ...SAMPLE,
@@ -128,7 +128,7 @@ export function addressOf(key: Hex): Address {
 
 const toHex = (bytes: Uint8Array): Hex => `0x${Buffer.from(bytes).toString("hex")}`;
 const hex = (length: number) => fc.uint8Array({ minLength: length, maxLength: length }).map(toHex);
-/** Small, huge, and at the borders of RLP's lengths. */
+/** Amounts: small, huge, and at the boundaries of RLP's lengths. */
 const amount = fc.oneof(
   fc.constantFrom(0n, 1n, 127n, 128n, 255n, 256n, UINT256_MAX),
   fc.bigInt({ min: 0n, max: UINT256_MAX }),
@@ -162,7 +162,7 @@ const transactions: fc.Arbitrary<UnsignedTransaction> = fc
   })
   .map((transaction) => (transaction.fees.type === "legacy" ? { ...transaction, accessList: [] } : transaction));
 
-/** In the envelopes that bring no list. */
+/** Transactions without access lists, in the types that do not require one. */
 const plainTransactions = transactions
   .filter(({ fees: { type } }) => type !== "eip2930")
   .map((transaction): UnsignedTransaction => ({ ...transaction, accessList: [] }));

@@ -22,38 +22,36 @@ export type Store = LeaseStore &
   LeftRequestStore &
   PolicyStore & { close(): Promise<void> };
 
-/** A node of the release before, which leaves creates in the intake table and waits there for their results. */
+/** A node of the previous release, which enqueues creates in the intake table and waits there for their results. */
 export interface OlderSender {
-  /** In this order. */
+  /** Enqueues the intents in this order. */
   leave(...intents: readonly Intent[]): Promise<void>;
-  /**
-   * Answers the callers that the intents are accepted. Returns those that were neither dequeued nor declined before.
-   */
+  /** Reports the intents to their callers as accepted. Returns those that were neither dequeued nor declined before. */
   accept(...txIds: readonly string[]): Promise<readonly string[]>;
-  /** Why it was declined; null: it was not. */
+  /** The reason why the intent was declined; null if it was not. */
   declined(txId: string): Promise<Problem | null>;
 }
 
-/** One database, fresh for each suite, that several stores can be connected to. */
+/** A database for one suite, to which several stores can be connected. */
 export interface StoreSubject {
-  /** With these policies in force for every store; none given: no limits. */
+  /** Opens a store and puts these policies in force for every store; without an argument there are no limits. */
   connect(policies?: Policies): Promise<Store>;
-  /** A session with the database past any pooler, and its lock, held. */
+  /** Opens a direct database session, past any pooler, that holds its session lock. */
   lock(): Promise<SessionLock>;
   /** Puts the heartbeat of an instance into the past, by the database's clock. */
   expire(instanceId: string): Promise<void>;
-  /** Puts the end of the time for approval into the past, by the database's clock. */
+  /** Puts the deadline for approval into the past, by the database's clock. */
   letApprovalExpire(txId: string): Promise<void>;
   /** Puts the `validUntil` of a transaction into the past, by the database's clock. */
   letTimeEnd(txId: string): Promise<void>;
-  /** In the database's time. */
+  /** The current time by the database's clock. */
   now(): Promise<Date>;
-  /** Lets the database's clock go on by a little, so that two moments differ. */
+  /** Waits until the database's clock has advanced a little, so that two times differ. */
   tick(): Promise<void>;
-  /** Commits a transaction of a caller with these intents, in this order. */
+  /** Commits a caller's own database transaction with these intents, in this order. */
   intake(...intents: readonly Intent[]): Promise<void>;
   readonly older: OlderSender;
-  /** The database comes back as another one, which may lack commits. */
+  /** Gives the database another history, as after a failover or restore, so that commits may be missing. */
   changeHistory(): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,16 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../src/ports/wake-ups.ts";
 
 export interface WakeUpsSubject {
-  /** One more node; resolves when it listens. */
+  /** Connects one more node; resolves when it listens. */
   connect(): Promise<WakeUps>;
-  /** Resolves when the fact holds. */
+  /** Resolves when `fact` returns true. */
   until(fact: () => boolean): Promise<void>;
-  /** Breaks this node's connection, and lets it be made again. */
+  /** Breaks this node's connection and lets it reconnect. */
   interrupt(wakeUps: WakeUps): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The promises of every WakeUps. Hints may be lost, so no test waits for a loss. */
+/** The contract of every WakeUps. Hints may be lost, so no test requires that one is lost. */
 export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubject>): void {
   describe(`WakeUps contract: ${name}`, () => {
     let subject: WakeUpsSubject;
@@ -33,7 +33,7 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       return { wakeUps, heard };
     }
 
-    it("carries what one tells to all the others", async () => {
+    it("delivers a hint of one node to all other nodes", async () => {
       const [teller, ...others] = [await node(), await node(), await node()];
       teller?.wakeUps.notify("completions");
       await subject.until(() => others.every(({ heard }) => heard.includes("completions")));
@@ -41,14 +41,14 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
     });
 
     // protects [Many lanes] src/adapters/postgres/stores/wake-ups.ts
-    it("says that it hears, until it is closed", async () => {
+    it("reports that it is listening, until it is closed", async () => {
       const { wakeUps } = await node();
       expect(wakeUps.isListening).toBe(true);
       await wakeUps.close();
       expect(wakeUps.isListening).toBe(false);
     });
 
-    it("does not tell the teller what it said itself", async () => {
+    it("does not deliver a hint to the node that sent it", async () => {
       const [teller, other] = [await node(), await node()];
       teller.wakeUps.notify("lanes");
       other.wakeUps.notify("intake");
@@ -56,13 +56,13 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       expect(new Set(teller.heard)).toEqual(new Set(["intake"]));
     });
 
-    it("loses no kind of hint when many are told at once", async () => {
+    it("delivers every kind of hint at least once if a thousand are sent at once", async () => {
       const [teller, other] = [await node(), await node()];
       for (let i = 0; i < 1_000; i++) teller.wakeUps.notify(WAKE_UPS[i % WAKE_UPS.length] as WakeUp);
       await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);
     });
 
-    it("hears everything once after its connection was lost, and hints again", async () => {
+    it("emits every kind of hint once after a lost connection, then receives new hints again", async () => {
       const [teller, other] = [await node(), await node()];
       await subject.interrupt(other.wakeUps);
       await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);

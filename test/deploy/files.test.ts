@@ -1,6 +1,6 @@
 /**
- * Variables, paths, ports, commands and times in deploy/, compared with the code: a file that no test runs goes stale
- * unseen.
+ * Compares variables, paths, ports, commands and times in deploy/ with the code: a file that no test runs becomes
+ * outdated unnoticed.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -54,13 +54,13 @@ function readYaml<T>(path: string): T {
   return parse(readText(path), { merge: true }) as T;
 }
 
-/** All matches of the first group. */
+/** All matches of the pattern's first group. */
 function matches(text: string, pattern: RegExp): readonly string[] {
   return [...text.matchAll(pattern)].flatMap(([, found]) => found ?? []);
 }
 
 const nodes = Object.entries(compose.services).filter(([name]) => name.startsWith("node-"));
-/** The names of the files that the configuration looks for. */
+/** Names of the credential files that the configuration reads. */
 const credentials = new Set(matches(CONFIG, /(?:secret|present)\("([a-z-]+)"\)/g));
 const port = String(SETTINGS.port.fallback);
 
@@ -70,7 +70,7 @@ describe("every file in deploy/", () => {
     expect(named.filter((name) => !variables.has(name))).toEqual([]);
   });
 
-  it("and only commands that exist", () => {
+  it("names only Fencepost commands that exist", () => {
     const said = files.flatMap((path) =>
       matches(
         readText(path).replace(/^\s*#.*$/gm, ""),
@@ -81,35 +81,34 @@ describe("every file in deploy/", () => {
     expect(said.filter((command) => !commands.has(command))).toEqual([]);
   });
 
-  it("that is YAML or JSON can be read", () => {
+  it("can be parsed if it is YAML or JSON", () => {
     const yaml = files.filter((path) => /\.ya?ml$/.test(path) && !path.includes("/templates/"));
     expect(yaml.length).toBeGreaterThan(5);
     for (const path of yaml) expect(readYaml(path), path).toBeTypeOf("object");
     for (const path of files.filter((name) => name.endsWith(".json"))) JSON.parse(readText(path));
   });
 
-  it("and the documents that it names exist", () => {
+  it("refers only to documents and scripts that exist", () => {
     const named = files.flatMap(
       (path) => readText(path).match(/\b(?:docs|deploy)\/[\w./-]+\.(?:md|sh|yml|js)\b/g) ?? [],
     );
     expect(named.length).toBeGreaterThan(5);
-    // The alerts come with the metrics they are about.
     const missing = named.filter((path) => !existsSync(posix.join(ROOT, path)));
     expect(missing).toEqual([]);
   });
 });
 
-describe("the image", () => {
+describe("the container image", () => {
   const copied = matches(DOCKERFILE, /^COPY (?!--from)(.+) \S+$/gm).flatMap((words) => words.split(" "));
 
-  it("is built from what is there, and .dockerignore lets in that and no more", () => {
+  it("copies only paths that exist, and .dockerignore admits exactly those paths", () => {
     expect(copied.filter((path) => !existsSync(posix.join(ROOT, path)))).toEqual([]);
     const admitted = matches(readText("deploy/Dockerfile.dockerignore"), /^!(.+)$/gm);
     expect([...admitted].sort()).toEqual([...new Set(copied)].sort());
     expect(readText("deploy/Dockerfile.dockerignore")).toMatch(/^\*$/m);
   });
 
-  it("runs Node itself, as nobody in particular, with the flags of the launcher and its own port", () => {
+  it("runs Node directly as an unprivileged user, with the launcher's flags and the default port", () => {
     const flags = /exec node (--max\S+ --no\S+) "/.exec(readText("bin/fencepost.js"))?.[1]?.split(" ") ?? [];
     expect(flags).toHaveLength(2);
     const entry = JSON.parse(/^ENTRYPOINT (.+)$/m.exec(DOCKERFILE)?.[1] ?? "[]") as string[];
@@ -120,28 +119,29 @@ describe("the image", () => {
     expect(DOCKERFILE).toContain(`FENCEPOST_PORT=${port}`);
   });
 
-  it("holds the one package that the bundle leaves out", () => {
+  it("contains jiti, the one runtime package that the bundle leaves out", () => {
     const left = /LEFT_OUT = \[(.+)\]/.exec(readText("scripts/bundle.mjs"))?.[1] ?? "";
-    // Only for `fencepost dev`, and pg's optional accelerator.
+    // Packages left out because only `fencepost dev` uses them (nomicfoundation), or as pg's optional accelerator
+    // (pg-native), are not checked.
     expect(left.split(", ").filter((name) => !/nomicfoundation|pg-native/.test(name))).toEqual(['"jiti"']);
     expect(DOCKERFILE).toContain("/node_modules/jiti /app/node_modules/jiti");
   });
 
-  it("is of a Node that the suite runs on", () => {
+  it("uses a Node version that CI tests", () => {
     const major = /^ARG NODE_MAJOR=(\d+)$/m.exec(DOCKERFILE)?.[1];
     const tried = /node: \[(.+)\]/.exec(readText(".github/workflows/ci.yml"))?.[1]?.split(", ");
     expect(tried).toContain(major);
   });
 });
 
-describe("the configuration by files", () => {
-  it("sets settings that exist", () => {
+describe("deploy/fencepost.config.js", () => {
+  it("sets only settings that exist", () => {
     const keys = matches(CONFIG, /^ {2}(\w+): /gm);
     expect(keys.length).toBeGreaterThan(6);
     expect(keys.filter((key) => !(key in SETTINGS))).toEqual([]);
   });
 
-  it("finds every secret that compose, chart and unit hand over, under the name that it looks for", () => {
+  it("reads exactly the secret files that compose.yml, the chart and the systemd unit provide", () => {
     for (const [name, { secrets = [] }] of nodes) {
       expect(
         secrets.filter((secret) => !credentials.has(secret)),
@@ -154,7 +154,7 @@ describe("the configuration by files", () => {
     expect(loaded.filter((name) => !credentials.has(name))).toEqual([]);
   });
 
-  it("reads each of them, without its line break; keys it only names, and what is not there is not set", async () => {
+  it("reads secret files without their line break, passes key files by path, and leaves absent ones unset", async () => {
     const directory = await makeTemporaryDirectory();
     for (const name of ["database-url", "api-keys", "signer-keys"]) {
       await writeFile(posix.join(directory.path, name), `${name} as it is\n`);
@@ -171,13 +171,13 @@ describe("the configuration by files", () => {
     });
   });
 
-  it("names a secret that is there and may not be read, and does not take it for absent", async () => {
+  it("fails with the path of a secret file that exists but is not readable, and does not treat it as absent", async () => {
     const directory = await makeTemporaryDirectory();
     const closed = posix.join(directory.path, "closed");
     await mkdir(closed);
     await writeFile(posix.join(closed, "database-url"), "as it is\n");
     await chmod(closed, 0o000);
-    // Root may read everything, so the check runs as another account; root reads the file.
+    // Root may read every file, so the script runs under another account; root reads the configuration beforehand.
     const root = process.getuid?.() === 0;
     const script = `${root ? "process.setuid(65534);" : ""}await import("data:text/javascript," + encodeURIComponent(process.argv[1]))`;
     const argv = ["--input-type=module", "--eval", script, CONFIG];
@@ -190,7 +190,7 @@ describe("the configuration by files", () => {
     await directory.remove();
   });
 
-  it("is what keeps secrets out of the chart's values", () => {
+  it("is the only source of secrets: the chart's values refuse them", () => {
     const refused = new Set(schema.properties.settings.propertyNames.not.enum);
     const secret = SETTING_KEYS.filter((key) => key in { databaseUrl: 1, apiKeys: 1, clusterSecret: 1, mnemonic: 1 });
     expect(secret.map((key) => SETTINGS[key].variable).filter((name) => !refused.has(name))).toEqual([]);
@@ -204,7 +204,7 @@ describe("the configuration by files", () => {
 });
 
 describe("compose.yml", () => {
-  it("has three nodes that know each other, with Prometheus asking each of them", () => {
+  it("has three nodes that advertise their URLs, and Prometheus scrapes each of them", () => {
     expect(nodes.map(([name]) => name)).toEqual(["node-1", "node-2", "node-3"]);
     for (const [name, { environment = {}, ports = [] }] of nodes) {
       expect(environment).toMatchObject({ FENCEPOST_NODE_ID: name, FENCEPOST_ADVERTISE_URL: `http://${name}:${port}` });
@@ -217,14 +217,14 @@ describe("compose.yml", () => {
     expect(targets).toEqual(nodes.map(([name]) => `${name}:${port}`));
   });
 
-  it("is asked under the job that the alerts look for, as the chart is", () => {
+  it("is scraped under the job name that the alerts use, like the chart", () => {
     const { scrape_configs } = readYaml<{ scrape_configs: { job_name: string }[] }>("deploy/prometheus/prometheus.yml");
     expect(scrape_configs.map(({ job_name }) => job_name)).toEqual(["fencepost"]);
     expect(readText(`${CHART}/templates/monitoring.yaml`)).toContain("jobLabel: app.kubernetes.io/name\n");
     expect(readText(`${CHART}/templates/_names.tpl`)).toContain("app.kubernetes.io/name: fencepost\n");
   });
 
-  it("mounts what is there, and secrets that make-secrets.sh makes", () => {
+  it("mounts only files that exist, and secrets that make-secrets.sh creates", () => {
     const mounted = Object.values(compose.services).flatMap(({ volumes = [] }) =>
       volumes.filter((volume) => volume.startsWith("./")).map((volume) => volume.split(":")[0] ?? ""),
     );
@@ -236,18 +236,18 @@ describe("compose.yml", () => {
     expect([...used].filter((name) => !(name in compose.secrets))).toEqual([]);
   });
 
-  it("pins every image that it does not build", () => {
+  it("pins the version of every image that it does not build", () => {
     const images = Object.values(compose.services).map(({ image }) => image);
     expect(images.filter((image) => !/:[\w${}:.-]*\d[\w.-]*$|IMAGE_TAG/.test(image))).toEqual([]);
   });
 });
 
-describe("whoever stops a node", () => {
+describe("compose, Kubernetes and systemd, to stop a node,", () => {
   const drainSeconds = SETTINGS.drainTimeout.fallback / 1_000;
-  // test/integration/shutdown.test.ts holds a node to this, whatever hangs.
+  // Seconds in which a node must stop; test/integration/shutdown.test.ts checks this with hanging dependencies.
   const least = drainSeconds + 5;
 
-  it("waits for its drain before it is killed", () => {
+  it("allow more time than its drain before they kill it", () => {
     for (const [name, { stop_grace_period }] of nodes) {
       expect(Number.parseInt(stop_grace_period ?? "0", 10), name).toBeGreaterThan(least);
     }
@@ -259,19 +259,19 @@ describe("whoever stops a node", () => {
     expect(said).toBe(drainSeconds);
   });
 
-  it("signals Node itself, and not what it has started", () => {
+  it("signal only its Node process, not the child processes (systemd KillMode=mixed)", () => {
     expect(UNIT).toMatch(/^KillMode=mixed$/m);
     expect(UNIT).toMatch(/^NoNewPrivileges=yes$/m);
     expect(UNIT).toMatch(/^ProtectSystem=strict$/m);
   });
 });
 
-describe("the chart", () => {
-  it("is of this version", () => {
+describe("the Helm chart", () => {
+  it("has the version of the package", () => {
     expect(readYaml(`${CHART}/Chart.yaml`)).toMatchObject({ version, appVersion: version });
   });
 
-  it("asks the probes that a node has, and has no autoscaler", () => {
+  it("uses the health routes of a node as probes, and has no autoscaler", () => {
     const routes = listFiles("src/adapters/http").map(readText).join("\n");
     const asked = matches(DEPLOYMENT, /path: (\/\w+)$/gm);
     expect(new Set(asked)).toEqual(new Set(["/healthz", "/readyz"]));
@@ -281,7 +281,7 @@ describe("the chart", () => {
     );
   });
 
-  it("knows every value in its schema", () => {
+  it("lists every value in its schema", () => {
     const values = Object.keys(readYaml<object>(`${CHART}/values.yaml`));
     expect(values.filter((key) => !(key in schema.properties))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** The linters of these files, if they are installed; otherwise the report names what stays unchecked. */
+/** Runs the linters of the files in deploy/, if they are installed; otherwise the report names what stays unchecked. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { cp, mkdir, writeFile } from "node:fs/promises";
@@ -53,19 +53,22 @@ interface Pod {
 describe("helm", () => {
   const helm = CHECKED_BY.helm.path;
   const NONE = without("helm");
-  // Without a cluster to ask, helm assumes one; a build of one's own assumes one that is years old.
+  // Without a cluster to query, helm assumes a Kubernetes version, and a self-built helm assumes one that is years old.
+  // So name the version.
   const render = async (...argv: readonly string[]) => {
     const text = await run(helm, "template", "relay", CHART, "--kube-version", "1.31.0", ...argv);
     return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
   };
   const kinds = (manifests: readonly Manifest[]) => manifests.map(({ kind }) => kind).sort();
 
-  it("finds nothing wrong with the chart", async ({ skip }) => {
+  it("lint finds no fault in the chart", async ({ skip }) => {
     skip(helm === undefined, NONE);
     expect(await run(helm, "lint", "--strict", CHART)).toContain("0 chart(s) failed");
   });
 
-  it("renders it as it comes, with a stop that is as long as its parts", async ({ skip }) => {
+  it("renders the chart with default values, and its grace period is the sum of preStop, drain and 10 s", async ({
+    skip,
+  }) => {
     skip(helm === undefined, NONE);
     expect(kinds(await render())).toEqual(["Deployment", "PodDisruptionBudget", "Service"]);
     const patient = await render("--set", "preStopSeconds=7,drainSeconds=30");
@@ -74,7 +77,7 @@ describe("helm", () => {
     expect(pod?.containers[0]?.env).toContainEqual({ name: "FENCEPOST_DRAIN_TIMEOUT", value: "30s" });
   });
 
-  it("renders it with everything on", async ({ skip }) => {
+  it("renders the chart with every option enabled", async ({ skip }) => {
     skip(helm === undefined, NONE);
     const on = ["adminPort=3100", "serviceMonitor.enabled=true", "networkPolicy.enabled=true", "configFile=x"];
     const more = ["serviceAccount.create=true", "prometheusRule.enabled=true", "prometheusRule.rules=groups: []"];
@@ -87,7 +90,9 @@ describe("helm", () => {
     expect(env).toContainEqual({ name: "FENCEPOST_ADVERTISE_URL", value: "http://$(POD_IP):3100" });
   });
 
-  it("renders what Kubernetes takes, as it comes and with everything on", async ({ skip }) => {
+  it("renders manifests that kubectl-validate accepts, with default values and with options enabled", async ({
+    skip,
+  }) => {
     const validate = CHECKED_BY["kubectl-validate"].path;
     skip(helm === undefined || validate === undefined, helm === undefined ? NONE : without("kubectl-validate"));
     const on = ["adminPort=3100", "networkPolicy.enabled=true", "configFile=x", "serviceAccount.create=true"];
@@ -99,7 +104,8 @@ describe("helm", () => {
         const set = values.length === 0 ? [] : ["--set", values.join(",")];
         await writeFile(path, await run(helm, "template", "relay", CHART, "--kube-version", "1.30.0", ...set));
       }
-      // The kinds of the Prometheus Operator are not Kubernetes' own, and stay out. The version: the newest whose schemas it carries.
+      // Kinds of the Prometheus Operator are excluded because they are not part of Kubernetes. The version is the
+      // newest whose schemas the validator contains.
       await run(validate, "--version", "1.30", directory.path);
     } finally {
       await directory.remove();
@@ -115,7 +121,7 @@ describe("helm", () => {
     "misspelt=1",
     "adminPort=3000",
     "prometheusRule.enabled=true",
-  ])("refuses %s", async (value, { skip }) => {
+  ])("refuses the chart value %s", async (value, { skip }) => {
     skip(helm === undefined, NONE);
     await expect(render("--set", value)).rejects.toThrow();
   });
@@ -125,13 +131,13 @@ describe("systemd-analyze", () => {
   const analyze = CHECKED_BY["systemd-analyze"].path;
   const NONE = without("systemd-analyze");
 
-  it("knows every line of the unit, and finds it well closed", async ({ skip }) => {
+  it("accepts every line of fencepost.service, and rates its exposure below 2", async ({ skip }) => {
     skip(analyze === undefined, NONE);
     const directory = await makeTemporaryDirectory();
     const unit = join(directory.path, "fencepost.service");
     await cp(join(DEPLOY, "systemd/fencepost.service"), unit);
     try {
-      // Only the target machine can answer whether /usr/bin/node exists.
+      // Ignore a missing /usr/bin/node: only the target machine can show whether it exists.
       const said = await run(analyze, "verify", "--man=no", unit).catch((error: { stderr: string }) => error.stderr);
       const lines = said.split("\n").filter((line) => line.includes("fencepost.service"));
       expect(lines.filter((line) => !line.includes("is not executable"))).toEqual([]);
@@ -143,16 +149,16 @@ describe("systemd-analyze", () => {
   });
 });
 
-describe("other tools", () => {
-  it("hadolint finds nothing wrong with the Dockerfile", async ({ skip }) => {
+describe("linters of the deploy files", () => {
+  it("hadolint finds no fault in the Dockerfile", async ({ skip }) => {
     const { path } = CHECKED_BY.hadolint;
     skip(path === undefined, without("hadolint"));
     expect(await run(path, join(DEPLOY, "Dockerfile"))).toBe("");
   });
 
-  it("docker compose understands compose.yml", async ({ skip }) => {
+  it("docker compose accepts compose.yml", async ({ skip }) => {
     skip(compose === null, without("docker compose"));
-    // Compose looks whether the secrets are there: a copy has some.
+    // Compose checks that the secret files exist, so use a copy with dummy secrets.
     const directory = await makeTemporaryDirectory();
     try {
       await cp(DEPLOY, directory.path, { recursive: true, filter: (path) => !path.includes("/deploy/secrets") });
@@ -166,7 +172,7 @@ describe("other tools", () => {
     }
   });
 
-  it("promtool understands prometheus.yml", async ({ skip }) => {
+  it("promtool accepts prometheus.yml", async ({ skip }) => {
     const { path } = CHECKED_BY.promtool;
     skip(path === undefined, without("promtool"));
     skip(
@@ -177,7 +183,7 @@ describe("other tools", () => {
     expect(said).toContain("is valid prometheus config file syntax");
   });
 
-  it("bash understands the scripts, and shellcheck where it is there", async ({ skip }) => {
+  it("bash parses the scripts, and shellcheck finds no fault if it is installed", async ({ skip }) => {
     const scripts = ["make-secrets.sh", "drills/backup.sh", "drills/restore.sh"].map((name) => join(DEPLOY, name));
     for (const script of scripts) await run("/bin/bash", "-n", script);
     const { path } = CHECKED_BY.shellcheck;

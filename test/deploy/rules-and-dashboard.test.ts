@@ -1,4 +1,4 @@
-/** Machines read rules and dashboard unattended: a series that does not exist is an alert that never fires. */
+/** Checks alert rules and dashboard: an alert on a series that does not exist never fires. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -8,11 +8,11 @@ import { parseExposition } from "../support/prometheus-text.ts";
 const RULES = "deploy/prometheus/alerts.yml";
 const RULE_TESTS = "deploy/prometheus/tests/alerts.test.yml";
 const DASHBOARD = "deploy/grafana/fencepost.json";
-/** Grafana's own way to name what a menu of the dashboard holds. */
+/** Grafana's syntax for the data source selected in the dashboard's menu. */
 const CHOSEN = ["$", "{datasource}"].join("");
 const text = (path: string): string => readFileSync(path, "utf8");
 
-/** Series that other people's rules and dashboards may rely on, besides ours. */
+/** Series that users' own rules and dashboards may rely on, besides those in deploy/. */
 const PUBLIC = `lease_acquire_total lease_fenced_total lease_held writer_queue_depth writer_batch_size tx_create_total
   tx_submit_total tx_state receipt_check_total receipt_backlog confirmations_new_fork_total pending_oldest_age_seconds
   pending_depth resubmit_total stuck_total head_of_line_blocked_total stuck_resolution_total gray_zone_total
@@ -43,8 +43,8 @@ function rules(): readonly Rule[] {
     .map((part) => ({ name: part.slice(0, part.indexOf("\n")), body: part }));
 }
 
-describe("the registry", () => {
-  it("has every name that is public", async () => {
+describe("the metrics registry", () => {
+  it("contains every metric name that is documented as public", async () => {
     const known = await series();
     expect(PUBLIC.filter((name) => !known.has(name))).toEqual([]);
   });
@@ -52,7 +52,7 @@ describe("the registry", () => {
 
 describe.each([RULES, RULE_TESTS, DASHBOARD, "docs/metrics.md", "docs/operations/alerts.md"])("%s", (path) => {
   // protects [Signals] src/adapters/system/metrics.ts
-  it("names no series that no node has", async () => {
+  it("names only metric series that a node exports", async () => {
     const known = await series();
     expect(named(text(path)).filter((name) => !known.has(name))).toEqual([]);
   });
@@ -60,7 +60,7 @@ describe.each([RULES, RULE_TESTS, DASHBOARD, "docs/metrics.md", "docs/operations
 
 describe("each alert rule", () => {
   it.each(rules().map((rule) => [rule.name, rule] as const))(
-    "%s is grave, explained, and has a runbook",
+    "%s has a severity, a summary, a description and an existing runbook",
     (name, { body }) => {
       expect(name).toMatch(/^Fencepost[A-Z]\w+$/);
       expect(body).toMatch(/^ {10}severity: (WARNING|ERROR|CRITICAL)$/m);
@@ -74,14 +74,14 @@ describe("each alert rule", () => {
     },
   );
 
-  it("is tried in a test of its own: that it fires, and all but those about presence that it does not", () => {
+  it("has a promtool test in which it fires", () => {
     const tests = text(RULE_TESTS);
     const untried = rules().filter(({ name }) => !tests.includes(`alertname="${name}",alertstate="firing",severity`));
     expect(untried.map(({ name }) => name)).toEqual([]);
   });
 });
 
-describe("the dashboard", () => {
+describe("the Grafana dashboard", () => {
   interface Panel {
     readonly id: number;
     readonly type: string;
@@ -91,12 +91,12 @@ describe("the dashboard", () => {
   }
   const { panels } = JSON.parse(text(DASHBOARD)) as { readonly panels: readonly Panel[] };
 
-  it("begins with what needs attention, and goes on down to the nodes", () => {
+  it('has its rows in order, from "Needs attention" to "Nodes"', () => {
     const rows = panels.filter(({ type }) => type === "row").map(({ title }) => title);
     expect(rows).toEqual(["Needs attention", "Flow", "Lanes", "Chain", "Database", "Nodes"]);
   });
 
-  it("asks the Prometheus that was chosen, in every panel, and only for the chosen job", () => {
+  it("queries the selected Prometheus in every panel, and only the selected job", () => {
     const targets = panels.flatMap(({ targets = [] }) => targets);
     expect(targets.length).toBeGreaterThan(40);
     expect([...new Set(targets.map(({ datasource }) => datasource.uid))]).toEqual([CHOSEN]);
@@ -104,14 +104,14 @@ describe("the dashboard", () => {
     expect(selectors.filter((each) => !each.includes('job=~"$job"'))).toEqual([]);
   });
 
-  it("is put where Grafana takes it: in no folder of its own name", () => {
+  it("is provisioned into a folder whose name differs from its title, as Grafana requires", () => {
     const { title } = JSON.parse(text(DASHBOARD)) as { readonly title: string };
     const [, folder = ""] =
       /^ +folder: (.+)$/m.exec(text("deploy/grafana/provisioning/dashboards/fencepost.yml")) ?? [];
     expect(folder.toLowerCase()).not.toBe(title.toLowerCase());
   });
 
-  it("has no panel twice and none that lies over another", () => {
+  it("has no duplicate and no overlapping panels", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, n) => `${x + (n % w)}:${y + Math.floor(n / w)}`),
@@ -125,7 +125,7 @@ describe("promtool", () => {
   const isInstalled = spawnSync("promtool", ["--version"]).error === undefined;
   const run = (...args: readonly string[]) => spawnSync("promtool", [...args], { encoding: "utf8" });
 
-  it("takes the rules and passes their tests, where it is installed", () => {
+  it("accepts the alert rules and passes their tests, if it is installed", () => {
     if (!isInstalled) {
       process.stderr.write(`\n!! promtool is not installed: ${RULES} was NOT checked, ${RULE_TESTS} did NOT run.\n`);
       process.stderr.write("!! Debian and Ubuntu: apt-get install prometheus\n\n");

@@ -8,7 +8,7 @@ import {
   unavailable,
 } from "../../src/domain/errors.ts";
 
-/** The contract's own list, status by status; a code more or less is a change of the public contract. */
+/** The expected HTTP status of each error code. Adding or removing a code changes the public contract. */
 const CONTRACT: Readonly<Record<ErrorCode, number>> = {
   INVALID_REQUEST: 400,
   UNAUTHENTICATED: 401,
@@ -32,22 +32,22 @@ const CONTRACT: Readonly<Record<ErrorCode, number>> = {
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 
 describe("the error catalogue", () => {
-  it("has the contract's codes and statuses", () => {
+  it("has the codes and statuses of the API contract", () => {
     expect(Object.fromEntries(CODES.map((code) => [code, ERROR_CATALOGUE[code].status]))).toEqual(CONTRACT);
   });
 
-  it.each(CODES)("explains %s in words", (code) => {
+  it.each(CODES)("describes %s in words", (code) => {
     const { title, status } = ERROR_CATALOGUE[code];
     expect(title).toMatch(/^[A-Z].{10,}[^.]$/);
     expect(new FencepostError(code, "why").status).toBe(status);
   });
 
-  it("lets no caller retry its own mistake", () => {
+  it("marks no error that the caller caused as retryable", () => {
     const retriable = CODES.filter((code) => ERROR_CATALOGUE[code].retry !== "never");
     expect(retriable.sort()).toEqual(["INTERNAL", "NOT_LEADER", "QUEUE_FULL", "QUOTA_EXCEEDED", "UNAVAILABLE"]);
   });
 
-  it("names the reasons for a rejection", () => {
+  it("lists the reasons for a rejection", () => {
     expect([...REJECTION_REASONS].sort()).toEqual(
       [
         ...["GAS_OVER_BLOCK", "GAS_TOO_LOW", "INSUFFICIENT_FUNDS", "INVALID_INPUT", "INVALID_SIGNATURE", "REVERT"],
@@ -57,8 +57,8 @@ describe("the error catalogue", () => {
   });
 });
 
-describe("an error", () => {
-  it("carries its code, message, members and cause", () => {
+describe("an API error", () => {
+  it("has its code, message, extra fields and cause", () => {
     const cause = new Error("the socket broke");
     const error = new FencepostError("NOT_LEADER", "ask node 2", { ownerUrl: "http://node-2", cause });
     expect(error).toBeInstanceOf(Error);
@@ -66,13 +66,13 @@ describe("an error", () => {
     expect(error.extras).toEqual({ ownerUrl: "http://node-2" });
   });
 
-  it("without members has none, and no cause", () => {
+  it("has neither extra fields nor a cause if none were given", () => {
     const error = new FencepostError("INTERNAL", "oh");
     expect(error.extras).toEqual({});
     expect("cause" in error).toBe(false);
   });
 
-  it("about bad input names the field, or the body as a whole", () => {
+  it("for invalid input names the field, or the body as a whole", () => {
     expect(invalid("payload.to", "is required")).toMatchObject({
       code: "INVALID_REQUEST",
       message: "payload.to: is required",
@@ -84,7 +84,7 @@ describe("an error", () => {
     });
   });
 
-  it("about a service that is away says when to retry", () => {
+  it("for an unavailable service states when to retry", () => {
     const cause = new Error("ECONNREFUSED");
     expect(unavailable("gone", cause)).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 }, cause });
     expect("cause" in unavailable("gone")).toBe(false);

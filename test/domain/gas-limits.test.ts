@@ -25,12 +25,12 @@ describe("the known gas cap per transaction of a chain", () => {
     ["a chain for development", 31_337],
     ["a private chain", 987_654],
     // protects [Holes] src/domain/fees/gas.ts
-  ])("does not exist on %s", (_, chainId) => {
+  ])("is absent on %s", (_, chainId) => {
     expect(knownGasCap(chainId)).toBeNull();
   });
 });
 
-describe("the known cost of a transfer", () => {
+describe("the known gas cost of a plain transfer", () => {
   const transfer = { to: TO, data: "0x" } as const;
 
   it.each([1, 11_155_111, 10, 56, 100, POLYGON, 8_453, 43_114, 31_337])("is 21,000 on chain %i", (chainId) => {
@@ -58,7 +58,7 @@ describe("the known cost of a transfer", () => {
     expect(plainTransferGas(1, payload)).toBeNull();
   });
 
-  it("exists with an empty access list", () => {
+  it("is known also with an empty access list", () => {
     expect(plainTransferGas(1, { ...transfer, accessList: [] })).toBe(21_000n);
   });
 });
@@ -74,7 +74,7 @@ describe("the gas limit of a transaction", () => {
     expect(lowerLimit(block, cap)).toEqual(expected);
   });
 
-  it("is named with its source if it is exceeded", () => {
+  it("is reported with its source if it is exceeded", () => {
     expect(gasOverLimit(17n, { gas: 16n, of: "transaction" })).toMatch(/17 .*this chain for one transaction, 16/);
     expect(gasOverLimit(31n, { gas: 30n, of: "block" })).toMatch(/31 .*block's limit, 30/);
     expect(gasOverLimit(16n, { gas: 16n, of: "transaction" })).toBeNull();

@@ -10,8 +10,8 @@ const lanes: fc.Arbitrary<Lane> = fc.record({
   signer: fc.oneof(fc.constantFrom<Address>(`0x${"0".repeat(40)}`, `0x${"f".repeat(40)}`), addresses),
 });
 
-describe("the order of lanes", () => {
-  it("is by chain, as numbers, then by signer", () => {
+describe("the sort order of lanes", () => {
+  it("is by chain id as a number, then by signer", () => {
     const a: Address = `0x${"a".repeat(40)}`;
     const b: Address = `0x${"b".repeat(40)}`;
     const sorted = [
@@ -23,7 +23,7 @@ describe("the order of lanes", () => {
     expect([...sorted].reverse().sort(compareLanes)).toEqual(sorted);
   });
 
-  it("is total: transactions that lock in it cannot deadlock", () => {
+  it("is total, so transactions that lock lanes in this order cannot deadlock", () => {
     fc.assert(
       fc.property(lanes, lanes, lanes, (a, b, c) => {
         expect(Math.sign(compareLanes(a, b)) + Math.sign(compareLanes(b, a))).toBe(0);
@@ -35,7 +35,7 @@ describe("the order of lanes", () => {
 });
 
 describe("writer shards", () => {
-  it("are stable and in range for any number of them", () => {
+  it("are stable and in range for any number of shards", () => {
     fc.assert(
       fc.property(lanes, fc.integer({ min: 1, max: 10_000 }), (lane, shards) => {
         const shard = shardOf(laneKey(lane), shards);
@@ -45,7 +45,7 @@ describe("writer shards", () => {
     );
   });
 
-  it("spread neighbouring lanes: none gets more than twice its share", () => {
+  it("spread neighbouring lanes: no shard gets more than twice its share", () => {
     const counts = new Map<number, number>();
     for (let n = 0; n < 16_000; n++) {
       const shard = shardOf(laneKey({ chainId: 1, signer: `0x${n.toString(16).padStart(40, "0")}` }), 16);
@@ -55,13 +55,13 @@ describe("writer shards", () => {
     for (const count of counts.values()) expect(count).toBeLessThan(2_000);
   });
 
-  it("differ for the chains of one signer", () => {
+  it("differ between the chains of one signer", () => {
     const signer: Address = `0x${"a".repeat(40)}`;
     const shards = [1, 10, 137, 8453, 42161].map((chainId) => shardOf(laneKey({ chainId, signer }), 256));
     expect(new Set(shards).size).toBeGreaterThan(1);
   });
 
-  it("follow the published FNV-1a", () => {
+  it("are chosen by the published FNV-1a hash", () => {
     expect(shardOf("", 2 ** 32)).toBe(0x811c9dc5);
     expect(shardOf("a", 2 ** 32)).toBe(0xe40c292c);
     expect(shardOf("foobar", 2 ** 32)).toBe(0xbf9cf968);

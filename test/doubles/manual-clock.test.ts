@@ -7,8 +7,8 @@ clockContract("manual", () => {
   return { clock, drive: (ms) => clock.advance(ms) };
 });
 
-describe("manual clock", () => {
-  it("stands still between advances, and stops exactly where it was told", async () => {
+describe("the manual clock", () => {
+  it("moves only when advanced, and exactly by the given time", async () => {
     const clock = createManualClock();
     clock.after(7, () => undefined);
     await clock.advance(10);
@@ -25,7 +25,7 @@ describe("manual clock", () => {
     expect(seen).toEqual([10, 30]);
   });
 
-  it("keeps the order of arming where the due time is the same", async () => {
+  it("fires timers with the same due time in the order they were set", async () => {
     const clock = createManualClock();
     const calls: string[] = [];
     await clock.advance(3);
@@ -36,7 +36,7 @@ describe("manual clock", () => {
     expect(calls).toEqual(["a", "b", "c"]);
   });
 
-  it("lets promise chains come to rest between timers", async () => {
+  it("lets promise chains settle between two timers", async () => {
     const clock = createManualClock();
     const log: string[] = [];
     const chain = async (name: string, ms: number) => {
@@ -51,7 +51,7 @@ describe("manual clock", () => {
     expect(log).toEqual(["first", "second", "third"]);
   });
 
-  it("fires within one advance what a callback arms within it", async () => {
+  it("fires timers that a callback sets, if they are due within the same advance", async () => {
     const clock = createManualClock();
     const seen: number[] = [];
     const tick = () => {
@@ -64,7 +64,7 @@ describe("manual clock", () => {
     expect(clock.nextDueMs).toBe(40);
   });
 
-  it("runs until idle, and names a loop that never idles", async () => {
+  it("runs until no timer is left, and throws if one loop sets timers forever", async () => {
     const clock = createManualClock();
     let last = 0;
     clock.after(60_000, () =>
@@ -82,7 +82,7 @@ describe("manual clock", () => {
     await expect(clock.runUntilIdle(1000)).rejects.toThrow("still armed");
   });
 
-  it("steps the wall clock without touching the monotonic one", () => {
+  it("steps the wall clock without changing the monotonic one", () => {
     const clock = createManualClock();
     clock.stepWallClock(-3_600_000);
     expect(clock.monotonicMs()).toBe(0);

@@ -1,12 +1,17 @@
 import type { Clock } from "../../src/ports/clock.ts";
 
-/** A clock that a test owns. Nothing is ever due until the test says that time has passed. */
+/** A clock controlled by a test. No timer fires until the test advances it. */
 export interface ManualClock extends Clock {
-  /** Passes `ms`, firing what becomes due in order of due time, then of arming; promises settle between any two timers. */
+  /**
+   * Advances by `ms` and fires due timers in order of due time, then of arming. Promises settle between any two timers.
+   */
   advance(ms: number): Promise<void>;
-  /** Jumps from timer to timer until none is armed. Refuses to run past `limitMs`: a loop that re-arms itself never idles. */
+  /**
+   * Jumps from timer to timer until none is armed. Throws beyond `limitMs`, because a loop that re-arms itself never
+   * becomes idle.
+   */
   runUntilIdle(limitMs?: number): Promise<void>;
-  /** Moves the wall clock alone, forth or back, as an administrator might. */
+  /** Moves only the wall clock, forwards or back, as an administrator might. */
   stepWallClock(ms: number): void;
   readonly armedTimers: number;
   /** Due time of the earliest timer, on the monotonic clock; null if none is armed. */
@@ -82,7 +87,7 @@ function earliest(timers: ReadonlySet<Timer>): Timer | null {
   return first;
 }
 
-/** A macrotask runs only when the microtask queue is empty: every promise chain that needs no I/O has come to rest. */
+/** A macrotask runs only when the microtask queue is empty, so every promise chain without I/O has settled by then. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -25,8 +25,8 @@ interface Listener {
 const noActions: Act = async () => new FencepostError("UNAVAILABLE", "this node takes no actions");
 
 /**
- * The connections between nodes of one process. A disconnected node refuses; a mute one neither receives nor answers;
- * single calls can be lost in either direction.
+ * Connections between nodes of one process. A disconnected node refuses connections; a mute one neither receives nor
+ * responds; single calls can be lost in either direction.
  */
 export class MemoryNetwork {
   readonly forwards: { readonly to: string; readonly count: number; readonly repeat: boolean }[] = [];
@@ -39,7 +39,7 @@ export class MemoryNetwork {
     this.clock = clock;
   }
 
-  /** From now on whatever is sent there is met with silence. */
+  /** From now on, requests to this URL get no response. */
   silence(url: string): void {
     this.mute.add(url);
   }
@@ -104,7 +104,7 @@ export class MemoryNetwork {
   }
 }
 
-/** Errors stay what they are: the contract suite says how they travel. */
+/** FencepostErrors are passed unchanged; the contract suite tests how errors are serialised. */
 function overTheWire<T>(value: T): T {
   if (value instanceof FencepostError) return value;
   return JSON.parse(JSON.stringify(value, (_, each) => (typeof each === "bigint" ? each.toString() : each))) as T;

@@ -3,7 +3,7 @@ import type { MemoryDatabase } from "./memory-store.ts";
 
 const RECONNECT_MS = 50;
 
-/** One process's session with a database in memory, and the lock that lasts as long. */
+/** One process's session with an in-memory database, and the lock that lasts as long as the session. */
 export class MemorySessionLock implements SessionLock {
   private readonly database: MemoryDatabase;
   private current: LockSession | null = null;
@@ -34,13 +34,13 @@ export class MemorySessionLock implements SessionLock {
     this.cut();
   }
 
-  /** The server ends the session: the process is notified and begins another. */
+  /** Makes the server end the session: the process is notified and opens another one. */
   interrupt(): void {
     this.end();
     this.database.clock.after(RECONNECT_MS, () => this.begin());
   }
 
-  /** The network is gone, or the process is: no other session until `heal`. */
+  /** Simulates a lost network or a dead process: no new session until `heal`. */
   cut(): void {
     this.away = true;
     this.end();
@@ -52,7 +52,7 @@ export class MemorySessionLock implements SessionLock {
     this.begin();
   }
 
-  /** The server has ended the session, and the node is not notified. */
+  /** Makes the server end the session without notifying the node. */
   vanish(): void {
     if (this.current !== null) this.database.state.locks.delete(this.current.key);
   }

@@ -24,7 +24,7 @@ const transfer: UnsignedTransaction = {
   accessList: [],
 };
 
-it("fake signatures name their sender, for all three types, to the chain that reads them", async () => {
+it("fake signatures let the simulated chain recover the sender, for all three transaction types", async () => {
   const chain = new SimulatedChain({ recoverSender: senderFromFakeSignature });
   const signer = new FakeSigner([sender]);
   const signed = await signer.sign(sender, [
@@ -40,7 +40,7 @@ it("fake signatures name their sender, for all three types, to the chain that re
   await expect(signer.sign(`0x${"cd".repeat(20)}`, [transfer])).rejects.toThrow(/no key/);
 });
 
-it("fake signatures of the same transaction differ each time, as those of key services do", async () => {
+it("fake signatures of the same transaction differ each time, like those of key services", async () => {
   const signer = new FakeSigner([sender]);
   const [[first], [second]] = [await signer.sign(sender, [transfer]), await signer.sign(sender, [transfer])];
   expect(second?.txHash).not.toBe(first?.txHash);

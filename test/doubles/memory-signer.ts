@@ -13,7 +13,10 @@ import type { Address, Hex } from "../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
 import { type SignedTransaction, type Signer, SigningRefused } from "../../src/ports/signer.ts";
 
-/** Signs in this very thread, so that a simulation needs no real time. The bytes are those of the real signer. */
+/**
+ * A signer that signs in the calling thread, so that a simulation needs no real time. Its bytes equal those of the real
+ * signer.
+ */
 export class MemorySigner implements Signer {
   readonly #keys: ReadonlyMap<Address, Uint8Array>;
 
@@ -42,7 +45,7 @@ export class MemorySigner implements Signer {
   async close(): Promise<void> {}
 }
 
-/** 1, 2, 3 … */
+/** A function that returns 1, 2, 3 … */
 export function counter(): () => number {
   let last = 0;
   return () => ++last;
@@ -51,8 +54,8 @@ export function counter(): () => number {
 const curve = await loadCurve();
 
 /**
- * Writes the sender's address in the place of `r`: no key, no curve, a tenth of the time. Only a simulated chain with
- * `recoverSender: senderFromFakeSignature` accepts such bytes.
+ * A fake signer that writes the sender's address in the place of `r`, without key or curve, in a tenth of the time.
+ * Only a simulated chain with `recoverSender: senderFromFakeSignature` accepts such bytes.
  */
 export class FakeSigner implements Signer {
   readonly #addresses: ReadonlySet<Address>;
@@ -60,12 +63,12 @@ export class FakeSigner implements Signer {
   readonly #draw: () => number;
   #refuses: (transaction: UnsignedTransaction) => boolean = () => false;
   #memory: PayloadMemory | null = null;
-  /** Number of refused signatures: a second payload for a nonce without a declaration. */
+  /** Number of signatures refused because they were a second payload for a nonce without a declaration. */
   undeclared = 0;
 
   /**
-   * The keys of `atNode` are the node's: they are named here, and sign nothing. `draw` gives another number each time, and so
-   * another signature of the same transaction, as key services do.
+   * The keys of `atNode` belong to the node: they are listed here but sign nothing. `draw` gives another number, and so
+   * another signature of the same transaction, each time, as key services do.
    */
   constructor(addresses: readonly Address[], atNode: readonly Address[] = [], draw = counter()) {
     this.#draw = draw;
@@ -98,13 +101,16 @@ export class FakeSigner implements Signer {
     });
   }
 
-  /** Remembers what it signed for a nonce from now on, as the signing process does; called again, it begins anew. */
+  /**
+   * From now on, remembers what it signed for each nonce, as the signing process does. A repeated call clears this
+   * memory.
+   */
   remember(): this {
     this.#memory = new PayloadMemory();
     return this;
   }
 
-  /** Will never sign what this says. */
+  /** Refuses to sign every transaction for which `refuses` returns true. */
   refuse(refuses: (transaction: UnsignedTransaction) => boolean): void {
     this.#refuses = refuses;
   }

@@ -58,7 +58,7 @@ async function createSubject(): Promise<StoreSubject> {
   };
 }
 
-describe("faults of the store in memory", () => {
+describe("injected faults of the in-memory store", () => {
   const world = async () => {
     const clock = createManualClock();
     const database = new MemoryDatabase(clock);
@@ -66,7 +66,7 @@ describe("faults of the store in memory", () => {
     return { clock, database, store, other, fence: await holdLane(store) };
   };
 
-  it("fails commits one by one, saying truly whether anything is there", async () => {
+  it("fail single commits, with or without the write being kept, as the fault states", async () => {
     const { store, fence } = await world();
     for (const [fault, error, kept] of [
       ["unavailable", { name: "StoreUnavailable", busy: false }, false],
@@ -82,7 +82,7 @@ describe("faults of the store in memory", () => {
     expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([1]);
   });
 
-  it("holds the calls of a paused node, and of that node alone", async () => {
+  it("delay the calls of a paused node, and of no other node", async () => {
     const { store, other, fence } = await world();
     store.pause();
     const settled: string[] = [];
@@ -95,7 +95,7 @@ describe("faults of the store in memory", () => {
     expect(settled).toEqual(["paused"]);
   });
 
-  it("cuts a node off until it is healed", async () => {
+  it("disconnect a node until it is healed", async () => {
     const { store, other } = await world();
     store.cut();
     await expect(store.feed(0, 1)).rejects.toBeInstanceOf(StoreUnavailable);
@@ -104,7 +104,7 @@ describe("faults of the store in memory", () => {
     await expect(store.feed(0, 1)).resolves.toMatchObject({ epoch: 1 });
   });
 
-  it("refuses who knew another history until it registers again; the epoch changes once", async () => {
+  it("refuse a node with the old history until it registers again, and change the epoch only once", async () => {
     const { database, store, other, fence } = await world();
     database.changeHistory();
     await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);

@@ -47,12 +47,12 @@ import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts"
 
 const A_DAY_MS = 86_400_000;
 
-/** Fault of the next commit: nothing was committed, or the outcome is unknown, with or without a commit. */
+/** A fault of the next commit: nothing is committed, or the outcome is unknown, with or without a commit. */
 export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
 
 /**
- * A database in memory, for any number of nodes. The clock is the database's own and decides expiry. Every call takes
- * effect at one instant, between the two promises that represent the way there and back.
+ * A database in memory for any number of nodes. Its clock is the database's and decides expiry. Every call takes effect
+ * at one instant, between two promises that stand for the way to the database and back.
  */
 export class MemoryDatabase {
   readonly clock: Clock;
@@ -67,14 +67,14 @@ export class MemoryDatabase {
     this.upSinceMs = clock.monotonicMs() - A_DAY_MS;
   }
 
-  /** A session's lock, which no other session has. */
+  /** Begins a session with a lock key that no other session has. */
   beginSession(): { readonly key: number; readonly serverUpMs: number } {
     const key = ++this.sessions;
     this.state.locks.add(key);
     return { key, serverUpMs: this.clock.monotonicMs() - this.upSinceMs };
   }
 
-  /** The server restarts, so that no session is old. Each session is notified of its own end. */
+  /** Restarts the server, so that every session is new. Each session is notified of its own end. */
   restarted(): void {
     this.upSinceMs = this.clock.monotonicMs();
   }
@@ -83,25 +83,25 @@ export class MemoryDatabase {
     return new MemoryStore(this);
   }
 
-  /** A failover: writers that knew the history before are refused until they register again. */
+  /** Simulates a failover: writers that registered under the previous history are refused until they register again. */
   changeHistory(mayHaveLost = false): void {
     this.state.history++;
     this.state.mayHaveLost = mayHaveLost;
   }
 
-  /** Content of a backup. */
+  /** A copy of the database's content, as a backup. */
   snapshot(): DatabaseState {
     return this.state.copy();
   }
 
-  /** Everything since is lost. The history is another one all the same, and never one that there was before. */
+  /** Restores a snapshot; later changes are lost. The history gets a new identity that was never used before. */
   restore(snapshot: DatabaseState): void {
     const { history, locks, lastStamp } = this.state;
     Object.assign(this.state, snapshot.copy(), { history, locks, lastStamp });
     this.changeHistory(true);
   }
 
-  /** Effect of `insertIntake` once its caller's transaction has committed. */
+  /** Has the effect of `insertIntake` after the caller's transaction has committed. */
   insertIntake(intent: Intent, unanswered = false): void {
     const intakeId = ++this.state.lastIntakeId;
     const entry = { intakeId, intent, createdAt: this.clock.now(), aliasOf: null, approval: null, history: [] };
@@ -109,7 +109,7 @@ export class MemoryDatabase {
   }
 }
 
-/** One node's connection, with faults of its own. */
+/** One node's connection to the database, with faults of its own. */
 export class MemoryStore
   implements
     LeaseStore,
@@ -136,12 +136,12 @@ export class MemoryStore
     this.knownHistory = database.state.history;
   }
 
-  /** Queued: each commit takes one. */
+  /** Queues a fault; each commit consumes one. */
   failNextCommit(fault: CommitFault): void {
     this.faults.push(fault);
   }
 
-  /** The same of what is left in the intake table. */
+  /** Queues a fault for the next insert into the intake table. */
   failNextLeave(fault: CommitFault): void {
     this.leaveFaults.push(fault);
   }
@@ -151,7 +151,7 @@ export class MemoryStore
     this.faults.length = 0;
   }
 
-  /** Calls wait, as behind a frozen network, until `resume`. */
+  /** Makes calls wait, as behind a frozen network, until `resume`. */
   pause(): void {
     if (this.gate !== null) return;
     let open: () => void = () => undefined;
@@ -166,7 +166,7 @@ export class MemoryStore
     this.gate = null;
   }
 
-  /** Every call fails until `heal`. */
+  /** Makes every call fail until `heal`. */
   cut(): void {
     this.down = true;
   }
@@ -605,7 +605,7 @@ export class MemoryStore
     await this.reach();
   }
 
-  /** A commit takes effect at one instant: no other document can come between its proof and its end. */
+  /** A commit takes effect at one instant, so the policy document cannot change during it. */
   private followPolicy(): PolicyInForce {
     const { current } = this.knownPolicy;
     return current.stamp === this.state.policy.stamp

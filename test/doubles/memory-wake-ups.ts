@@ -1,6 +1,6 @@
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../src/ports/wake-ups.ts";
 
-/** Notifications between the nodes of one world. */
+/** Delivers hints between the nodes of one simulated world. */
 export class MemoryHints {
   private readonly listening = new Set<MemoryWakeUps>();
 
@@ -10,7 +10,7 @@ export class MemoryHints {
     return wakeUps;
   }
 
-  /** To every other node, a moment later. */
+  /** Delivers a hint to every other node, a moment later. */
   carry(from: MemoryWakeUps, wakeUp: WakeUp): void {
     void Promise.resolve().then(() => {
       for (const each of this.listening) if (each !== from) each.wake(wakeUp);
@@ -52,7 +52,7 @@ export class MemoryWakeUps implements WakeUps {
     if (!this.deaf) this.listener(wakeUp);
   }
 
-  /** The connection is lost: nothing goes out or comes in until `reconnect`. */
+  /** Disconnects: no hint is sent or received until `reconnect`. */
   disconnect(): void {
     this.deaf = true;
   }

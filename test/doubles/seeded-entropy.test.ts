@@ -12,16 +12,16 @@ describe("seeded entropy", () => {
     return Array.from({ length: 50 }, () => [entropy.uuid(), entropy.random()]);
   };
 
-  it("replays from its seed", () => {
+  it("repeats its values for the same seed", () => {
     expect(draw(1)).toEqual(draw(1));
   });
 
-  it("differs between neighbouring seeds", () => {
+  it("differs for neighbouring seeds", () => {
     const firsts = Array.from({ length: 200 }, (_, seed) => JSON.stringify(draw(seed)[0]));
     expect(new Set(firsts).size).toBe(200);
   });
 
-  it("gives the same jitter however many ids were drawn between", () => {
+  it("returns the same jitter for any number of ids drawn in between", () => {
     const few = createSeededEntropy(3);
     const many = createSeededEntropy(3);
     for (let i = 0; i < 10; i++) many.uuid();

@@ -1,4 +1,4 @@
-/** docs/operations/backup.md and restore.md with pg_dump and pg_restore, by the scripts in deploy/drills. */
+/** Runs docs/operations/backup.md and restore.md with pg_dump and pg_restore, through the scripts in deploy/drills. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, vi } from "vitest";
@@ -13,7 +13,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: 180_000 });
 
-describe("a dump", () => {
+describe("a database dump", () => {
   let server: EmbeddedPostgres | null;
   let directory: TemporaryDirectory;
   let nodes: ReturnType<typeof nodesOn>;
@@ -34,7 +34,7 @@ describe("a dump", () => {
   const drill = (script: "backup.sh" | "restore.sh", from = file()) =>
     runDrill(script, from, { databaseUrl: server?.url ?? "", directory: directory.path });
 
-  it("taken while a node works, and loaded into the same server: lanes wait, what was lost is listed, and no nonce is used twice", async ({
+  it("restored over newer data leaves lanes suspended, lists lost transactions, and no nonce is used twice", async ({
     simulated,
     skip,
   }) => {
@@ -73,7 +73,7 @@ describe("a dump", () => {
     expect(nonce).toBe(5);
   });
 
-  it("that cannot be loaded leaves the database as it was", async ({ simulated, skip }) => {
+  it("that is truncated leaves the database unchanged when its restore fails", async ({ simulated, skip }) => {
     skip(server === null, NO_POSTGRES_15);
     const node = await nodes.start(simulated.url);
     await node.client.waitFor((await node.client.send(pricedTransfer(0))).txId);

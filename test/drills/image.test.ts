@@ -1,6 +1,6 @@
 /**
- * The content of the image by deploy/Dockerfile's own lines, run as a container runs it: under another account, as
- * process 1, on a read-only file system. Docker itself is not needed.
+ * Assembles the image's content from the lines of deploy/Dockerfile and runs it as a container does: under another
+ * account, as process 1, on a read-only file system. Docker itself is not needed.
  */
 import { execFile, spawn } from "node:child_process";
 import { cp, mkdir, readFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ const DOCKERFILE = readText("deploy/Dockerfile");
 const SECRET = "a-secret-of-the-image-drill";
 const CANNOT = "not root, or no unshare: the image's content is not run in namespaces of its own here";
 
-/** The COPY lines of the last stage, from this checkout, which takes the place of the build stage. */
+/** Copies the files of the last stage's COPY lines from this checkout, which replaces the build stage. */
 async function assemble(image: string): Promise<void> {
   const last = DOCKERFILE.slice(DOCKERFILE.lastIndexOf("\nFROM "));
   for (const [, words = ""] of last.matchAll(/^COPY (?:--from=build )?(.+)$/gm)) {
@@ -37,7 +37,7 @@ async function assemble(image: string): Promise<void> {
   }
 }
 
-/** ENTRYPOINT or CMD, with the image's folders replaced by local ones. */
+/** The words of ENTRYPOINT or CMD, with the image's folders replaced by local ones. */
 function words(instruction: string, image: string): readonly string[] {
   const list = JSON.parse(new RegExp(`^${instruction} (\\[.+\\])$`, "m").exec(DOCKERFILE)?.[1] ?? "[]") as string[];
   return list.map((word) => word.replace("/nodejs/bin/node", process.execPath).replace("/app/", `${image}/app/`));
@@ -47,11 +47,11 @@ interface Container {
   readonly url: string;
   readonly exited: Promise<number | null>;
   output(): string;
-  /** To process 1 of the container. */
+  /** Sends a signal to process 1 of the container. */
   signal(name: NodeJS.Signals): Promise<void>;
 }
 
-describe("what the image holds", () => {
+describe("the container image's files, run without Docker,", () => {
   let directory: TemporaryDirectory;
   let image: string;
   let running: Container | null = null;
@@ -78,7 +78,7 @@ describe("what the image holds", () => {
     const inside = [
       "mount --bind --make-private / / && mount -o remount,bind,ro / && for place in /tmp /var/tmp /dev/shm; do " +
         "mount --bind $place $place 2>/dev/null && mount -o remount,bind,ro $place; done",
-      // Not even root could write there now.
+      // The file system is read-only now, even for root.
       `! touch ${join(image, "app/probe")} 2>/dev/null`,
       `cd ${join(image, "etc/fencepost")}`,
       `exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set=-all ${command.join(" ")}`,
@@ -112,7 +112,7 @@ describe("what the image holds", () => {
     return running;
   }
 
-  it("runs as nobody, as process 1, on a read-only file system with secrets by file; SIGTERM drains it", async ({
+  it("work as an unprivileged process 1 on a read-only file system, and drain on SIGTERM", async ({
     database,
     simulated,
   }) => {
@@ -131,7 +131,10 @@ describe("what the image holds", () => {
     expect(held, "and nothing is held any more").toEqual([]);
   });
 
-  it("says by its health check whether it lives", async ({ database, simulated }) => {
+  it("include a health check that passes while the node runs, and fails after it ended", async ({
+    database,
+    simulated,
+  }) => {
     const secrets = await keepSecrets(database.url, simulated.url);
     const container = await start(secrets);
     const [, check = "[]"] = /HEALTHCHECK[^\n]*\\\n\s+CMD (\[.+\])/.exec(DOCKERFILE) ?? [];

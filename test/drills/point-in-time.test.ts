@@ -1,4 +1,7 @@
-/** docs/operations/backup.md and restore.md with a base backup and archived WAL; and with a copy of the data directory. */
+/**
+ * Runs docs/operations/backup.md and restore.md with a base backup and archived WAL, and with a copy of the data
+ * directory.
+ */
 import { execFile } from "node:child_process";
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +22,7 @@ vi.setConfig({ testTimeout: 180_000 });
 const run = promisify(execFile);
 type Settings = Readonly<Record<string, string>>;
 
-describe("a server with Debian's PostgreSQL 15", () => {
+describe("a PostgreSQL 15 server (Debian)", () => {
   let directory: TemporaryDirectory;
   let server: EmbeddedPostgres | null = null;
   let nodes: Nodes & { killAll(): Promise<void> };
@@ -60,7 +63,10 @@ describe("a server with Debian's PostgreSQL 15", () => {
     expect(await node.exited).toMatchObject({ code: 0 });
   }
 
-  /** Lanes wait, nothing that the network knows is given again, and one word of an operator lets them go on. */
+  /**
+   * Checks that after a restore lanes wait, no nonce that the network already has is assigned again, and one action of
+   * an operator resumes them.
+   */
   async function expectToWait(rpcUrl: string, cursor: number): Promise<void> {
     const node = await nodes.start(rpcUrl);
     const lane = () => node.client.signer(SIGNER).then(([only]) => only);
@@ -72,7 +78,7 @@ describe("a server with Debian's PostgreSQL 15", () => {
     expect(nonce).toBe(cursor);
   }
 
-  it("recovered to a moment in the past begins another timeline, which the first node notices by itself", async ({
+  it("recovered to a past moment starts a new timeline, which the first node detects by itself", async ({
     simulated,
   }) => {
     await confirmAll(simulated.url, range(2));
@@ -98,7 +104,7 @@ describe("a server with Debian's PostgreSQL 15", () => {
     await expectToWait(simulated.url, 5);
   });
 
-  it("whose data directory comes back as it was copied shows nothing of it: whoever restored it has to say so", async ({
+  it("restored from a copied data directory cannot detect that, so the operator runs migrate --after-restore", async ({
     simulated,
   }) => {
     await confirmAll(simulated.url, range(2));

@@ -1,4 +1,7 @@
-/** docs/operations/upgrade.md: three nodes replaced one by one under load, by those of a next release, and one taken back again. */
+/**
+ * Runs docs/operations/upgrade.md: under load, three nodes are replaced one by one by nodes of the next release, and
+ * one is rolled back.
+ */
 import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, vi } from "vitest";
@@ -17,7 +20,10 @@ vi.setConfig({ testTimeout: 240_000 });
 const MIGRATIONS = "dist/adapters/postgres/migrations";
 const NEXT = "9001_next_release.sql";
 
-/** This package as its next release might be: another version, and one more migration that the present release works with. */
+/**
+ * A copy of this package as a next release: another version, and one more migration with which the present release
+ * still works.
+ */
 async function nextRelease(directory: string, newest: string): Promise<string> {
   const root = join(directory, "next");
   await mkdir(root);
@@ -48,7 +54,7 @@ describe("a rolling upgrade", () => {
     await directory.remove();
   });
 
-  it("of three nodes under load, to a release with another schema and back by one, loses, doubles and refuses nothing for good", async ({
+  it("of three nodes under load, to a release with a new schema and one back, loses and duplicates no request", async ({
     simulated,
     database,
   }) => {
@@ -77,8 +83,8 @@ describe("a rolling upgrade", () => {
       return waitUntil(() => load.accepted.length > before + 30, "callers are served");
     };
     /**
-     * Replaces a node as a load balancer does: the new node is ready before the old one leaves, and the old one gets no
-     * requests from then on.
+     * Replaces a node as a load balancer does: the new node is ready before the old one leaves, and from then on the
+     * old one gets no requests.
      */
     const replace = async (place: number, root: string): Promise<void> => {
       const old = serving[place] as NodeProcess;

@@ -1,4 +1,4 @@
-/** All of deploy/compose.yml on a real Docker daemon: three nodes, their database, a chain, and what watches them. */
+/** Runs all of deploy/compose.yml on a real Docker daemon: three nodes, their database, a chain, and the monitoring. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { createClient } from "../../src/client/index.ts";
@@ -19,13 +19,13 @@ const { services } = parse(readText("deploy/compose.yml"), { merge: true }) as {
   readonly services: Readonly<Record<string, { readonly image: string }>>;
 };
 const image = (service: string) => services[service]?.image ?? "";
-/** Panels with a query that answers nothing while all is well: a counter is born with what it counts. */
+/** Panels whose query has no result while all is well: a counter exists only after its first event. */
 const QUIET = new Set([
   ...["Alerts that fire", "Alerts that nodes raised in the last hour", "Refused", "Submissions"],
   ...["Decisions about stuck ones", "Gray zone", "Drift", "Leases"],
 ]);
 
-/** Why a service is left out, or everything. */
+/** Why the whole test is skipped here; null if everything is available. */
 async function missingHere(): Promise<string | null> {
   if ((await tryDocker("compose", "version")).code !== 0) return "no docker compose is installed";
   return missingFor([...baseImages(), ...["postgres", "prometheus", "chain"].map(image)]);
@@ -36,7 +36,7 @@ if (missing !== null) process.stderr.write(`\n!! ${missing}: deploy/compose.yml 
 else if (withoutGrafana !== null)
   process.stderr.write(`\n!! ${withoutGrafana}: compose was tried WITHOUT Grafana.\n\n`);
 
-describe("the cluster of compose.yml", () => {
+describe("the cluster started from compose.yml", () => {
   let checkout: TemporaryDirectory;
   let stack: ComposeStack;
 
@@ -48,7 +48,7 @@ describe("the cluster of compose.yml", () => {
     const ports = { "node-1": 3000, "node-2": 3000, "node-3": 3000, prometheus: 9090, grafana: 3000 };
     stack = await ComposeStack.prepare(checkout.path, {
       ...{ project: `fencepost-test-${process.pid}`, imageTag: TAG, ports, nodes: NODES },
-      // Balances are known after the first comparison.
+      // Balances are read with the first reconciliation, so make it frequent.
       variables: { FENCEPOST_RECONCILIATION_INTERVAL: "5s" },
     });
     const watching = withoutGrafana === null ? ["prometheus", "grafana"] : ["prometheus"];
@@ -68,7 +68,7 @@ describe("the cluster of compose.yml", () => {
     return createClient({ url, apiKey });
   }
 
-  it("is scraped by Prometheus, every node of it, and its rules are taken", async () => {
+  it("has every node scraped by Prometheus, and its alert rules loaded", async () => {
     const url = await stack.urlOf("prometheus", 9090);
     interface Targets {
       readonly activeTargets: readonly { readonly health: string; readonly labels: { readonly instance: string } }[];
@@ -92,7 +92,7 @@ describe("the cluster of compose.yml", () => {
     expect((await queryPrometheus(url, "fencepost_node_info")).length).toBe(NODES.length);
   });
 
-  it("loses and doubles nothing when docker kill ends the node that sends", async () => {
+  it("loses and duplicates nothing when docker kill ends the sending node", async () => {
     const client = await clientOfAll();
     const owner = async () => (await client.leases())[0]?.nodeId ?? null;
     const first = await waitUntil(owner, "a node has the lane");
@@ -121,7 +121,7 @@ describe("the cluster of compose.yml", () => {
     expect((await client.nodes()).length).toBeGreaterThanOrEqual(NODES.length);
   });
 
-  it("is shown by Grafana: the dashboard is there, and each of its panels has an answer", async ({ skip }) => {
+  it("is shown by Grafana: the dashboard is provisioned, and each panel's query has a result", async ({ skip }) => {
     skip(withoutGrafana !== null, `${withoutGrafana}: Grafana was not tried`);
     const client = await clientOfAll();
     await client.waitFor((await client.send(transfer(0, "shown"))).txId);
@@ -149,7 +149,7 @@ describe("the cluster of compose.yml", () => {
     );
   });
 
-  it("ends every node with exit code 0 at docker stop, within its time, and comes up again", async () => {
+  it("exits every node with code 0 on docker stop, within its grace period, and starts again", async () => {
     const containers = await Promise.all(NODES.map((name) => stack.containerOf(name)));
     await docker("stop", ...containers);
     const codes = await docker("inspect", "--format={{.State.ExitCode}}", ...containers);

@@ -1,4 +1,7 @@
-/** deploy/Dockerfile, built by a real Docker daemon from what git tracks, and run as docs/deployment.md says. */
+/**
+ * Builds deploy/Dockerfile with a real Docker daemon from the files that git tracks, and runs it as docs/deployment.md
+ * describes.
+ */
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, vi } from "vitest";
@@ -24,7 +27,7 @@ if (missing !== null)
 const LOCKED = ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges:true"];
 const FENCEPOST = ["/nodejs/bin/node", "/app/bin/fencepost.js"];
 
-describe("the image", () => {
+describe("the Docker image", () => {
   let checkout: TemporaryDirectory;
   let directory: TemporaryDirectory;
   const containers: string[] = [];
@@ -53,7 +56,7 @@ describe("the image", () => {
   const keepSecrets = (databaseUrl: string, rpcUrl: string) =>
     mountedSecrets(directory.path, { databaseUrl, rpcUrl, secret: SECRET });
 
-  /** On this machine's network, which has the database and chain of the tests. */
+  /** Starts a container on this machine's network, on which the tests' database and chain run. */
   async function start(secrets: string, ...argv: readonly string[]) {
     const port = await freePort();
     const variables = {
@@ -76,7 +79,7 @@ describe("the image", () => {
       url: `http://127.0.0.1:${port}`,
       logs,
       inspect,
-      /** A command of the image, in the running container. */
+      /** Runs a command of the image in the running container. */
       say: (command: string) => tryDocker("exec", id, ...FENCEPOST, command),
       untilReady: () =>
         waitUntil(
@@ -90,7 +93,7 @@ describe("the image", () => {
     };
   }
 
-  it("is built without a warning, and is little more than Node", async () => {
+  it("is built without a warning, and adds less than 20 MB to its Node base image", async () => {
     const { stdout, stderr } = await tryDocker(
       ...["build", "--check", "--file", join(checkout.path, "deploy/Dockerfile"), checkout.path],
     );
@@ -105,7 +108,7 @@ describe("the image", () => {
     expect(whole - base).toBeLessThan(20_000_000);
   });
 
-  it("has no shell, and nothing of it belongs to the user that it runs as", async () => {
+  it("has no shell, and its user can write to none of its files", async () => {
     for (const shell of ["/bin/sh", "/bin/bash", "/busybox/sh", "npm"]) {
       const { code } = await tryDocker("run", "--rm", `--entrypoint=${shell}`, TAG);
       expect(code, shell).toBe(127);
@@ -123,7 +126,7 @@ describe("the image", () => {
     expect(JSON.parse(said)).toEqual({ uid: 65532, gid: 65532, open: [] });
   });
 
-  it("sends and follows a transaction with secrets by file, signs in a process of its own, and drains at docker stop", async ({
+  it("sends and tracks a transaction with secret files, signs in a separate process, and drains on docker stop", async ({
     database,
     simulated,
   }) => {
@@ -160,7 +163,7 @@ describe("the image", () => {
     expect(lines.join("\n"), "no secret in what it says").not.toContain(SECRET);
   });
 
-  it("lives through an outage of its database: healthy, not ready, and ready again by itself", async ({
+  it("survives a database outage: healthy but not ready, then ready again by itself", async ({
     database,
     simulated,
   }) => {
@@ -185,7 +188,7 @@ describe("the image", () => {
     }
   });
 
-  it("ends with exit code 2, and names the file, where it may not read its secrets", async ({ skip }) => {
+  it("exits with code 2 and names the file if it may not read its secrets", async ({ skip }) => {
     skip(process.getuid?.() !== 0, "not root: whose files the container cannot read cannot be made here");
     const secrets = await keepSecrets("postgres://nobody@127.0.0.1:1/none", "http://127.0.0.1:1");
     await chmod(secrets, 0o700);
@@ -194,7 +197,7 @@ describe("the image", () => {
     expect(await node.logs()).toMatch(/EACCES.*\/run\/secrets\/database-url/);
   });
 
-  it("ends with exit code 2, and says every setting that it lacks, without secrets", async () => {
+  it("exits with code 2 and lists every missing setting, without secrets", async () => {
     const node = await start(directory.path);
     expect(await docker("wait", node.id)).toBe("2");
     const said = await node.logs();

@@ -1,6 +1,6 @@
 /**
- * deploy/systemd/fencepost.service under a real systemd, installed by the lines of docs/deployment.md, in a container
- * that takes the place of a machine.
+ * Runs deploy/systemd/fencepost.service under a real systemd, installed by the commands of docs/deployment.md, in a
+ * container that replaces a machine.
  */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const TAG = `fencepost-systemd-test:${process.pid}`;
 const [NODE] = baseImages();
 const [, INSTALL = ""] = /## systemd\n[^#]+?```sh\n([^`]+)```/.exec(readText("docs/deployment.md")) ?? [];
 
-/** A machine with systemd and Node: from Debian's mirror, which may be out of reach as well. */
+/** Image of a machine with systemd and Node. It needs Debian's mirror, which may be unreachable too. */
 const MACHINE = `FROM ${NODE}
 RUN apt-get update -q && apt-get install -y -q --no-install-recommends systemd dbus && ln -sf "$(command -v node)" /usr/bin/node \\
  && systemctl mask systemd-networkd-wait-online.service systemd-resolved.service
@@ -38,7 +38,7 @@ async function prepareMachine(directory: string): Promise<string | null> {
   return code === 0 ? null : `no machine with systemd can be built (${stderr.trim().split("\n").at(-1)})`;
 }
 
-describe("the unit under systemd", () => {
+describe("the service unit under systemd", () => {
   let directory: TemporaryDirectory;
   let machine = "";
   let missing: string | null = null;
@@ -56,7 +56,8 @@ describe("the unit under systemd", () => {
       async () => /running|degraded/.test((await sh("systemctl is-system-running")).stdout),
       "systemd is up",
     );
-    // Work that systemd does itself when a machine starts, and not in a container: credentials are mounts.
+    // systemd makes mounts shared when a machine boots, but not in a container. Credentials are mounts, so they need
+    // this.
     await sh("mount --make-rshared /");
     const packed = pack(directory.path);
     await docker("cp", packed, `${machine}:/srv/fencepost.tgz`);
@@ -95,7 +96,7 @@ describe("the unit under systemd", () => {
     return `http://127.0.0.1:${port}`;
   }
 
-  it("sends, comes back when it is killed, drains when it is stopped, and does not loop over a mistake", async ({
+  it("sends, restarts after a kill, drains when stopped, and does not restart after a configuration error", async ({
     database,
     simulated,
     skip,

@@ -1,4 +1,4 @@
-/** Callers on one port, operators and other nodes on another; and no key takes more than its part. */
+/** Callers use one port, operators and other nodes another. No API key exceeds its permissions. */
 import { describe, expect } from "vitest";
 import {
   batch,
@@ -16,9 +16,9 @@ import { it, SIGNER } from "../support/integration.ts";
 import { type Ready, spawnFencepost } from "../support/node-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-describe("two nodes whose operators have a port of their own", () => {
+describe("two nodes with a separate admin port", () => {
   // protects [Attacks] src/application/authority.ts, src/main/service.ts, src/main/cli.ts
-  it("forward creates and orders to stop over it; a key is charged once, and fills its part of a queue alone", async ({
+  it("forward creates and kills over it; an API key is charged once and limited to its share of the queue", async ({
     simulated,
     nodes,
   }) => {

@@ -1,4 +1,4 @@
-/** Four eyes over HTTP and on the command line: two nodes, two keys, a database that decides. */
+/** Approval by a second person over HTTP and on the command line, with two nodes and two keys; the database decides. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
@@ -21,7 +21,7 @@ const it = base.extend<{ readonly directory: string }>({
 });
 
 describe("a transaction above requireApproval", () => {
-  it("is sent once another key has approved it on whichever node, and not where that key says no", async ({
+  it("is sent once another API key approves it on any node, and fails if that key rejects it", async ({
     nodes,
     simulated,
     database,

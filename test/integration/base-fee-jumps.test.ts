@@ -1,4 +1,4 @@
-/** A real EVM on which gas costs next to nothing, and then does. */
+/** A real EVM chain on which gas costs almost nothing, until the base fee jumps. */
 
 import { describe, expect } from "vitest";
 import { createFencepost, type Fencepost } from "../../src/index.ts";
@@ -14,7 +14,7 @@ const ALMOST_NOTHING = 7n;
 interface Scene {
   readonly fencepost: Fencepost;
   readonly chain: DrivenChain;
-  /** Sent at the price of before, then the base fee jumps. */
+  /** Sends a transaction at the old price, then raises the base fee. */
   jumped(index: number, to: bigint, type: "eip1559" | "legacy"): Promise<string>;
 }
 
@@ -50,9 +50,9 @@ const it = base.extend<{ readonly scene: Scene }>({
   },
 });
 
-describe("after gas has cost next to nothing", () => {
+describe("after a jump of the base fee from nearly zero", () => {
   // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
-  it("an order without a price is mined at what gas costs now, of either envelope", async ({
+  it("a reprice or cancel without a price is mined at the current gas price, for both fee types", async ({
     scene: { fencepost, jumped },
   }) => {
     const repriced = await jumped(0, 300n * GWEI, "eip1559");

@@ -13,10 +13,10 @@ const BATCH = 100;
 const WINDOW = { FENCEPOST_IN_FLIGHT_WINDOW: "256" };
 const PATIENCE = { giveUpMs: 90_000 };
 
-/** Half of them bring gas and fees, half leave it to the chain. */
+/** Half of the requests contain gas and fees; for the others the node reads them from the chain. */
 const request = (index: number) => (index % 2 === 0 ? transfer(index) : pricedTransfer(index));
 
-/** All at once: one by one on connections of their own, and in batches. */
+/** Sends all requests at once: some one by one on connections of their own, the rest in batches. */
 async function createAll(caller: PersistentCaller): Promise<readonly CreatedTransaction[]> {
   const singles = range(SINGLES).map((index) => caller.send(request(index)));
   const batches = range((COUNT - SINGLES) / BATCH).map((batch) =>
@@ -38,7 +38,7 @@ describe("1,000 concurrent creates on one signer", () => {
     expect(completions.every(({ state }) => state === "CONFIRMED")).toBe(true);
   });
 
-  it("do so through two kill -9 in the middle: repeats find what was accepted, the rest is accepted once", async ({
+  it("do so despite two kill -9 meanwhile: repeated requests return the accepted transactions", async ({
     database,
     edr,
     nodes,

@@ -1,4 +1,4 @@
-/** Sends inside the caller's own transaction, in each library that callers begin one with. */
+/** Sends inside the caller's own database transaction, with each library that callers may use for it. */
 import { drizzle as drizzleOnPg } from "drizzle-orm/node-postgres";
 import { drizzle as drizzleOnPostgresJs } from "drizzle-orm/postgres-js";
 import { sql as drizzleSql } from "drizzle-orm/sql";
@@ -17,11 +17,11 @@ import { transfer } from "../support/transfers.ts";
 vi.setConfig({ testTimeout: 60_000 });
 
 interface Opened {
-  /** Begins a transaction and commits it; if the work throws, it rolls back and rejects. */
+  /** Runs the work in a transaction and commits it; if the work throws, rolls back and rejects. */
   transaction(
     work: (client: CallerTransaction, order: (id: string) => Promise<unknown>) => Promise<unknown>,
   ): Promise<unknown>;
-  /** Objects that could be mistaken for a transaction. */
+  /** A value that could be mistaken for a transaction. */
   readonly notOne: unknown;
   close(): Promise<unknown>;
 }
@@ -88,7 +88,8 @@ const LIBRARIES: Readonly<Record<string, (url: string) => Opened>> = {
       close: () => db.destroy(),
     };
   },
-  // The shape of its interactive transactions. With its own client, which has to be generated: documents/prisma.test.ts.
+  // Imitates the interactive transactions of Prisma. documents/prisma.test.ts uses its own client, which must be
+  // generated.
   Prisma: (url) => {
     const pool = new Pool({ connectionString: url, max: 2 });
     const raw = (client: Pick<Pool, "query">) => ({
@@ -153,7 +154,7 @@ const orders = async (prefix: string) =>
     ({ id }) => id,
   );
 
-/** With everything that a payload may hold: what a library makes of a number, of bytes, of JSON. */
+/** A payload with every field, to test how a library handles numbers, bytes and JSON. */
 function full(index: number, prefix: string) {
   const { signer, requestId } = transfer(index, prefix);
   const accessList = [{ address: RECIPIENT, storageKeys: [`0x${"12".repeat(32)}`] }];
@@ -163,7 +164,7 @@ function full(index: number, prefix: string) {
   return { signer, requestId, payload, metadata, allowNoCode: true };
 }
 
-describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (name, open) => {
+describe.each(Object.entries(LIBRARIES))("send inside a database transaction of %s", (name, open) => {
   let library: Opened;
   beforeAll(() => {
     library = open(database.url);
@@ -171,7 +172,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
   afterAll(() => library.close());
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/intake.ts
-  it("is sent once that commits, whole, under the id that was told", async () => {
+  it("is sent after the commit, complete and under the returned id", async () => {
     const intent = full(1, name);
     let txId = "";
     await library.transaction(async (client, order) => {
@@ -188,7 +189,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
     expect(await orders(name)).toEqual([`${name}-1`]);
   });
 
-  it("is gone where that rolls back, and its request id is free", async () => {
+  it("leaves nothing after a rollback, and its request id is free again", async () => {
     let txId = "";
     const failing = library.transaction(async (client, order) => {
       await order(`${name}-2`);
@@ -201,7 +202,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
     expect(await orders(`${name}-2`)).toEqual([]);
   });
 
-  it("is one transaction where the request id is said twice in it", async () => {
+  it("creates one transaction for a request id that is used twice in it", async () => {
     const ids: string[] = [];
     await library.transaction(async (client) => {
       for (const _ of [1, 2]) ids.push((await fencepost.send(transfer(3, name), { client })).txId);
@@ -212,7 +213,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
     expect(stored).toHaveLength(1);
   });
 
-  it("that is refused leaves the transaction as it was: the caller may go on, and commit", async () => {
+  it("leaves the database transaction usable if the request is refused: the caller may still commit", async () => {
     await library.transaction(async (client, order) => {
       const wrong = { ...transfer(4, name), payload: { to: "0x12" } };
       await expect(fencepost.send(wrong, { client })).rejects.toMatchObject({ code: "INVALID_REQUEST" });
@@ -224,7 +225,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/caller-transaction.ts
-  it("is refused where what was given is no transaction, and says how to begin one", async () => {
+  it("is refused if the given client is not in a transaction, and the error explains how to begin one", async () => {
     const client = library.notOne as CallerTransaction;
     const refused = fencepost.send(transfer(5, name), { client });
     await expect(refused).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "client" });
@@ -233,7 +234,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
   });
 });
 
-it("send refuses what is of no library that it knows", async () => {
+it("send refuses a client object of an unknown database library", async () => {
   for (const client of [{}, null, 7, () => undefined]) {
     const refused = fencepost.send(transfer(0, "nobody"), { client: client as CallerTransaction });
     await expect(refused).rejects.toMatchObject({ code: "INVALID_REQUEST", path: "client" });

@@ -1,6 +1,6 @@
 /**
- * A node with a secret of its own in every setting that takes one, among neighbours that quote whatever they are asked
- * with: nothing that leaves it has a secret in it, neither log nor answer, nor alert, nor the database.
+ * A node has a distinct secret in every setting that takes one, and services around it that quote every request. No
+ * output of the node may contain a secret: not its log, its responses, its alerts or the database.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -19,13 +19,16 @@ import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
-/** In front of a chain; while `quotes` says so, a call is refused with everything that it was asked with. */
+/**
+ * A proxy in front of a chain. If `quotes` is true for a method, the call is refused with an error that quotes the
+ * whole request.
+ */
 interface Gateway {
   readonly port: number;
   quotes: (method: string) => boolean;
-  /** The whole request is refused so, instead of its calls. */
+  /** If set, the whole HTTP request is refused with this status instead of its calls. */
   status: number | null;
-  /** Secret of a key service, which the signer quotes too. */
+  /** The secret of a key service, which the signer quotes too. */
   token: string;
 }
 
@@ -67,7 +70,7 @@ const it = base.extend<{ readonly gateway: Gateway; readonly receiver: WebhookRe
 
 const REMOTE = privateKeyToAddress(generatePrivateKey());
 
-/** Names its account, and refuses to sign with everything that it was asked with. */
+/** A fake remote signer that lists its account, and refuses to sign with an error that quotes the whole request. */
 function answerAsSigner(body: string, said: string): string {
   const { id, method } = JSON.parse(body) as { readonly id: number; readonly method: string };
   const result = method === "eth_accounts" ? { result: [REMOTE] } : { error: { code: -32_000, message: said } };
@@ -80,7 +83,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** With a unique password. */
+/** Creates a database role with a unique password. */
 async function makeRole(database: Database, canaries: Canaries, name: string) {
   const url = new URL(database.url);
   url.username = `fencepost_${randomBytes(6).toString("hex")}`;
@@ -142,7 +145,7 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     FENCEPOST_STUCK_HOOK_SECRET: canaries.make("hook secret"),
     FENCEPOST_ALERT_WEBHOOK_URL: place("alert"),
     FENCEPOST_ALERT_WEBHOOK_FORMAT: "feishu",
-    // An origin: one with credentials in it is refused.
+    // Only an origin: a URL with credentials would be refused.
     FENCEPOST_ADVERTISE_URL: "http://127.0.0.1:3999",
     FENCEPOST_LOG_LEVEL: "trace",
     FENCEPOST_ALERT_HEAD_AGE: "1s",
@@ -151,7 +154,7 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
 
 type Secrets = ReturnType<typeof everySecret>;
 
-/** A node, and everything that it answered. */
+/** A node, and every response that it gave. */
 class Asked {
   readonly answers: string[] = [];
   readonly apiKey: string;
@@ -162,7 +165,7 @@ class Asked {
     this.apiKey = secrets.FENCEPOST_API_KEYS.split(":")[1] as string;
   }
 
-  /** Status, headers and body. */
+  /** Sends a request and returns status, headers and body of the response. */
   async ask(path: string, body?: unknown): Promise<string> {
     const response = await fetch(`${this.node.url}${path}`, {
       headers: { authorization: `Bearer ${this.apiKey}`, "content-type": "application/json" },
@@ -174,7 +177,10 @@ class Asked {
   }
 }
 
-/** An endpoint's error about an estimate is returned to the caller; one about a payload is stored. */
+/**
+ * An endpoint quotes secrets in its errors: one about an estimate is returned to the caller, one about a payload is
+ * stored.
+ */
 async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
   gateway.quotes = (method) => method === "eth_estimateGas" || method === "eth_call";
   const unpriced = { signer: SIGNER, payload: { to: SIGNER, data: "0x01" } };
@@ -190,7 +196,9 @@ async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
   return txId;
 }
 
-/** People are alerted about unsigned transactions, and explain shows the reason. */
+/**
+ * Operators are alerted about unsigned transactions, and explain shows the reason; both come from the signer's error.
+ */
 async function signerQuotes(asked: Asked): Promise<void> {
   const created = await asked.ask("/api/v1/tx", { ...pricedTransfer(2), signer: REMOTE });
   const txId = /"txId":"([^"]+)"/.exec(created)?.[1] as string;
@@ -198,7 +206,9 @@ async function signerQuotes(asked: Asked): Promise<void> {
   await waitUntil(isSaid, "the remote signer refused to sign");
 }
 
-/** In its invalid answer and in its decision; people are alerted of both, in a chat whose refusal quotes as well. */
+/**
+ * The hook quotes secrets in an invalid response and in a decision. Both raise alerts, whose receiver quotes as well.
+ */
 async function hookQuotes(
   asked: Asked,
   receiver: WebhookReceiver,
@@ -229,7 +239,7 @@ async function databaseQuotes(asked: Asked, database: Database, url: string): Pr
   await database.query("DROP TRIGGER quotes ON fencepost.transaction");
 }
 
-/** Sends its key in the wrong place, and reads everything there is. */
+/** A caller that sends its key in the wrong place and reads everything that it may read. */
 async function callerQuotes(asked: Asked): Promise<void> {
   const { apiKey } = asked;
   expect(await asked.ask(`/api/v1/${apiKey}`)).toMatch(/^404 /);
@@ -239,7 +249,7 @@ async function callerQuotes(asked: Asked): Promise<void> {
   for (const path of ["/metrics", "/readyz", "/openapi.json", "/", ...lists]) await asked.ask(path);
 }
 
-/** Sound, and mistaken in every way that quotes something. */
+/** Runs commands with valid settings, and with every kind of mistake that makes them quote a value. */
 async function commandLine(secrets: Secrets, { apiKey, node }: Asked): Promise<Readonly<Record<string, string>>> {
   const nowhere = new URL(secrets.FENCEPOST_DATABASE_URL);
   nowhere.port = "1";
@@ -275,7 +285,7 @@ async function dump(database: Database): Promise<string> {
 }
 
 // protects [Attacks] src/domain/text/mask.ts, src/main/config/secrets.ts, src/adapters/evm/rpc/transport.ts, src/main/config/schema.ts
-it("nothing that leaves a node has a secret in it, whatever its neighbours quote", async ({
+it("a node never emits a secret, even if an endpoint, hook, signer, database or caller quotes one to it", async ({
   database,
   nodes,
   gateway,
@@ -312,7 +322,7 @@ it("nothing that leaves a node has a secret in it, whatever its neighbours quote
 
   expect(canaries.size).toBe(26);
   expect(canaries.foundIn(outputs)).toEqual([]);
-  // Secrets were on their way through each of these doors, and were stopped there.
+  // A secret reached each of these outputs and was replaced by ***.
   const stopped = Object.keys(outputs).filter((name) => outputs[name]?.includes("***"));
   expect(stopped).toEqual(expect.arrayContaining(["log", "answers", "alerts", "database", "no command"]));
 });

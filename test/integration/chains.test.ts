@@ -1,4 +1,4 @@
-/** Chains and endpoints that differ, through the real adapter, signer and database. */
+/** Different chains and endpoints, tested through the real adapter, signer and database. */
 import { describe, expect } from "vitest";
 import {
   createFencepost,
@@ -28,7 +28,7 @@ interface Setting {
   readonly server?: Partial<SimulatedServerOptions>;
   readonly options?: Partial<FencepostOptions["chains"][number]>;
   readonly repricing?: RepricingStrategy;
-  /** A second endpoint of the same chain. */
+  /** Whether there is a second endpoint of the same chain. */
   readonly spare?: true;
 }
 
@@ -76,8 +76,8 @@ function answers({ events }: Scene): readonly string[] {
   return events.flatMap((event) => (event.type === "submit.answered" ? [event.answer] : []));
 }
 
-describe("everything is confirmed, once, on", () => {
-  it("a node without eth_getBlockReceipts and without tags", async ({ stage, database }) => {
+describe("every transaction is confirmed exactly once with", () => {
+  it("an endpoint without eth_getBlockReceipts and without block tags", async ({ stage, database }) => {
     const scene = await stage({ chain: { tagDepths: null }, server: { blockReceipts: false } });
     await sendAll(scene, database, 5);
     await audit({ database, rpcUrl: scene.server.url });
@@ -85,7 +85,7 @@ describe("everything is confirmed, once, on", () => {
     expect(scene.server.calls("eth_getTransactionReceipt")).toBeGreaterThan(0);
   });
 
-  it("a chain from before base fees", async ({ stage, database }) => {
+  it("a chain without base fees", async ({ stage, database }) => {
     const scene = await stage({ chain: { baseFee: null } });
     await sendAll(scene, database, 3);
     await audit({ database, rpcUrl: scene.server.url });
@@ -93,7 +93,7 @@ describe("everything is confirmed, once, on", () => {
     expect(types).toEqual([{ fee_type: "legacy" }]);
   });
 
-  it("a node that takes no future nonces", async ({ stage, database }) => {
+  it("an endpoint that accepts no future nonces", async ({ stage, database }) => {
     const scene = await stage({ chain: { pool: { futureNonces: "refuseUnmined" } } });
     await sendAll(scene, database, 6);
     await audit({ database, rpcUrl: scene.server.url });
@@ -108,10 +108,10 @@ describe("everything is confirmed, once, on", () => {
     await audit({ database, rpcUrl: scene.server.url });
   });
 
-  it("a gateway that wraps every error, and loses replies", async ({ stage, database }) => {
+  it("a gateway that wraps every error, and loses responses", async ({ stage, database }) => {
     const scene = await stage({ options: { reprice: "off" } });
     const { chain } = scene.server;
-    // Too dear for what is offered, so that nothing is mined before it was sent again.
+    // The base fee exceeds the offer, so nothing is mined before it was sent again.
     const unsubscribe = chain.subscribe(({ type }) => type === "arrival" && chain.setBaseFee(100n * GWEI));
     scene.server.faults.inject({ kind: "loseReply" }, { method: SEND, times: 3 });
     scene.server.faults.inject({ kind: "wrapErrors" }, { method: SEND });
@@ -127,7 +127,7 @@ describe("everything is confirmed, once, on", () => {
     );
   });
 
-  it("a node that executes first, and answers with a contract's words", async ({ stage, database }) => {
+  it("an endpoint that simulates first, and answers with a contract's revert message", async ({ stage, database }) => {
     const scene = await stage();
     const words = { kind: "error", code: 3, message: "execution reverted: nonce too low" } as const;
     scene.server.faults.inject(words, { method: SEND, times: 4 });
@@ -138,7 +138,7 @@ describe("everything is confirmed, once, on", () => {
     expect(contracts.map(({ answer }) => answer)).toEqual(["unknown", "unknown", "unknown", "unknown"]);
   });
 
-  it("an endpoint that limits the rate: it is left alone for as long as it said, and the other one serves", async ({
+  it("an endpoint that limits the rate: it gets no call until its Retry-After, and the other serves", async ({
     stage,
     database,
   }) => {
@@ -151,13 +151,13 @@ describe("everything is confirmed, once, on", () => {
     await audit({ database, rpcUrl: scene.spare?.url as string });
   });
 
-  it("a lone endpoint that limits the rate: asked again when the time is over, and not before", async ({
+  it("a single endpoint that limits the rate: it gets the next call after its Retry-After", async ({
     stage,
     database,
   }) => {
     const scene = await stage();
     scene.server.faults.inject({ kind: "httpError", status: 429, retryAfterSeconds: 1 }, { times: 1 });
-    // Others may be on their way when the first is refused: the pause begins behind the last of them.
+    // Other requests may be in flight when the first is refused, so the pause begins after the last of them.
     let [asked, lastMs] = [scene.server.requests(), performance.now()];
     await waitUntil(() => {
       if (scene.server.requests() > asked) [asked, lastMs] = [scene.server.requests(), performance.now()];
@@ -169,7 +169,7 @@ describe("everything is confirmed, once, on", () => {
   });
 });
 
-describe("a market that leaves what was offered behind", () => {
+describe("a gas price that rises above the offer", () => {
   const priced = (index: number, fees: Record<string, string>) => {
     const { payload, ...rest } = transfer(index);
     return { ...rest, payload: { ...payload, gas: "21000", ...fees } };
@@ -181,7 +181,7 @@ describe("a market that leaves what was offered behind", () => {
     ["eip1559", DYNAMIC],
     ["legacy", LEGACY],
   ] as const)(
-    "is followed: %s, decoded from the stored bytes, signed again, mined once",
+    "is followed (%s): the stored bytes are decoded, signed again, and mined once",
     async ([type, fees], { stage, database }) => {
       const scene = await stage();
       scene.server.chain.setBaseFee(6n * GWEI);
@@ -201,9 +201,12 @@ describe("a market that leaves what was offered behind", () => {
     },
   );
 
-  it("beyond the ceiling: STUCK in the feed, not settled, and confirmed when it falls", async ({ stage, database }) => {
+  it("above the ceiling leads to STUCK in the feed, not settled, and to CONFIRMED when it falls", async ({
+    stage,
+    database,
+  }) => {
     const scene = await stage({ options: { maxFeeGwei: 5, stuckAfter: "1500ms" as `${number}ms` } });
-    // Above the ceiling, and not so far above the offer that it would be refused at the door by a node that saw it in time.
+    // The base fee is above the ceiling, but not so far above the offer that a node would refuse the request at once.
     scene.server.chain.setBaseFee(7n * GWEI);
     const { txId } = await scene.fencepost.send(priced(0, DYNAMIC));
     await waitUntil(async () => (await scene.fencepost.get(txId)).state === "STUCK", "it is stuck");
@@ -219,7 +222,7 @@ describe("a market that leaves what was offered behind", () => {
     ]);
   });
 
-  it("is followed by a strategy of one's own, within the rules", async ({ stage, database }) => {
+  it("is followed by a custom repricing strategy, within the ceiling", async ({ stage, database }) => {
     const seen: RepricingView[] = [];
     const greedy: RepricingStrategy = {
       name: "greedy",

@@ -1,4 +1,6 @@
-/** Commands that call a node, against a real one: in this process if that is enough, else as shipped. */
+/**
+ * Commands that call a node, tested against a real node: in this process if possible, otherwise as the shipped program.
+ */
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { type CommandWorld, runCommand } from "../support/command.ts";
@@ -9,9 +11,9 @@ import { waitUntil } from "../support/wait-until.ts";
 
 interface Fixtures {
   readonly node: { readonly url: string };
-  /** A command of this process, asking that node; time passes by the clock. */
+  /** Runs a command in this process against that node, on the real clock. */
   readonly fencepost: (argv: readonly string[], world?: CommandWorld) => ReturnType<typeof runCommand>;
-  /** An unused directory. */
+  /** An empty directory. */
   readonly home: string;
 }
 
@@ -37,11 +39,11 @@ const json = async (running: ReturnType<typeof runCommand>) => {
   return JSON.parse(stdout);
 };
 
-/** The init code of a contract that reverts whatever it is asked. */
+/** Init code of a contract that reverts on every call. */
 const REVERTING = "0x6005600c60003960056000f360006000fd";
 
-describe("the command line", () => {
-  it("sends, waits, and tells by its exit code how it ended", async ({ fencepost }) => {
+describe("the client commands of the command line", () => {
+  it("send and wait, and report the outcome by exit code", async ({ fencepost }) => {
     const sent = await json(
       fencepost([
         "send",
@@ -79,7 +81,9 @@ describe("the command line", () => {
     expect((await json(fencepost(["list", "--state", "CONFIRMED", "--all", "--json"]))).items).toHaveLength(2);
   });
 
-  it("shows what waits, why, and lets it go: suspend, watch, explain, resume", async ({ fencepost }) => {
+  it("suspend a lane, show what waits and why, and resume it: suspend, watch, explain, resume", async ({
+    fencepost,
+  }) => {
     await fencepost(["suspend", SIGNER, "--reason", "lunch"]);
     const { txId } = await json(fencepost(["send", ...from, "--to", RECIPIENT, "--json"]));
     const late = await fencepost(["tx", txId, "--wait", "--timeout", "200ms"]);
@@ -97,7 +101,7 @@ describe("the command line", () => {
     expect(first).toMatchObject({ seq: 1, txId, state: "CONFIRMED" });
   });
 
-  it("keeps a nonce, and gives it back", async ({ fencepost }) => {
+  it("reserve a nonce, and release it", async ({ fencepost }) => {
     const { reservationId, nonce } = await json(fencepost(["nonces", "reserve", ...from, "--ttl", "5m", "--json"]));
     expect(nonce).toBe(0);
     expect((await fencepost(["nonces", "show", reservationId])).stdout).toContain("nonce 0");
@@ -105,7 +109,7 @@ describe("the command line", () => {
     expect(await fencepost(["nonces", "release", reservationId])).toMatchObject({ code: 3 });
   });
 
-  it("as shipped needs a profile alone, and watches in lines", async ({ node, home }) => {
+  it("of the packed program need only a profile, and watch prints one JSON line per change", async ({ node, home }) => {
     const variables = { HOME: home, XDG_CONFIG_HOME: "" };
     const run = async (argv: readonly string[]) => {
       const child = spawnFencepost(argv, { variables, directory: home });

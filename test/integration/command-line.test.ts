@@ -1,4 +1,4 @@
-/** `fencepost dev` and `fencepost start` as people run them, and what they say when they cannot. */
+/** Runs `fencepost dev` and `fencepost start` as users do, and checks their messages when they fail. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { TcpProxy } from "../support/tcp-proxy.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("fencepost dev", () => {
-  it("brings database, chain, node and accounts; Ctrl-C takes all of it down, data stays for the next", async ({
+  it("starts database, chain, node and accounts; Ctrl-C stops all of them and keeps the data", async ({
     fencepost,
   }) => {
     const dev = fencepost.run(DEV);
@@ -38,7 +38,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
   });
 
-  it("with its port taken says which and what to do, and takes down what it had brought up", async ({ seeded }) => {
+  it("names its port if it is in use, suggests --port, and stops what it had started", async ({ seeded }) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as { port: number };
@@ -63,7 +63,7 @@ describe("fencepost start", () => {
   });
 
   it.for(["FENCEPOST_DATABASE_URL", "FENCEPOST_RPC_URL", "FENCEPOST_PRIVATE_KEYS", "FENCEPOST_API_KEYS"])(
-    "without %s ends with 2 and one line that names it",
+    "without %s exits with 2 and one line that names it",
     async (missing, { fencepost }) => {
       const { [missing]: _, ...rest } = complete("http://127.0.0.1:1", "postgres://u:p@127.0.0.1:1/d");
       const start = fencepost.run(["start"], rest);
@@ -75,13 +75,13 @@ describe("fencepost start", () => {
     },
   );
 
-  it("without any of them has one line for each", async ({ fencepost }) => {
+  it("without any required setting prints one line for each", async ({ fencepost }) => {
     const start = fencepost.run(["start"]);
     expect((await start.exited).code).toBe(2);
     expect(linesOf(start.stderr())).toHaveLength(4);
   });
 
-  it("wants a key of every caller, except where there is nothing to protect", async ({
+  it("requires an API key of every caller, except on public routes such as /healthz", async ({
     fencepost,
     simulated,
     database,
@@ -103,7 +103,7 @@ describe("fencepost start", () => {
   });
 
   // protects [Explained, and said aloud] src/main/node/await-database.ts, src/adapters/postgres/session/is-away.ts
-  it("waits for a database that does not answer yet, says so once, and serves when it is there", async ({
+  it("waits for a database that does not answer yet, logs that once, and serves when it is available", async ({
     fencepost,
     simulated,
     database,
@@ -118,7 +118,7 @@ describe("fencepost start", () => {
     expect(start.stdout()).toBe("");
     wire.admit();
     const { url } = await start.ready;
-    // Its lease is short: on a crowded machine a renewal may be late, and it is ready again with the next.
+    // The lease is short. On a crowded machine a renewal may be late, and the node is ready again after the next one.
     await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, "it serves");
     expect(waits()).toHaveLength(1);
     start.signal("SIGTERM");
@@ -127,7 +127,7 @@ describe("fencepost start", () => {
   });
 
   // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
-  it("waits where its first transactions end for want of time, for longer than a lease, says so once, and serves afterwards", async ({
+  it("waits longer than a lease if its first transactions time out, logs that once, and then serves", async ({
     fencepost,
     simulated,
     database,
@@ -135,7 +135,7 @@ describe("fencepost start", () => {
     const keeper = new pg.Client({ connectionString: database.url });
     await keeper.connect();
     keeper.on("error", () => undefined);
-    // A node that registers waits for this lock, and the server ends the wait: as on a machine that is too busy.
+    // A registering node waits for this lock until the server ends the wait, as on a machine that is too busy.
     await keeper.query("SELECT pg_advisory_lock(hashtextextended('fencepost registration', 0))");
     const start = fencepost.run(["start"], {
       ...complete(simulated.url, database.url),
@@ -149,14 +149,14 @@ describe("fencepost start", () => {
     expect(start.stdout()).toBe("");
     await keeper.end();
     const { url } = await start.ready;
-    // Its lease is short: on a crowded machine a renewal may be late, and it is ready again with the next.
+    // The lease is short. On a crowded machine a renewal may be late, and the node is ready again after the next one.
     await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, "it serves");
     expect(waits()).toHaveLength(1);
     start.signal("SIGTERM");
     await start.exited;
   });
 
-  it("stopped while it waits for its database ends in order, with 0", async ({ fencepost, simulated }) => {
+  it("exits with 0 if it is stopped while it waits for its database", async ({ fencepost, simulated }) => {
     const start = fencepost.run(["start"], complete(simulated.url, "postgres://u:hunter2hunter2@127.0.0.1:1/d"));
     await waitUntil(() => start.stderr().includes("waiting for it"), "it says that it waits");
     start.signal("SIGTERM");
@@ -165,7 +165,7 @@ describe("fencepost start", () => {
     expect(start.stderr()).not.toContain("hunter2");
   });
 
-  it("on a database that does not exist, or a chain that does not answer, ends with one line that says which", async ({
+  it("exits with one line that names a database that does not exist, or a chain that does not answer", async ({
     fencepost,
     simulated,
     database,
@@ -181,7 +181,7 @@ describe("fencepost start", () => {
     expect(noChain.stdout() + noDatabase.stdout()).toBe("");
   });
 
-  it("with its port taken ends with one line, before the database is touched", async ({
+  it("exits with one line if its port is in use, before it writes to the database", async ({
     fencepost,
     simulated,
     database,
@@ -196,7 +196,7 @@ describe("fencepost start", () => {
     expect(await database.query("SELECT 1 FROM fencepost.node_instance")).toEqual([]);
   });
 
-  it("idle keeps to 250 MiB", async ({ fencepost, simulated, database }) => {
+  it("uses at most 250 MiB while idle", async ({ fencepost, simulated, database }) => {
     const quick = { FENCEPOST_POLL_INTERVAL: "100ms", FENCEPOST_CONFIRMATIONS: "2", FENCEPOST_LOG_LEVEL: "info" };
     const start = fencepost.run(["start"], { ...complete(simulated.url, database.url), ...quick });
     const { pid } = start;
@@ -209,7 +209,7 @@ describe("fencepost start", () => {
   });
 });
 
-/** Linux shows it in /proc; elsewhere ps does. */
+/** Resident memory of a process in KiB, from /proc on Linux and from ps elsewhere. */
 function residentKib(pid: number): number {
   const status = `/proc/${pid}/status`;
   if (!existsSync(status)) return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" }));

@@ -1,4 +1,4 @@
-/** Each row of the table in docs/crashes.md, in a real process that is killed right there. */
+/** Runs each row of the table in docs/crashes.md in a real process that is killed at that point. */
 import { describe, expect } from "vitest";
 import type { CreatedTransaction, FencepostClient } from "../../src/client/index.ts";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
@@ -13,7 +13,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const COUNT = 12;
 
-/** Events on the chain that make a node reach that point. */
+/** Events on the chain that make a node reach the failpoint. */
 const PROVOKE: Partial<Record<Failpoint, (chain: SimulatedServer, database: Database) => Promise<void>>> = {
   "resubmit.claimed": async ({ faults }) => {
     faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
@@ -26,7 +26,10 @@ const PROVOKE: Partial<Record<Failpoint, (chain: SimulatedServer, database: Data
   },
 };
 
-/** A transaction priced before the first one arrived is too cheap from then on, and is signed again for more. */
+/**
+ * Raises the base fee when the first transaction arrives: a transaction priced earlier is then too cheap and is
+ * repriced.
+ */
 async function raiseOnArrival({ chain }: SimulatedServer): Promise<void> {
   const unsubscribe = chain.subscribe((event) => {
     if (event.type !== "arrival") return;
@@ -42,7 +45,10 @@ async function firstBlockMined(database: Database): Promise<number | null> {
   return rows[0]?.first ?? null;
 }
 
-/** The first passage is the first time a stage does its work; the second, with a second wave of requests, finds others at all stages. */
+/**
+ * The first passage is the first time that a stage does its work. In the second, after a second wave of requests,
+ * transactions are at all stages.
+ */
 const PASSAGES: readonly (readonly [Failpoint, number])[] = [
   ...FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name)).map((name) => [name, 1] as const),
   ["allocate.committed", 2],
@@ -50,7 +56,7 @@ const PASSAGES: readonly (readonly [Failpoint, number])[] = [
   ["broadcast.sent", 2],
 ];
 
-/** In two waves: the second comes once a node has taken the first. */
+/** Sends the requests in two waves; the second begins when a node has accepted the first. */
 async function createInWaves(caller: PersistentCaller, database: Database): Promise<readonly CreatedTransaction[]> {
   const wave = (from: number) => Promise.all(range(COUNT / 2).map((index) => caller.send(transfer(from + index))));
   const first = await wave(0);
@@ -59,9 +65,9 @@ async function createInWaves(caller: PersistentCaller, database: Database): Prom
   return [...first, ...(await wave(COUNT / 2))];
 }
 
-describe("SIGKILL right after each effect: the next process finishes every transaction once", () => {
+describe("after SIGKILL right behind a persistent effect, the next process finishes every transaction once:", () => {
   it.for(PASSAGES)(
-    "%s, passage %i",
+    "killed at %s, passage %i",
     { concurrent: true },
     async ([failpoint, passage], { database, simulated, nodes }) => {
       let serving: FencepostClient | null = null;
@@ -71,7 +77,7 @@ describe("SIGKILL right after each effect: the next process finishes every trans
         ({ client }) => {
           serving = client;
         },
-        () => undefined, // lease.acquired: it dies before it is ready
+        () => undefined, // lease.acquired: the node dies before it is ready
       );
       const creating = createInWaves(new PersistentCaller(() => serving), database);
       await PROVOKE[failpoint]?.(simulated, database);

@@ -1,4 +1,4 @@
-/** The database goes away, crashes and comes back, under a node that is not restarted. */
+/** The database becomes unreachable, crashes and returns while the node keeps running. */
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../support/audit.ts";
@@ -23,7 +23,7 @@ const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Data
   },
 });
 
-/** After a server that was restarted is back. */
+/** Time in ms after a restarted server is back, within which creates must be accepted. */
 const ACCEPTING_WITHIN_MS = 2_000;
 
 const post = (url: string, body: unknown) =>
@@ -33,8 +33,8 @@ const post = (url: string, body: unknown) =>
     body: JSON.stringify(body),
   });
 
-describe("a database that is down", () => {
-  it("is 503 with Retry-After, for reads and writes; the node recovers by itself when it is back", async ({
+describe("a database outage", () => {
+  it("gives 503 with Retry-After for reads and writes, and the node recovers by itself afterwards", async ({
     postgres,
     database,
     simulated,
@@ -63,13 +63,13 @@ describe("a database that is down", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("for longer than the lease ends the instance; the node goes on as a new one", async ({
+  it("longer than the lease ends the instance, and the node continues as a new one", async ({
     postgres,
     database,
     simulated,
     nodes,
   }) => {
-    // Without an allowance, the node's own deadline is the lease's end.
+    // Without a clock skew allowance, the node's own deadline equals the end of the lease.
     const { client } = await nodes.start(simulated.url, { ...SHORT_LEASE, FENCEPOST_CLOCK_SKEW_ALLOWANCE: "0ms" });
     await client.sendBatch(range(3).map((index) => transfer(index)));
     await postgres.stop();
@@ -92,8 +92,8 @@ describe("a database that is down", () => {
   });
 });
 
-describe("a database that crashes under load", () => {
-  it("loses nothing that was answered; everything else fails clearly and is accepted once when repeated", async ({
+describe("a database crash under load", () => {
+  it("loses nothing that was accepted; other requests fail clearly, and are accepted once when repeated", async ({
     postgres,
     database,
     simulated,
@@ -112,7 +112,7 @@ describe("a database that crashes under load", () => {
       expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(ACCEPTING_WITHIN_MS);
     }
     await load.stop();
-    // Few are: a commit that a crash ended is looked up when the server is back, and tried again.
+    // Few requests are refused: a commit that the crash interrupted is looked up when the server is back, and retried.
     const codes = new Set(caller.refusals.map(({ status, code }) => `${status} ${code}`));
     expect(
       [...codes].filter((code) => code !== "503 UNAVAILABLE"),
@@ -130,10 +130,10 @@ describe("a database that crashes under load", () => {
   });
 });
 
-describe("a wire that breaks at COMMIT", () => {
+describe("a database connection that breaks at COMMIT", () => {
   const FAULTS: readonly CommitFault[] = ["cut-after", "cut-before", "hold-answer", "stall-before"];
 
-  it("leaves no request in doubt: each is there once, whatever its caller was told", async ({
+  it("leaves no request in doubt: each is stored once, whatever response its caller got", async ({
     postgres,
     database,
     simulated,

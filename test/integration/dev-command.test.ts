@@ -1,4 +1,4 @@
-/** The life of `fencepost dev`: killed, interrupted, with a database or a chain that ends under it. */
+/** `fencepost dev` when it is killed or interrupted, or when its database or chain ends. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
@@ -8,11 +8,12 @@ import { RECIPIENT } from "../support/integration.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("fencepost dev", () => {
-  it("whose chain panics ends in order, with one line that says why", async ({ seeded }) => {
+  it("exits cleanly if its chain panics, with one line that states the reason", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
-    // Panic(2^256 − 1): a simulation cannot refuse it, because the EVM itself panics while it runs it.
+    // Contract code that fails with Panic(2^256 − 1). A simulation cannot refuse it, because the simulating EVM itself
+    // panics on it.
     const bytecode = `0x634e487b7160e01b5f527f${"ff".repeat(32)}60045260245ffd`;
     const sending = client.send({ signer: lane?.signer as string, payload: { bytecode } });
     await expect(sending).rejects.toMatchObject({ status: 503 });
@@ -22,7 +23,7 @@ describe("fencepost dev", () => {
   });
 
   // protects [Attacks] src/main/dev/dev.ts
-  it("starts a database that was killed again, says so, and loses nothing", async ({ seeded }) => {
+  it("restarts a database that was killed, reports that, and loses nothing", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url, repeat: false });
     const [lane] = await client.signers();
@@ -40,7 +41,7 @@ describe("fencepost dev", () => {
     }
   });
 
-  it("on a directory that another one uses says so in one line", async ({ seeded }) => {
+  it("reports in one line that another fencepost dev uses its directory", async ({ seeded }) => {
     const first = seeded.run(DEV);
     const { url } = await first.ready;
     const second = seeded.run(DEV);
@@ -50,7 +51,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${url}/readyz`)).status, "the first one is undisturbed").toBe(200);
   });
 
-  it("comes up again where the last one was killed, and its database with it", async ({ seeded }) => {
+  it("starts again, with its database, after the previous one was killed", async ({ seeded }) => {
     const first = seeded.run(DEV);
     await first.ready;
     first.signal("SIGKILL");
@@ -60,7 +61,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 
-  it("interrupted while it comes up leaves nothing running", async ({ seeded }) => {
+  it("leaves nothing running if it is interrupted during start", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const said = await waitUntil(() => /PostgreSQL \S+ on port (\d+)/.exec(dev.stderr()), "the database is up");
     dev.signalGroup("SIGINT");

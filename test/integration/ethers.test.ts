@@ -1,4 +1,7 @@
-/** Real ethers v6 on a real node and chain: contracts, deployments and receipts by the signer of `fencepost/ethers`. */
+/**
+ * Real ethers v6 on a real node and chain: contracts, deployments and receipts through the signer of
+ * `fencepost/ethers`.
+ */
 import {
   Contract,
   ContractFactory,
@@ -39,7 +42,7 @@ afterAll(async () => {
 });
 
 let used = 0;
-/** Each test has a signer of its own: none waits for another's transactions. */
+/** Each test has a signer of its own, so that none waits for another's transactions. */
 function signerOn(client: FencepostSource = stack.client): FencepostSigner {
   return new FencepostSigner(stack.signers[used++] as string, { client, provider });
 }
@@ -53,7 +56,7 @@ const thrown = (work: Promise<unknown>) =>
   );
 const receiptOf = (tx: TransactionResponse) => tx.wait(1, 30_000);
 
-/** The hash, once the chain's pool has it. */
+/** Resolves with the attempt's hash once the chain's mempool has it. */
 const onceSent = (txId: string, attempt: number) =>
   waitUntil(async () => {
     const hash = (await stack.client.get(txId)).attempts[attempt]?.txHash;
@@ -66,7 +69,7 @@ async function deployed(signer: FencepostSigner, initial: bigint) {
   return new Contract(await contract.getAddress(), SAMPLE, signer);
 }
 
-describe("the signer of Fencepost in ethers", () => {
+describe("Fencepost's signer for ethers", () => {
   it("transfers, and ethers finds the receipt", async () => {
     const tx = (await signerOn().sendTransaction({ to: RECIPIENT, value: parseEther("1") })) as SentResponse;
     expect(tx).toMatchObject({ nonce: 0, value: parseEther("1"), to: RECIPIENT, blockNumber: null });
@@ -74,7 +77,7 @@ describe("the signer of Fencepost in ethers", () => {
     expect(await waitForFinal(stack.client, { hash: tx.hash })).toMatchObject({ state: "CONFIRMED", txId: tx.txId });
   });
 
-  it("deploys a contract, where ethers says it will be, writes to it and reads it", async () => {
+  it("deploys a contract at the address that ethers predicts, writes to it and reads it", async () => {
     const contract = await deployed(signerOn(), 7n);
     expect(await contract.getFunction("current")()).toBe(7n);
     const tx = (await contract.getFunction("raise")(8n)) as TransactionResponse;
@@ -82,7 +85,7 @@ describe("the signer of Fencepost in ethers", () => {
     expect(await contract.getFunction("current")()).toBe(8n);
   });
 
-  it("sends fifty at once, each with a nonce of its own", async () => {
+  it("sends fifty transactions at once, each with its own nonce", async () => {
     const signer = signerOn();
     const sent = await Promise.all(
       Array.from({ length: 50 }, (_, index) => signer.sendTransaction({ to: RECIPIENT, value: index })),
@@ -93,7 +96,7 @@ describe("the signer of Fencepost in ethers", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
-  it("makes one transaction where the answer was lost after the commit", async () => {
+  it("creates one transaction if the response was lost after the commit", async () => {
     const losing = loseAnswers(2);
     const signer = signerOn(createClient({ url: stack.url, fetch: losing.fetch }));
     await receiptOf(await signer.sendTransaction({ to: RECIPIENT }));
@@ -102,7 +105,7 @@ describe("the signer of Fencepost in ethers", () => {
     expect(await signer.getNonce("latest")).toBe(1);
   });
 
-  it("makes one transaction of one request id, given by customData or around the call", async () => {
+  it("creates one transaction for one request id, given by customData or by withRequestId", async () => {
     const signer = signerOn();
     const contract = await deployed(signer, 1n);
     const raise = contract.getFunction("raise");
@@ -116,9 +119,9 @@ describe("the signer of Fencepost in ethers", () => {
   });
 });
 
-describe("a transaction that is signed again", () => {
+describe("with ethers, a transaction that is signed again", () => {
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("for more is waited for as the same one, and one that is cancelled is not", async () => {
+  it("is awaited as the same one after a reprice, and reported as replaced after a cancel", async () => {
     const signer = signerOn();
     await stack.chain.pauseMining();
     onTestFinished(() => stack.chain.resumeMining());
@@ -134,14 +137,14 @@ describe("a transaction that is signed again", () => {
     await stack.chain.resumeMining();
     expect(await waiting[0]).toMatchObject({ status: 1, hash: dearer });
     expect(await waiting[1]).toMatchObject({ code: "TRANSACTION_REPLACED", reason: "cancelled" });
-    // Asked for again when it is over, the same request is known under the hash that was mined.
+    // When the request is repeated after the transaction is final, the hash that was mined is returned.
     await waitForFinal(stack.client, { txId: first.txId });
     expect(await receiptOf(await send("a"))).toMatchObject({ hash: dearer });
   });
 });
 
-describe("what is refused", () => {
-  it("tells why a contract reverted, as ethers tells it, and sends nothing", async () => {
+describe("with ethers, a refusal", () => {
+  it("of a reverting call has the revert reason as an ethers error, and nothing is sent", async () => {
     const signer = signerOn();
     const factory = new ContractFactory([], revertingInitCode(REVERT_DATA.withReason), signer);
     const refusing = await factory.deploy();
@@ -152,12 +155,12 @@ describe("what is refused", () => {
     expect(await signer.getNonce("latest")).toBe(1);
   });
 
-  it("tells of too little money as ethers does", async () => {
+  it("for insufficient funds is the matching ethers error", async () => {
     const error = await thrown(signerOn().sendTransaction({ to: RECIPIENT, value: parseEther("1000000") }));
     expect(isError(error, "INSUFFICIENT_FUNDS")).toBe(true);
   });
 
-  it("names a nonce that is not the next one, as ethers does; the next one is honoured", async () => {
+  it("of a nonce other than the next one is the matching ethers error; the next nonce is honoured", async () => {
     const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, nonce: 1 })).rejects.toThrow(/nonce too high/);
     expect(await signer.sendTransaction({ to: RECIPIENT, nonce: 0, value: 3n })).toMatchObject({ nonce: 0 });
@@ -166,7 +169,7 @@ describe("what is refused", () => {
     expect(await sentBy(signer)).toHaveLength(1);
   });
 
-  it("names signatures, a foreign account and a signer without a provider, and sends nothing", async () => {
+  it("applies to signing requests, a foreign account and a signer without a provider, and nothing is sent", async () => {
     const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
     await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);

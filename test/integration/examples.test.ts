@@ -1,6 +1,6 @@
 /**
- * The examples in short: all compiled as one program against the types of the last build, and one of them run. Each by itself,
- * installed from the package that npm would publish, is `npm run test:examples`.
+ * A short check of the examples: all are compiled as one program against the types of the last build, and one is run.
+ * `npm run test:examples` runs each one, installed from the package that npm would publish.
  */
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ interface Manifest {
 const manifestOf = (name: string) =>
   JSON.parse(readFileSync(join(root, "examples", name, "package.json"), "utf8")) as Manifest;
 
-/** The packages that a file imports, by their names. */
+/** The names of the packages that a file imports. */
 function importedBy(text: string): readonly string[] {
   const places = [...text.matchAll(/^(?:import|\}).* from "([^"]+)";$/gm)].map(([, place = ""]) => place);
   return places
@@ -39,7 +39,7 @@ function codeOf(name: string): string {
 }
 
 describe.each(examples)("the example %s", (name) => {
-  it("declares what it imports, in the versions that are tested here, and this release of Fencepost", () => {
+  it("declares its imports in the versions that are tested here, and the current Fencepost version", () => {
     const { dependencies, devDependencies } = manifestOf(name);
     const declared = { ...dependencies, ...devDependencies };
     expect(importedBy(codeOf(name)).filter((each) => !(each in dependencies))).toEqual([]);
@@ -48,7 +48,7 @@ describe.each(examples)("the example %s", (name) => {
     expect(others).toEqual([]);
   });
 
-  it("is explained on its page in ten lines, and named in docs/examples.md", () => {
+  it("is explained in about ten lines in its README, and listed in docs/examples.md", () => {
     const page = readFileSync(join(root, "examples", name, "README.md"), "utf8")
       .trimEnd()
       .split("\n");
@@ -58,8 +58,8 @@ describe.each(examples)("the example %s", (name) => {
   });
 });
 
-describe("the app of the example viem", () => {
-  it("differs from a plain one in two lines and what they import", () => {
+describe("the app of the viem example", () => {
+  it("differs from a plain viem app in two lines and their imports", () => {
     const linesOf = (file: string) =>
       readFileSync(join(root, "examples/viem", file), "utf8")
         .split("\n")
@@ -73,7 +73,10 @@ describe("the app of the example viem", () => {
   });
 });
 
-/** Those of the examples, once for all. The route of Next.js is an ordinary function of the platform's Request and Response. */
+/**
+ * One compiler configuration for all examples. The Next.js route is an ordinary function of the platform's Request and
+ * Response.
+ */
 const PROGRAM = {
   compilerOptions: {
     ...{ module: "nodenext", target: "es2023", types: ["node"], strict: true, rewriteRelativeImportExtensions: true },
@@ -94,7 +97,7 @@ describe("the examples", () => {
   });
   afterAll(() => directory?.remove());
 
-  it("compile, and one of them does what its page says", async () => {
+  it("compile, and the mint example does what its README says", async () => {
     const tsc = join(root, "node_modules/typescript/bin/tsc");
     const compiled = spawnScript([tsc, "-p", ".", "--pretty", "false"], { directory: directory.path });
     expect({ ...(await compiled.exited), said: compiled.stdout() }).toMatchObject({ code: 0, said: "" });

@@ -1,4 +1,7 @@
-/** Events beside us: another program uses the key, another chain answers, and a node signs with its own key. */
+/**
+ * Events outside Fencepost: another program uses the key, an endpoint serves another chain, and a node signs with its
+ * own key.
+ */
 import { describe, expect } from "vitest";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
@@ -24,14 +27,14 @@ function rowsOf(database: Database): Promise<readonly Row[]> {
   );
 }
 
-/** Nothing of ours is mined while another program's transaction takes the next nonce. */
+/** Drops our transactions and mines another program's transaction at the next nonce. */
 function usurp({ chain }: SimulatedServer): string | undefined {
   chain.dropAllTransactions();
   return chain.mineForeign(LANE).transactions[0]?.transaction.hash;
 }
 
-describe.concurrent("another program uses the key", () => {
-  it("and the transaction whose nonce is gone fails with the foreign hash; the others go on", async ({
+describe.concurrent("if another program uses the key,", () => {
+  it("the transaction whose nonce it consumed fails with the foreign hash, and the others continue", async ({
     simulated,
     nodes,
     database,
@@ -59,7 +62,11 @@ describe.concurrent("another program uses the key", () => {
     expect(told.attempts.map(({ kind }) => kind)).toEqual(["initial", "external"]);
   });
 
-  it("and an operator takes the cursor back that a lie had pushed too far", async ({ simulated, nodes, database }) => {
+  it("an operator can move the cursor back after an endpoint's false count advanced it", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
     const { client } = await nodes.start(simulated.url, OFTEN);
     await client.send(transfer(0));
     await untilSettled(database, 1);
@@ -77,12 +84,12 @@ describe.concurrent("another program uses the key", () => {
   });
 });
 
-describe.concurrent("another chain behind the URL", () => {
+describe.concurrent("a different chain behind the endpoint's URL", () => {
   it.for([
     ["with another beginning", { seed: "another" }],
     ["with another number", { chainId: 999_331 }],
   ] as const)(
-    "%s stops the lane, decides nothing, and is over by itself",
+    "%s stops the lane and changes no outcome, until the right chain is back",
     async ([, options], { simulated, nodes, database }) => {
       const node = await nodes.start(simulated.url, OFTEN);
       const { client, url } = node;
@@ -117,12 +124,12 @@ describe.concurrent("another chain behind the URL", () => {
   );
 });
 
-describe.concurrent("a node that signs with its own key", () => {
+describe.concurrent("a chain node that signs with its own key", () => {
   const KEY_OF_NODE = `0x${"5e".repeat(20)}` as const;
   const atNode = { FENCEPOST_NODE_SIGNERS: KEY_OF_NODE, FENCEPOST_GRAY_ZONE_INTERVAL: "200ms" };
   const sending = (index: number) => ({ ...pricedTransfer(index), signer: KEY_OF_NODE });
 
-  it("is handed payloads, and what it made of them is followed", async ({ simulated, nodes, database }) => {
+  it("receives payloads, and the transactions it signed are tracked", async ({ simulated, nodes, database }) => {
     simulated.chain.holdKeys(KEY_OF_NODE);
     const { client } = await nodes.start(simulated.url, atNode);
     await client.sendBatch(range(5).map(sending));
@@ -138,7 +145,7 @@ describe.concurrent("a node that signs with its own key", () => {
     expect(hashes.every(({ raw_transaction }) => raw_transaction === null)).toBe(true);
   });
 
-  it("and whose answers are swallowed is found out by sender and nonce: each payload runs once", async ({
+  it("is handled if it loses responses: transactions are found by sender and nonce, and each runs once", async ({
     simulated,
     nodes,
     database,
@@ -155,7 +162,7 @@ describe.concurrent("a node that signs with its own key", () => {
     expect(metrics).toContain('fencepost_gray_zone_total{result="adopted"} 3');
   });
 
-  it("and pruned its state is read block by block", async ({ simulated, nodes, database }) => {
+  it("is read block by block if it has pruned its state", async ({ simulated, nodes, database }) => {
     simulated.chain.holdKeys(KEY_OF_NODE);
     const { client } = await nodes.start(simulated.url, atNode);
     simulated.faults.prune(1);

@@ -1,4 +1,4 @@
-/** Endpoints of a real chain that lie about what gas costs, from their very first answer. */
+/** Endpoints of a real chain that report false gas prices from their first response on. */
 
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
@@ -13,14 +13,14 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const GWEI = 1_000_000_000n;
 const ETHER = 10n ** 18n;
-/** 0.004 ether for a unit of gas: a plain transfer would cost 84 of them. */
+/** A false gas price: 0.004 ether per unit, so that a plain transfer would cost 84 ether. */
 const LIE = `0x${(4n * 10n ** 15n).toString(16)}`;
-/** The values that docs/configuration.md gives for chain 31337. */
+/** The fee ceiling that docs/configuration.md gives for chain 31337. */
 const MOST_PER_GAS = 1_000n * GWEI;
 
 type Lie = "a base fee of zero" | "no base fee";
 
-/** Blocks that say nothing against the price, and a price that empties an account. */
+/** Blocks that do not contradict the false price, and a price that would empty an account. */
 function lieAboutFees(proxy: RpcProxy, lie: Lie): void {
   const withoutBaseFee = (block: unknown): unknown => {
     if (typeof block !== "object" || block === null) return block;
@@ -55,7 +55,7 @@ interface Setting {
   readonly endpoints?: 1 | 2;
   readonly options?: Partial<FencepostOptions["chains"][number]>;
   readonly stuckHook?: StuckResolutionHook;
-  /** Another chain than the one with a block every moment. */
+  /** The URL of another honest chain than the default one, which mines all the time. */
   readonly honestUrl?: string;
 }
 
@@ -87,7 +87,7 @@ const it = base.extend<{ readonly stage: (lie: Lie, setting?: Setting) => Promis
 describe("a transfer of one wei", () => {
   it.for(["a base fee of zero", "no base fee"] as const)(
     // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
-    "costs no more than the ceiling where the only endpoint says %s and a fortune per gas",
+    "costs no more than the ceiling if the only endpoint reports %s and an extreme gas price",
     async (lie, { stage }) => {
       const { fencepost, events, balance } = await stage(lie);
       const before = await balance();
@@ -102,7 +102,7 @@ describe("a transfer of one wei", () => {
   );
 
   it.for(["a base fee of zero", "no base fee"] as const)(
-    "costs what blocks take where the first of two endpoints says %s and a fortune per gas, and that is alerted",
+    "costs the usual price if the first of two endpoints reports %s and an extreme gas price, with an alert",
     async (lie, { stage }) => {
       const { fencepost, events, balance } = await stage(lie, { endpoints: 2 });
       const before = await balance();
@@ -116,7 +116,7 @@ describe("a transfer of one wei", () => {
   );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts
-  it("costs no more than the ceiling of gas times fee, whatever the ceiling of the fee", async ({ stage }) => {
+  it("costs no more than the ceiling of gas times fee, for any fee ceiling", async ({ stage }) => {
     const most = ETHER / 1_000n;
     const { fencepost, events, balance } = await stage("a base fee of zero", {
       options: { maxGasCostWei: String(most) },
@@ -140,9 +140,7 @@ describe("fees above the ceiling", () => {
     return privateKeyToAccount(KEYS[0]).signTransaction({ ...content, ...fees });
   }
 
-  it("are refused by whichever way they come, and what was signed before is all that is ever sent", async ({
-    stage,
-  }) => {
+  it("are refused in every kind of request, and only the payload signed before is ever sent", async ({ stage }) => {
     const chain = await startEmbeddedChain();
     try {
       const decide = async (): Promise<StuckDecision> => ({ action: "REPLACE", reason: "dearer", fees: OVER });

@@ -10,7 +10,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const SIGNERS = [SIGNER, OTHER_SIGNER];
 
-/** Each of the two lanes on a node of its own, as every node shows it. */
+/** Waits until each of the two lanes is on a node of its own, as every node reports it. */
 async function spread(nodes: readonly NodeProcess[]): Promise<Map<string, NodeProcess>> {
   const owners = await waitUntil(async () => {
     const leases = await (nodes[0] as NodeProcess).client.leases();
@@ -29,8 +29,8 @@ async function forwards({ url }: NodeProcess): Promise<Record<string, number>> {
   return Object.fromEntries(counted.map(({ labels, value }) => [labels.result, value]));
 }
 
-describe("two nodes in processes of their own", () => {
-  it("answer for each other's lanes, whatever kind of create it is", async ({ edr, nodes, database }) => {
+describe("two nodes in separate processes", () => {
+  it("accept every kind of create for each other's lanes", async ({ edr, nodes, database }) => {
     const pair = [await nodes.start(edr.url), await nodes.start(edr.url)];
     const owners = await spread(pair);
     const created = await Promise.all(
@@ -53,7 +53,7 @@ describe("two nodes in processes of their own", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("know each other: every node names the same nodes and leases", async ({ edr, nodes }) => {
+  it("discover each other: both list the same nodes and leases", async ({ edr, nodes }) => {
     const pair = [await nodes.start(edr.url), await nodes.start(edr.url)] as const;
     await spread(pair);
     const [seen, alsoSeen] = await Promise.all(pair.map(({ client }) => client.nodes()));
@@ -66,7 +66,7 @@ describe("two nodes in processes of their own", () => {
     expect(leases.every(({ fencingToken }) => fencingToken >= 1)).toBe(true);
   });
 
-  it("pass on what the owner says: duplicates, reused ids, refusals", async ({ edr, nodes }) => {
+  it("pass on the owner's responses: duplicates, reused request ids, refusals", async ({ edr, nodes }) => {
     const pair = [await nodes.start(edr.url), await nodes.start(edr.url)];
     const owners = await spread(pair);
     const stranger = pair.find((node) => node !== owners.get(SIGNER)) as NodeProcess;
@@ -86,7 +86,7 @@ describe("two nodes in processes of their own", () => {
     expect(codes).toEqual(["REQUEST_ID_REUSED", "SUBMISSION_REJECTED"]);
   });
 
-  it("in basic mode name the owner instead, whom the SDK asks where it was given that address", async ({
+  it("in basic mode name the owner instead, and the SDK retries there if it was given that address", async ({
     edr,
     nodes,
   }) => {
@@ -104,8 +104,8 @@ describe("two nodes in processes of their own", () => {
   });
 });
 
-describe("a node inside another process", () => {
-  it("takes its creates, bigints and all, to one that can be reached, and is never asked itself", async ({
+describe("a node embedded in another process", () => {
+  it("forwards its creates, bigints included, to a reachable node, and receives no forwarded ones", async ({
     edr,
     nodes,
     database,

@@ -1,4 +1,7 @@
-/** `npm run test:fuzz` asks more, and from other seeds: FENCEPOST_FUZZ_REQUESTS, FENCEPOST_FUZZ_SEED. */
+/**
+ * A short fuzz run. `npm run test:fuzz` sends more requests with other seeds: FENCEPOST_FUZZ_REQUESTS,
+ * FENCEPOST_FUZZ_SEED.
+ */
 import { expect } from "vitest";
 import { fuzz } from "../support/fuzz/fuzz.ts";
 import { it, OTHER_SIGNER } from "../support/integration.ts";
@@ -8,17 +11,17 @@ const REQUESTS = Number(process.env.FENCEPOST_FUZZ_REQUESTS ?? 2_000);
 const SEED = Number(process.env.FENCEPOST_FUZZ_SEED ?? 1);
 
 const NOT_BY_CHANCE = new Set([
-  // Takes the signer and the request id of one transaction, both at once.
+  // Needs the signer and the request id of the same transaction.
   "getTransactionByRequest",
-  // Takes bytes that the signer's own key has signed.
+  // Needs bytes that were signed with the signer's own key.
   "submitReserved",
-  // Takes a transaction that is out and not mined: here a block comes before the next request.
+  // Needs a transaction that is sent and unmined, but here a block is mined before the next request.
   "repriceTransaction",
-  // Take a policy by which a transaction waits for approval, and the key of a second person.
+  // These need a policy that makes a transaction wait for approval, and the key of a second person.
   ...["approveTransaction", "rejectTransaction"],
 ]);
 
-/** Nodes that vanished earlier: notices to acknowledge. */
+/** Notices of nodes that vanished earlier, so that there is something to acknowledge. */
 const NOTICES = `
   INSERT INTO fencepost.notice (kind, node_id, first_seen_at, last_seen_at, times, evidence)
   SELECT 'NODE_VANISHED', 'vanished-' || n, now(), now(), 1, jsonb_build_array(jsonb_build_object(
@@ -28,7 +31,7 @@ const NOTICES = `
 
 it(
   // protects [Attacks] src/contract/routes.ts, src/adapters/http/exchange/problems.ts
-  `${REQUESTS} requests, sound and mistaken, are answered as the document says, and none is a mistake of the node's`,
+  `${REQUESTS} valid and invalid requests get the responses that the OpenAPI document defines, and no internal error`,
   async ({ database, nodes, simulated }) => {
     const node = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "error" });
     await database.query(NOTICES);
@@ -42,7 +45,7 @@ it(
       process.stdout.write(`${JSON.stringify([...answers].sort())}\n`);
     expect(faults).toEqual([]);
     expect(node.stderr()).not.toMatch(/unforeseen|unexpected error|unhandled|TypeError|RangeError/i);
-    // It got somewhere: every operation did its work, but for those that chance cannot bring about.
+    // Every operation succeeded at least once, except those that random requests cannot make succeed.
     const hasSucceeded = (name: string) => [...answers.keys()].some((key) => key.startsWith(`${name} 2`));
     expect(operations.filter((name) => !hasSucceeded(name) && !NOT_BY_CHANCE.has(name))).toEqual([]);
     expect((await fetch(`${node.url}/readyz`)).status).toBe(200);

@@ -1,4 +1,7 @@
-/** How much gas a transaction asks for, on a real EVM with the cap of EIP-7825, through endpoints that may lie about it. */
+/**
+ * The gas limit of transactions on a real EVM with the cap of EIP-7825, through endpoints that may report false
+ * estimates.
+ */
 import { describe, expect } from "vitest";
 import type { Address } from "../../src/domain/lane.ts";
 import { FencepostError, type Transaction } from "../../src/index.ts";
@@ -9,13 +12,13 @@ import { it, type Scene } from "../support/troubles/scene.ts";
 const CAP = 16_777_216n;
 const FURNACE: Address = `0x${"f0".repeat(20)}`;
 const ACCOUNT: Address = `0x${"ac".repeat(20)}`;
-/** Words of memory that cost 14,170,000 gas. */
+/** Number of memory words whose use costs 14,170,000 gas. */
 const NEARLY_ALL = 84_412;
-const HIGH_ESTIMATE = "0xd88a42"; // 14,191,170: with a fifth on top, above the cap.
+const HIGH_ESTIMATE = "0xd88a42"; // 14,191,170: with the usual fifth on top, above the cap.
 
 /**
- * Touches its memory at the last of so many words, which costs 3 gas for each and the square of their number by 512: a call
- * of any price in one instruction. PUSH1 0, PUSH3 offset, MSTORE, STOP.
+ * Deploys a contract that writes to the last of `words` memory words. Memory costs 3 gas per word plus the square of
+ * their number divided by 512, so one instruction can have any cost. PUSH1 0, PUSH3 offset, MSTORE, STOP.
  */
 async function placeFurnace({ chain }: Scene, words: number): Promise<void> {
   const offset = ((words - 1) * 32).toString(16).padStart(6, "0");
@@ -51,9 +54,9 @@ const overstate = (proxy: RpcProxy) =>
     pretend(() => HIGH_ESTIMATE),
   );
 
-describe("a call that needs nearly all the gas that the chain takes in one transaction", () => {
+describe("a call that needs nearly the gas cap per transaction", () => {
   // protects [Holes] src/application/chain/chain-context.ts, src/domain/fees/gas.ts
-  it("asks for that much and no more where the cap is set", async ({ stage }) => {
+  it("requests exactly the cap as its gas limit if the cap is configured", async ({ stage }) => {
     const scene = await stage({ chain: { maxTransactionGas: Number(CAP) } }, "move");
     await placeFurnace(scene, NEARLY_ALL);
     const txId = await sent(scene, { to: FURNACE });
@@ -62,7 +65,7 @@ describe("a call that needs nearly all the gas that the chain takes in one trans
     expect(BigInt(receipt?.gasUsed ?? 0)).toBeGreaterThan(14_000_000n);
   });
 
-  it("is signed again with less where the cap was not known, and the next one knows it", async ({ stage }) => {
+  it("is signed again with less gas if the cap was unknown, and the next call uses the cap", async ({ stage }) => {
     const scene = await stage({}, "move");
     await placeFurnace(scene, NEARLY_ALL);
     const txId = await sent(scene, { to: FURNACE });
@@ -78,7 +81,7 @@ describe("a call that needs nearly all the gas that the chain takes in one trans
     await neverStuck(scene);
   });
 
-  it("is refused before it gets a nonce where it needs more", async ({ stage, database }) => {
+  it("is refused before it gets a nonce if it needs more than the cap", async ({ stage, database }) => {
     const scene = await stage({ chain: { maxTransactionGas: Number(CAP) } }, "move");
     const beyond = scene.proxy.rule(
       { methods: ["eth_estimateGas"] },
@@ -95,9 +98,9 @@ describe("a call that needs nearly all the gas that the chain takes in one trans
   });
 });
 
-describe("a lie about the gas of a plain transfer", () => {
+describe("a false gas estimate for a plain transfer", () => {
   // protects [Holes] src/adapters/evm/reads/simulate-call.ts, src/domain/fees/gas.ts
-  it.for([1, 2] as const)("changes nothing, with %i endpoint(s)", async (endpoints, { stage }) => {
+  it.for([1, 2] as const)("has no effect, with %i endpoint(s)", async (endpoints, { stage }) => {
     const scene = await stage(endpoints === 2 ? { spare: true } : {}, "move");
     const lie = overstate(scene.proxy);
     const txId = await sent(scene, { to: ACCOUNT, value: 1 });
@@ -109,7 +112,7 @@ describe("a lie about the gas of a plain transfer", () => {
 });
 
 describe("a transfer to a contract", () => {
-  it("has its gas estimated, because code runs, and arrives", async ({ stage }) => {
+  it("has its gas estimated, because code runs, and is confirmed", async ({ stage }) => {
     const scene = await stage({}, "move");
     await placeFurnace(scene, 2_000);
     const txId = await sent(scene, { to: FURNACE, value: 1 });
@@ -117,8 +120,8 @@ describe("a transfer to a contract", () => {
   });
 });
 
-describe("a lie about the gas of a call", () => {
-  it("is not believed where a second endpoint contradicts it", async ({ stage }) => {
+describe("a false gas estimate for a call", () => {
+  it("is not trusted if a second endpoint contradicts it", async ({ stage }) => {
     const scene = await stage({ spare: true, chain: { maxGasCostWei: "1000000000000000" } }, "move");
     await placeFurnace(scene, 10);
     const lie = overstate(scene.proxy);

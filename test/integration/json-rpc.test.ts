@@ -1,4 +1,4 @@
-/** viem and ethers, unchanged, with `/rpc` as their only provider, on a real database and a real EVM. */
+/** Unmodified viem and ethers with `/rpc` as their only provider, on a real database and a real EVM. */
 import { ContractFactory, JsonRpcProvider } from "ethers";
 import { createPublicClient, createWalletClient, http } from "viem";
 import { hardhat } from "viem/chains";
@@ -27,7 +27,7 @@ function ethersOn(url: string): JsonRpcProvider {
 }
 
 describe("viem on /rpc", () => {
-  it("transfers, deploys, writes, sends 200 at once, and finds what replaced a transaction", async ({
+  it("transfers, deploys, writes, sends 200 at once, and finds the replacement of a transaction", async ({
     edr,
     nodes,
     database,
@@ -84,7 +84,7 @@ describe("viem on /rpc", () => {
 });
 
 describe("ethers on /rpc", () => {
-  it("transfers, deploys, writes, sends 200 at once, and finds what replaced a transaction", async ({
+  it("transfers, deploys, writes, sends 200 at once, and finds the replacement of a transaction", async ({
     edr,
     nodes,
     database,
@@ -141,9 +141,9 @@ const sending = (work: Promise<string>): Promise<Sent> =>
     (error: unknown) => ({ error }),
   );
 
-describe("an answer that is lost behind the commit", () => {
+describe("on /rpc, a response lost after the commit", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  it("of the database leaves one transaction, which its sender has the hash of or is told the id of", async ({
+  it("from the database leaves one transaction, and the sender gets its hash or its id", async ({
     edr,
     nodes,
     database,
@@ -153,7 +153,7 @@ describe("an answer that is lost behind the commit", () => {
     const { wallet } = viemOn(`${url}/rpc`);
     const provider = ethersOn(`${url}/rpc`);
     const signer = await provider.getSigner(OTHER_SIGNER);
-    // Any request: at the second or third COMMIT from now, the allocation's answer is lost, or comes too late.
+    // At the second or third COMMIT from now, the response to the allocation is lost or arrives too late.
     const tries = [
       { client: "viem", fault: "cut-after", send: () => wallet.sendTransaction({ to: RECIPIENT, value: 1n }) },
       {
@@ -187,7 +187,7 @@ describe("an answer that is lost behind the commit", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  it("of HTTP leaves one transaction, also where a client repeats by itself and asks for repeats to be merged", async ({
+  it("from the node leaves one transaction, also if the client repeats the request with repeat=merge", async ({
     edr,
     nodes,
     database,
@@ -207,7 +207,7 @@ describe("an answer that is lost behind the commit", () => {
       await waitUntil(async () => (await rowsOf(value)).length > 0, "it is stored");
       expect(await rowsOf(value)).toHaveLength(1);
 
-      // Requests that viem's actions do not repeat, but its bare requests and its fallbacks do.
+      // Requests that viem's actions do not retry, but its bare requests and its fallback transport do.
       const merging = await lossy("/rpc?repeat=merge", treatment);
       const bare = { from: SIGNER, to: RECIPIENT, value: `0x${(++value).toString(16)}` } as const;
       const repeated = viemOn(merging.url, { timeout: 1_000 }).wallet;
@@ -232,7 +232,7 @@ describe("an answer that is lost behind the commit", () => {
   });
 });
 
-/** Errors of clients refer to themselves. */
+/** A JSON replacer that skips values already seen, because errors of clients contain cycles. */
 function seen() {
   const known = new WeakSet<object>();
   return (_: string, value: unknown) => {

@@ -1,4 +1,4 @@
-/** The node of `fencepost dev` on a terminal is a process of its own, which a key kills. */
+/** On a terminal, `fencepost dev` runs its node as a separate process, which a key press kills. */
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
 import { createClient } from "../../src/client/index.ts";
@@ -9,7 +9,7 @@ import { range, transfer } from "../support/transfers.ts";
 
 const launcher = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
 
-it("a node of dev that is killed without a word is followed by another at its address, which goes on", async ({
+it("after a node of fencepost dev is killed, another one at the same address finishes its transactions", async ({
   database,
   edr,
 }) => {

@@ -1,6 +1,6 @@
 /**
- * Runs docs/kms.md as printed: all its commands, in one shell, in their order. Stand-ins replace what no test can have:
- * the clouds' command lines (which record their arguments), psql, host names, and KMS itself, with real secp256k1.
+ * Runs docs/kms.md as printed: all its commands, in order, in one shell. Stand-ins replace what a test cannot have: the
+ * clouds' command lines (which record their arguments), psql, host names, and KMS itself, with real secp256k1.
  */
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -19,7 +19,7 @@ const page = readFileSync(new URL("docs/kms.md", root), "utf8");
 const ARN = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 const GOOGLE = "Google Cloud instead of AWS";
 
-/** The commands of each section, by its title. */
+/** The shell commands of each section of the page, by the section's title. */
 const sections = page
   .split(/^## /m)
   .slice(1)
@@ -28,7 +28,10 @@ const sections = page
     return { title, commands: [...text.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = ""]) => block).join("\n") };
   });
 
-/** Executables that precede all others. Each cloud's records its arguments, one line a call. */
+/**
+ * Creates fake executables that precede all others in PATH. Those of the clouds record their arguments, one line per
+ * call.
+ */
 function standIns(directory: string): string {
   const launcher = fileURLToPath(new URL("bin/fencepost.js", root));
   const psql = fileURLToPath(new URL("test/support/psql.mjs", root));
@@ -54,7 +57,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Runs the sections in one shell; what each of them printed, by its title. */
+/** Runs the sections in one shell. Returns the output of each by its title. */
 async function run(titles: readonly string[], here: Readonly<Record<string, string>>, variables: Variables) {
   const { path, remove } = await makeTemporaryDirectory();
   onTestFinished(remove);
@@ -83,11 +86,11 @@ function endGroup({ signalGroup }: ReturnType<typeof spawnProgram>): void {
   try {
     signalGroup("SIGKILL");
   } catch {
-    // It has ended, and all that it started with it.
+    // The process group has already ended.
   }
 }
 
-/** Roles belong to the whole server, and databases have no two of one name. */
+/** Unique names for roles and a database, because both are shared by the whole server. */
 async function ownNames() {
   const { adminUrl, prefix } = inject("postgres");
   const [owner, runner, database] = ["guide_owner", "guide_runner", "guide"].map((name) => `${prefix}${name}`);
@@ -108,7 +111,7 @@ async function ownNames() {
   };
 }
 
-it("the page about key services can be followed command by command", async ({ edr }) => {
+it("the guide to key services works command by command with AWS KMS", async ({ edr }) => {
   const kms = await startAwsKms({ [ARN]: KEYS[0] });
   onTestFinished(() => kms.close());
   const port = await freePort();
@@ -158,7 +161,7 @@ it("the page about key services can be followed command by command", async ({ ed
   expect(printed("Stop it")).toContain("revoked checkout");
 });
 
-it("the same page with Google Cloud names a key version that is taken", async () => {
+it("the guide to key services names a valid Google Cloud key version", async () => {
   const { file, printed } = await run([GOOGLE], {}, {});
   const told = file("told");
   expect(told).toContain(

@@ -1,4 +1,4 @@
-/** The library face, inside this process, on a database that the caller shares with it. */
+/** The library embedded in this process, on a database that it shares with the caller. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import {
@@ -17,7 +17,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 interface Embedding {
   create(rpc: string, options?: Partial<FencepostOptions>): Promise<Fencepost>;
-  /** A connection of the caller's own. */
+  /** Opens a database connection for the caller's own use. */
   client(): Promise<Client>;
 }
 
@@ -48,7 +48,7 @@ const it = base.extend<{ readonly embed: Embedding }>({
   },
 });
 
-/** Inserts the order row and sends the payment in one transaction of the caller, which stays open. */
+/** Inserts the order row and sends the payment in one transaction of the caller, and leaves that transaction open. */
 async function order(fencepost: Fencepost, client: Client, id: number): Promise<string> {
   await client.query("BEGIN");
   await client.query("INSERT INTO orders VALUES ($1)", [`order-${id}`]);
@@ -60,7 +60,7 @@ async function order(fencepost: Fencepost, client: Client, id: number): Promise<
 const intakeRows = (database: Database) => database.query("SELECT 1 FROM fencepost.intake WHERE alias_of IS NULL");
 
 describe("createFencepost", () => {
-  it("sends, finds, waits, and follows the feed", async ({ embed, edr, database }) => {
+  it("sends, repeats, waits for outcomes, and follows the feed", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const created = await Promise.all(range(5).map((index) => fencepost.send(transfer(index))));
     expect(created.map(({ nonce }) => nonce).toSorted()).toEqual(range(5));
@@ -79,7 +79,10 @@ describe("createFencepost", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("names accounts by EIP-55 and outcomes with their epoch, and lets many wait at once", async ({ embed, edr }) => {
+  it("returns EIP-55 addresses and completions with their epoch, and allows many concurrent waits", async ({
+    embed,
+    edr,
+  }) => {
     const warnings: string[] = [];
     const hear = ({ name }: Error) => void warnings.push(name);
     process.on("warning", hear);
@@ -101,7 +104,11 @@ describe("createFencepost", () => {
     await expect(elsewhere).rejects.toMatchObject({ code: "EPOCH_CHANGED", epoch: 1 });
   });
 
-  it("refuses as the service does: an error with a code, and nothing consumed", async ({ embed, edr, database }) => {
+  it("refuses invalid requests with the same error codes as the service, and consumes nothing", async ({
+    embed,
+    edr,
+    database,
+  }) => {
     const fencepost = await embed.create(edr.url);
     const refused = await fencepost.send({ ...transfer(0), signer: RECIPIENT }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(FencepostError);
@@ -114,7 +121,7 @@ describe("createFencepost", () => {
     expect(await storedTransactions(database)).toEqual([]);
   });
 
-  it("says in one error what is wrong with its options", async ({ database }) => {
+  it("reports invalid options in one error", async ({ database }) => {
     const chains = [{ rpc: "http://127.0.0.1:1" }];
     await expect(createFencepost({ databaseUrl: database.url, chains, signers: [] })).rejects.toThrow(/signer/i);
     await expect(
@@ -125,9 +132,9 @@ describe("createFencepost", () => {
     );
   });
 
-  it("gives up waiting when told to, and the transaction goes on all the same", async ({ embed, simulated }) => {
+  it("stops waiting at a timeout or abort, and the transaction continues", async ({ embed, simulated }) => {
     const fencepost = await embed.create(simulated.url, { confirmations: 1 });
-    // Above the cap, but not so far that it would be refused at the door.
+    // The base fee is above the cap, but not so far that the request would be refused at once.
     simulated.chain.setBaseFee(19n * 10n ** 9n);
     const { txId } = await fencepost.send({
       ...transfer(0),
@@ -142,7 +149,10 @@ describe("createFencepost", () => {
     expect(await fencepost.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("streams stable blocks: ascending, each once, past the depth, through a reorg", async ({ embed, simulated }) => {
+  it("streams stable blocks in order, each once, below the depth, also across a reorg", async ({
+    embed,
+    simulated,
+  }) => {
     const fencepost = await embed.create(simulated.url);
     await waitUntil(() => simulated.chain.head.number > 10, "there are blocks");
     const heights: number[] = [];
@@ -156,7 +166,7 @@ describe("createFencepost", () => {
     expect(heights).toEqual(range(24).map((index) => index + 2));
   });
 
-  it("closes: waiting calls are answered, its lanes are free, and no connection is left", async ({
+  it("on close ends waiting calls, releases its lanes, and leaves no connection open", async ({
     embed,
     simulated,
     database,
@@ -180,8 +190,8 @@ describe("createFencepost", () => {
   });
 });
 
-describe("send inside the caller's own transaction", () => {
-  it("exists with COMMIT, and not before", async ({ embed, edr, database }) => {
+describe("send inside the caller's database transaction", () => {
+  it("creates the transaction at COMMIT, and not before", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const client = await embed.client();
     const txId = await order(fencepost, client, 1);
@@ -198,7 +208,7 @@ describe("send inside the caller's own transaction", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("is gone with ROLLBACK, and with the caller's crash", async ({ embed, edr, database }) => {
+  it("leaves nothing after ROLLBACK, or after the caller's crash", async ({ embed, edr, database }) => {
     const fencepost = await embed.create(edr.url);
     const rolledBack = await embed.client();
     const undone = await order(fencepost, rolledBack, 1);
@@ -212,12 +222,12 @@ describe("send inside the caller's own transaction", () => {
     await committed.query("COMMIT");
     expect(await fencepost.waitFor(kept)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
     for (const txId of [undone, lost]) await expect(fencepost.get(txId)).rejects.toMatchObject({ code: "NOT_FOUND" });
-    // Both request ids are free, and nothing of them was consumed.
+    // Both request ids are free again, and no nonce was consumed.
     expect(await fencepost.send(transfer(1, "order"))).toMatchObject({ nonce: 1 });
     expect(await database.query("SELECT id FROM orders")).toEqual([{ id: "order-3" }]);
   });
 
-  it("keeps the order of calls within one transaction, whatever else comes in meanwhile", async ({
+  it("keeps the order of calls within one database transaction, despite concurrent creates", async ({
     embed,
     simulated,
     database,
@@ -238,7 +248,7 @@ describe("send inside the caller's own transaction", () => {
     expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));
   });
 
-  it("is an alias where the request id exists by then, and REQUEST_ID_REUSED where its payload differs", async ({
+  it("is an alias if the request id is used by then, or REQUEST_ID_REUSED if the payload differs", async ({
     embed,
     simulated,
     database,
@@ -261,7 +271,7 @@ describe("send inside the caller's own transaction", () => {
     expect((await fencepost.send(transfer(2, "twice"))).txId).toBe(second?.txId);
   });
 
-  it("that would revert is refused when it is taken up: FAILED_FINAL/REJECTED, no nonce, in the feed", async ({
+  it("is refused when dequeued if it would revert: FAILED_FINAL/REJECTED, no nonce, in the feed", async ({
     embed,
     simulated,
     database,
@@ -287,7 +297,7 @@ describe("send inside the caller's own transaction", () => {
     await untilSettled(database, 2);
   });
 
-  it("is taken up exactly once by one of two owners, also when the owner changes in the middle", async ({
+  it("is dequeued exactly once by one of two owners, even if the owner changes meanwhile", async ({
     embed,
     simulated,
     database,
@@ -322,11 +332,7 @@ describe("send inside the caller's own transaction", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("outlives every node: what was committed while none was there is taken up by the next", async ({
-    embed,
-    simulated,
-    database,
-  }) => {
+  it("is dequeued by the next node if it was committed while no node ran", async ({ embed, simulated, database }) => {
     const first = await embed.create(simulated.url);
     const client = await embed.client();
     const txId = await order(first, client, 1);
@@ -338,8 +344,11 @@ describe("send inside the caller's own transaction", () => {
   });
 });
 
-describe("acting on it", () => {
-  it("suspends, asks the hook that was given, resumes; the history says who", async ({ simulated, embed }) => {
+describe("operator actions through the library", () => {
+  it("suspend a lane, consult the stuck hook, and resume it; the history names the actor", async ({
+    simulated,
+    embed,
+  }) => {
     const asked: StuckContext[] = [];
     const decide = (context: StuckContext): StuckDecision => {
       asked.push(context);

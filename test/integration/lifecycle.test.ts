@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 type Address = `0x${string}`;
 
-/** The refusal that a create meets. */
+/** The refusal that a create gets. */
 async function refusalOf(sending: Promise<unknown>): Promise<FencepostApiError> {
   const error = await sending.then(
     () => null,
@@ -32,7 +32,7 @@ async function deploy(client: FencepostClient, payload: { bytecode: string; args
   return receipt?.contractAddress as Address;
 }
 
-/** Nothing that is refused leaves a trace: no row, no nonce. */
+/** Checks that a refused request leaves no row and consumes no nonce. */
 async function expectNothingConsumed(database: Database): Promise<void> {
   expect(await storedTransactions(database)).toEqual([]);
   const lanes = await database.query<{ next_nonce: string | null }>("SELECT next_nonce FROM fencepost.lane");
@@ -40,7 +40,7 @@ async function expectNothingConsumed(database: Database): Promise<void> {
 }
 
 describe("a transaction from HTTP to finality on a real EVM", () => {
-  it("is a transfer: 202, every stage in its history, CONFIRMED, in the feed, and the money is there", async ({
+  it("gets 202, is CONFIRMED with every stage in its history, is in the feed, and moves money", async ({
     edr,
     nodes,
     database,
@@ -91,7 +91,7 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
     expect(receipt?.to?.toLowerCase()).toBe(contract.toLowerCase());
   });
 
-  it("ends as FAILED_FINAL/REVERTED, receipt kept, where it reverts only once mined", async ({
+  it("ends as FAILED_FINAL/REVERTED with its receipt if it reverts only when mined", async ({
     edr,
     nodes,
     database,
@@ -102,7 +102,8 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
       signer: SIGNER,
       payload: { to: contract, function: "raise(uint256)", args: [value], gas: "100000" },
     });
-    // The second is fine on its own; behind the first it is not, and gas was given: accepted.
+    // The second call succeeds alone but reverts after the first. Both requests name their gas, so they are not
+    // simulated and are accepted.
     const results = await client.sendBatch([raise("100"), raise("50")]);
     expect(results.map(({ status }) => status)).toEqual([202, 202]);
     const [raised, reverted] = await Promise.all(
@@ -118,7 +119,7 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("is told apart by signer: two lanes, each from nonce 0", async ({ edr, nodes, database }) => {
+  it("belongs to the lane of its signer: two signers each start at nonce 0", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const results = await client.sendBatch([transfer(0), { ...transfer(0), signer: OTHER_SIGNER }, transfer(1)]);
     expect(results).toMatchObject([
@@ -133,8 +134,8 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
   });
 });
 
-describe("what a real EVM would refuse is 422 and consumes nothing", () => {
-  it("and what it would take for nothing: call data where there is no code", async ({ edr, nodes }) => {
+describe("a create is refused with 422 and consumes nothing for", () => {
+  it("call data to an address without code, which the EVM would accept without effect", async ({ edr, nodes }) => {
     const { client } = await nodes.start(edr.url);
     const call = {
       signer: SIGNER,
@@ -159,12 +160,12 @@ describe("what a real EVM would refuse is 422 and consumes nothing", () => {
     expect(await storedTransactions(database)).toHaveLength(1);
     const next = await client.send(transfer(0));
     expect(next.nonce, "the nonce went to the next one").toBe(1);
-    // The refused request id is free.
+    // The request id of the refused request can be used again.
     const repaired = await client.send({ signer: SIGNER, requestId: "lunch", payload: { to: RECIPIENT } });
     expect(repaired.nonce).toBe(2);
   });
 
-  it("insufficient funds, gas below the minimum or over the block, unknown signer and chain", async ({
+  it("insufficient funds, gas too low or over the block limit, unknown signer or chain", async ({
     edr,
     nodes,
     database,
@@ -186,8 +187,8 @@ describe("what a real EVM would refuse is 422 and consumes nothing", () => {
   });
 });
 
-describe("one request id", () => {
-  it("is one transaction, a hundred times at once and in three casings of the signer", async ({
+describe("a request id", () => {
+  it("creates one transaction, used a hundred times at once and with the signer in three casings", async ({
     edr,
     nodes,
     database,
@@ -217,7 +218,7 @@ describe("one request id", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("with another payload is 409, and the first one goes on", async ({ edr, nodes, database }) => {
+  it("with another payload gets 409, and the first transaction continues", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { txId } = await client.send(transfer(1));
     const reused = await refusalOf(client.send({ ...transfer(2), requestId: "request-1" }));

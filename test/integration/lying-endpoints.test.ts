@@ -1,4 +1,7 @@
-/** Endpoints that answer with real blocks and false receipts, before a real EVM: nodes in processes of their own. */
+/**
+ * Endpoints that return genuine blocks and false receipts, in front of a real EVM, with nodes in processes of their
+ * own.
+ */
 import { getContractAddress } from "viem/utils";
 import { describe, expect } from "vitest";
 import { untilSettled } from "../support/audit.ts";
@@ -28,9 +31,9 @@ const completionsOf = (database: Database) =>
 const CONTRACT = getContractAddress({ from: SIGNER, nonce: 0n }).toLowerCase();
 const deployment = { ...transfer(0), payload: { bytecode: LOGGING_INIT_CODE } };
 
-describe.concurrent("an endpoint that lies about receipts", () => {
+describe.concurrent("an endpoint that reports false receipts", () => {
   it.for([1, 2])(
-    "one of %i: decides nothing; the truth does once it is told, and nothing is revised",
+    "as one of %i decides no outcome; the true receipt does once it is reported, and nothing is revised",
     async (endpoints, { edr, nodes, database }) => {
       const proxies: readonly RpcProxy[] = await Promise.all(range(endpoints).map(() => startRpcProxy(edr.url)));
       try {
@@ -53,7 +56,11 @@ describe.concurrent("an endpoint that lies about receipts", () => {
   );
 
   // protects [False receipts] src/application/lane/lane-writer.ts
-  it("and names another contract: the address follows from signer and nonce", async ({ edr, nodes, database }) => {
+  it("with another contract address has no effect: the address is computed from signer and nonce", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const proxy = await startRpcProxy(edr.url);
     try {
       lieAboutReceipts(proxy, null, (receipt) => ({ ...receipt, contractAddress: `0x${"ee".repeat(20)}` }));

@@ -1,4 +1,4 @@
-/** Nonces for callers that sign themselves, over HTTP, on a real database and a real EVM. */
+/** Nonce reservations for callers that sign themselves, over HTTP, on a real database and a real EVM. */
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { FencepostApiError, type FencepostClient, neverSent } from "../../src/client/index.ts";
@@ -59,7 +59,7 @@ describe("a reserved nonce", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("is wrapped by the SDK: handed in, sent by oneself, given back, or left to its time to live", async ({
+  it("is handled by the SDK's withNonce: submitted, sent by the caller, released, or left to expire", async ({
     edr,
     nodes,
   }) => {
@@ -90,7 +90,7 @@ describe("a reserved nonce", () => {
     expect(await client.reservation(kept)).toMatchObject({ state: "RESERVED", nonce: 3 });
   });
 
-  it("takes a delegation, which only its caller can sign", async ({ edr, nodes }) => {
+  it("can be used for an EIP-7702 delegation, which only its caller can sign", async ({ edr, nodes }) => {
     const { client } = await nodes.start(edr.url);
     const account = privateKeyToAccount(KEYS[0]);
     const made = await client.withNonce({ signer: SIGNER }, async ({ nonce }) => {
@@ -106,7 +106,7 @@ describe("a reserved nonce", () => {
   });
 
   // protects [Reservations] src/main/library/embedded-face.ts, src/client/with-nonce.ts
-  it("is wrapped by the library too, which answers as the SDK does", async ({ edr, nodes, database }) => {
+  it("is handled by the library's withNonce with the same results as the SDK", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const theirs = await client.withNonce({ signer: SIGNER }, async ({ nonce }) => ({
       rawTransaction: await sign(nonce),
@@ -132,7 +132,7 @@ describe("a reserved nonce", () => {
     }
   });
 
-  it("survives the node that gave it", async ({ edr, nodes, database }) => {
+  it("survives the death of the node that reserved it", async ({ edr, nodes, database }) => {
     const first = await nodes.start(edr.url, SHORT_LEASE);
     const { reservationId, nonce } = await first.client.reserveNonce({ signer: SIGNER, ttl: "10m" });
     first.signal("SIGKILL");
@@ -141,7 +141,7 @@ describe("a reserved nonce", () => {
     const behind = await waitUntil(() => client.send(transfer(5)).catch(() => null), "the lane is taken over");
     expect(behind.nonce).toBe(nonce + 1);
     const rawTransaction = await sign(nonce);
-    // Repeated as often as needed: a lease this short is sometimes too short for a busy machine.
+    // Retry as often as needed: this lease is sometimes too short for a busy machine.
     const txId = await waitUntil(async () => {
       await client.submitReserved(reservationId, rawTransaction).catch(() => undefined);
       return (await client.reservation(reservationId)).txId;
@@ -152,12 +152,12 @@ describe("a reserved nonce", () => {
   });
 });
 
-describe("a nonce that nothing holds", () => {
-  it("goes to the next transaction where it was released", async ({ edr, nodes, database }) => {
+describe("a hole from a reserved nonce", () => {
+  it("is used by the next transaction if the reservation was released", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER });
     const above = await client.send(transfer(1));
-    // A transaction that is not signed yet would move down to the released nonce itself.
+    // Wait until the transaction above is signed: an unsigned one would itself move down to the released nonce.
     await waitUntil(async () => (await client.get(above.txId)).attempts.length === 1, "the one above is signed");
     expect(await client.releaseNonce(reservationId)).toMatchObject({ state: "RELEASED" });
     expect(await holesOf(client)).toMatchObject([{ nonce, why: "released" }]);
@@ -169,7 +169,11 @@ describe("a nonce that nothing holds", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("is taken by a placeholder where the policy heals, and those behind go on", async ({ edr, nodes, database }) => {
+  it("is filled by a placeholder with the hole policy `heal`, and later nonces continue", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const { client } = await nodes.start(edr.url, { FENCEPOST_HOLE_POLICY: "heal" });
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     const behind = await client.send(transfer(1));
@@ -186,7 +190,7 @@ describe("a nonce that nothing holds", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
-  it("holds nobody up by default: its caller is looked for, then a placeholder takes it", async ({
+  it("blocks no other transaction by default: the caller's own is searched for, then a placeholder fills it", async ({
     edr,
     nodes,
     database,
@@ -203,11 +207,7 @@ describe("a nonce that nothing holds", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("goes to its caller after all where that comes late, and nothing stands there yet", async ({
-    edr,
-    nodes,
-    database,
-  }) => {
+  it("can still be used by its late caller while nothing else has filled it", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
@@ -218,7 +218,7 @@ describe("a nonce that nothing holds", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts
-  it("is what its caller sent in silence where that waits in the pool: nothing is signed against it", async ({
+  it("is not filled while a transaction that its caller sent directly waits in the mempool", async ({
     edr,
     nodes,
     database,
@@ -230,7 +230,8 @@ describe("a nonce that nothing holds", () => {
     const txHash = await rpcCall<string>(edr.url, "eth_sendRawTransaction", [await sign(nonce)]);
     const behind = await client.send(transfer(1));
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
-    // Longer than the search, which lasts as long as the reservation was kept: enough for a placeholder.
+    // Wait for longer than the search for the caller's transaction, which lasts as long as the reservation did. Then a
+    // placeholder is allowed.
     const over = "SELECT 1 FROM fencepost.hole WHERE since < clock_timestamp() - interval '3 seconds'";
     await waitUntil(async () => (await database.query(over)).length === 1, "the search is over");
     await rpcCall(edr.url, "evm_setIntervalMining", [3_000]);
@@ -239,14 +240,17 @@ describe("a nonce that nothing holds", () => {
     expect(await database.query("SELECT 1 FROM fencepost.transaction")).toHaveLength(1);
   });
 
-  it("keeps a key from keeping many: the next reservation is 429, and says which rule", async ({ edr, nodes }) => {
+  it("cannot be caused in large numbers: a reservation over the limit gets 429 with the rule", async ({
+    edr,
+    nodes,
+  }) => {
     const { client } = await nodes.start(edr.url, { FENCEPOST_MAX_RESERVATIONS: "1" });
     await client.reserveNonce({ signer: SIGNER });
     const error = await client.reserveNonce({ signer: SIGNER }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ status: 429, code: "QUOTA_EXCEEDED", problem: { rule: "maxReservations" } });
   });
 
-  it("holds the head up aloud where that is set, and says which nonce and why", async ({ edr, nodes, database }) => {
+  it("makes the head STUCK if configured so, with the nonce and the reason", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url, { FENCEPOST_EXPIRED_RESERVATIONS: "hole" });
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     const behind = await client.send(transfer(1));

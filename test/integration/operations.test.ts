@@ -1,5 +1,5 @@
 /**
- * Operators and hooks on real processes and a real database: a decision is carried out once, or its true outcome is
+ * Operators and hooks with real processes and a real database: a decision is carried out once, or its true outcome is
  * reported.
  */
 import { createHmac } from "node:crypto";
@@ -15,7 +15,7 @@ import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { WebhookReceiver } from "../support/webhook-receiver.ts";
 
-/** Blocks come when the test says so. */
+/** A chain that mines only after the test calls `release`. */
 interface HeldChain extends SimulatedServer {
   release(): void;
 }
@@ -25,7 +25,7 @@ const it = base.extend<{ readonly held: HeldChain; readonly receiver: WebhookRec
     const chain = new SimulatedChain();
     chain.mine(3);
     const server = await startSimulatedServer({ chain });
-    // A second endpoint of the same chain is the one that mines.
+    // A second endpoint of the same chain does the mining.
     let miner: Promise<SimulatedServer> | null = null;
     const release = () => {
       miner ??= startSimulatedServer({ chain, blockTimeMs: BLOCK_TIME_MS });
@@ -59,8 +59,8 @@ function kindsOf({ attempts }: Transaction): readonly string[] {
 const auditOf = (database: Database, { chain, url }: SimulatedServer) =>
   audit({ database, rpcUrl: url, witnessed: chain.witness.map(({ hash }) => hash) });
 
-describe("a caller's time, and a transaction held back", () => {
-  it("expires what is not mined by then, sent or not, and leaves the one that is held", async ({
+describe("a transaction with validUntil", () => {
+  it("expires if it is not mined in time, sent or not, unless an operator holds it", async ({
     held,
     nodes,
     database,
@@ -94,7 +94,7 @@ describe("a caller's time, and a transaction held back", () => {
 });
 
 describe("an operator", () => {
-  it("cancels, and wins: the nonce is used up with nothing, and the history says who and why", async ({
+  it("cancels a transaction in time: its nonce is used by an empty transfer, and the history has actor and reason", async ({
     held,
     nodes,
     database,
@@ -117,7 +117,7 @@ describe("an operator", () => {
     await auditOf(database, held);
   });
 
-  it("cancels, and loses the race: the original is mined, reported as that, and a later order is told", async ({
+  it("cancels too late: the original is mined and reported, and a later cancel gets 409", async ({
     held,
     nodes,
     database,
@@ -139,7 +139,7 @@ describe("an operator", () => {
     await auditOf(database, held);
   });
 
-  it("replaces what is sent, and what is still queued: of that no other byte ever leaves", async ({
+  it("replaces a sent and a queued transaction; the original of the queued one is never sent", async ({
     held,
     nodes,
     database,
@@ -155,7 +155,7 @@ describe("an operator", () => {
     const before = held.chain.witness.length;
     held.release();
     await waitUntil(async () => (await node.client.get(onTheWay)).state === "CONFIRMED", "the first one is final");
-    // Suspended: the replacement was decided, and never sent; the original had left before.
+    // The lane was suspended, so the replacement was decided but never sent; the original had been sent before.
     expect(held.chain.witness.length).toBe(before);
     await node.client.resume(SIGNER, { reason: "done" });
     await untilSettled(database, 2);
@@ -173,9 +173,9 @@ describe("an operator", () => {
   });
 });
 
-describe("a takeover in the middle of a cancel", () => {
+describe("a takeover during a cancel", () => {
   it.for(["another.signed", "another.committed"])(
-    "killed at %s: the next owner knows what was decided, or that nothing was",
+    "after a kill at %s leaves the next owner with the committed decision, or with none",
     async (failpoint, { held, nodes, database }) => {
       const doomed = nodes.crashing(failpoint, held.url, SHORT_LEASE);
       const { url } = await doomed.ready;
@@ -199,10 +199,10 @@ describe("a takeover in the middle of a cancel", () => {
   );
 });
 
-describe("a hook behind HTTP", () => {
+describe("a stuck hook over HTTP", () => {
   const SECRET = "s3cret-of-the-hook";
 
-  it("is asked with a signature about a head that grew old, and CANCEL is done; alerts reach the webhook", async ({
+  it("gets a signed request about a head that is too old, its CANCEL is applied, and alerts reach the webhook", async ({
     held,
     nodes,
     database,

@@ -1,4 +1,6 @@
-/** Only the private key of a live process opens the routes between nodes; nothing in the database does. */
+/**
+ * The routes between nodes accept only the private key of a live process; nothing in the database gives access to them.
+ */
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
@@ -10,7 +12,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const SCHEMES = ["Fencepost-Node", "Fencepost-Instance", "Bearer"];
 
-/** Every text that a reader of a database dump can see. */
+/** Every text in a dump of the database. */
 async function dumpOf(database: Database): Promise<readonly string[]> {
   const tables = await database.query<{ name: string }>(
     "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'fencepost'",
@@ -25,9 +27,13 @@ async function dumpOf(database: Database): Promise<readonly string[]> {
   return [...texts];
 }
 
-describe("whoever reads the database", () => {
+describe("an attacker who can read the database", () => {
   // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("cannot spend: nothing in it opens a route between nodes", async ({ simulated, nodes, database }) => {
+  it("cannot spend: nothing in it authorises a request to the internal routes between nodes", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
     const node = await nodes.start(simulated.url, {
       FENCEPOST_AUTH: "keys",
       FENCEPOST_API_KEYS: "shop:canary-canary-canary-canary",
@@ -52,7 +58,7 @@ const shiftingClock = fileURLToPath(new URL("../support/cluster/shifting-clock.m
 const SECRET = "a-secret-of-the-nodes-1";
 const GUARDED = { FENCEPOST_CLUSTER_SECRET: SECRET, FENCEPOST_PEER_URL_PATTERN: "http://127.0.0.1:*" };
 
-/** A signer of each node, by node id. */
+/** One signer of each node, by node id. */
 async function spread(node: NodeProcess): Promise<ReadonlyMap<string, string>> {
   const leases = await waitUntil(async () => {
     const found = await node.client.leases();
@@ -67,12 +73,9 @@ async function refused({ url }: NodeProcess): Promise<Readonly<Record<string, nu
   return Object.fromEntries(counted.map(({ labels, value }) => [labels.reason, value]));
 }
 
-describe("two nodes that share a secret outside the database", () => {
+describe("two nodes that share a cluster secret outside the database", () => {
   // protects [Attacks] src/adapters/peers/gate.ts
-  it("serve each other's signers, also after the clock of one was set forward and that of the other back", async ({
-    simulated,
-    nodes,
-  }) => {
+  it("serve each other's signers, also after their clocks jump an hour apart", async ({ simulated, nodes }) => {
     const jumping = (ms: number) =>
       nodes.start(simulated.url, {
         ...GUARDED,
@@ -92,7 +95,7 @@ describe("two nodes that share a secret outside the database", () => {
     }
   });
 
-  it("know each other again where one was killed and started in the same place", async ({ simulated, nodes }) => {
+  it("recognise each other after one was killed and restarted at the same address", async ({ simulated, nodes }) => {
     const staying = await nodes.start(simulated.url, GUARDED);
     const killed = await nodes.start(simulated.url, GUARDED);
     await spread(staying);
@@ -108,7 +111,7 @@ describe("two nodes that share a secret outside the database", () => {
     expect(await staying.client.send({ ...transfer(0), signer })).toMatchObject({ nonce: 0 });
   });
 
-  it("take nothing from, and give nothing to, one that does not know it", async ({ simulated, nodes }) => {
+  it("accept no request from a node without the secret, and forward none to it", async ({ simulated, nodes }) => {
     const knowing = await nodes.start(simulated.url, GUARDED);
     const stranger = await nodes.start(simulated.url, { FENCEPOST_CLUSTER_SECRET: "another-secret-of-nodes" });
     const signers = await spread(knowing);
@@ -122,7 +125,7 @@ describe("two nodes that share a secret outside the database", () => {
   });
 });
 
-describe("a node whose own URL is not where nodes may be", () => {
+describe("a node whose URL does not match FENCEPOST_PEER_URL_PATTERN", () => {
   it("refuses to start, with one line", async ({ simulated, nodes }) => {
     const node = nodes.spawn(simulated.url, { FENCEPOST_PEER_URL_PATTERN: "https://node-*.relay.internal:3000" });
     expect(await node.exited).toEqual({ code: 1, signal: null });

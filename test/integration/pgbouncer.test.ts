@@ -1,4 +1,7 @@
-/** Nodes behind PgBouncer in transaction mode: no session, no named statements, fewer servers than clients. */
+/**
+ * Nodes behind PgBouncer in transaction mode: no lasting sessions, no named statements, fewer server connections than
+ * clients.
+ */
 import { describe, expect } from "vitest";
 import { audit, untilSettled } from "../support/audit.ts";
 import { it as base, type Nodes, nodesOn, SHORT_LEASE } from "../support/integration.ts";
@@ -28,7 +31,7 @@ const it = base.extend<Fixtures>({
 });
 
 describe("behind PgBouncer", () => {
-  it("a node lives as it does anywhere, and says that it cannot listen there", async ({
+  it("a node works normally, and reports that LISTEN needs a direct database URL", async ({
     database,
     simulated,
     nodes,
@@ -45,7 +48,7 @@ describe("behind PgBouncer", () => {
     expect((await node.exited).code).toBe(0);
   });
 
-  it("a node that is killed is taken over, under load, and nothing is lost; hints go past the pooler", async ({
+  it("a killed node is taken over under load and nothing is lost; hints use the direct database URL", async ({
     database,
     simulated,
     nodes,

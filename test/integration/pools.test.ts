@@ -1,4 +1,4 @@
-/** A pool over two nodes, each of which owns one of its lanes; real HTTP, real PostgreSQL. */
+/** A pool on two nodes, each of which owns one of its lanes, with real HTTP and PostgreSQL. */
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { it, OTHER_SIGNER, RECIPIENT, SIGNER } from "../support/integration.ts";
@@ -6,8 +6,8 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const POOL = { FENCEPOST_POOLS: `payouts=${SIGNER}+${OTHER_SIGNER}` };
 
-describe("a pool whose lanes belong to two nodes", () => {
-  it("gives each request one transaction, whichever nodes are asked at once, and uses both signers", async ({
+describe("a signer pool whose lanes belong to two nodes", () => {
+  it("creates one transaction per request, even if both nodes get it at once, on both signers", async ({
     simulated,
     nodes,
   }) => {
@@ -20,7 +20,8 @@ describe("a pool whose lanes belong to two nodes", () => {
     }, "each node owns a lane");
 
     const payload = { to: RECIPIENT, value: 1 };
-    // A lane that has just changed hands is passed over until its new owner has resumed it.
+    // A pool skips a lane that has just changed its owner until the new owner has resumed it. Probe until both lanes
+    // are used.
     const open = new Set<string>();
     let probes = 0;
     await waitUntil(async () => {

@@ -9,7 +9,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const COUNT = 6;
 const DEPTH = 3;
 
-/** A real EVM whose blocks come when the test says so. */
+/** A real EVM that mines only when the test says so. */
 const onStillChain = it.extend<{ still: DevChain }>({
   still: async ({ task: _ }, use) => {
     const chain = await startEmbeddedChain();
@@ -29,7 +29,7 @@ const untilAll = (database: Database, state: string, count = COUNT) =>
     return states.length === count && states.every((each) => each === state);
   }, `all are ${state}`);
 
-/** Two transactions in each of three blocks; the snapshot is from before them. */
+/** Mines two transactions in each of three blocks. Returns a snapshot from before them. */
 async function mineThreeBlocks(still: DevChain, client: FencepostClient, database: Database): Promise<unknown> {
   const snapshot = await still.rpc("evm_snapshot");
   for (const block of range(DEPTH)) {
@@ -43,7 +43,7 @@ async function mineThreeBlocks(still: DevChain, client: FencepostClient, databas
   return snapshot;
 }
 
-/** Back to the snapshot, whose pool was empty, and on with blocks that another miner made. */
+/** Reverts to the snapshot, whose mempool was empty, and mines other blocks on top of it. */
 async function dropBlocks(still: DevChain, snapshot: unknown): Promise<void> {
   await still.rpc("evm_revert", [snapshot]);
   await still.rpc("hardhat_setCoinbase", [`0x${"c0".repeat(20)}`]);
@@ -51,7 +51,7 @@ async function dropBlocks(still: DevChain, snapshot: unknown): Promise<void> {
   expect(await minedTransactions(still.url), "the chain has forgotten them").toEqual([]);
 }
 
-/** Mines on until everything is settled. */
+/** Mines further blocks until everything is settled. */
 async function mineUntilSettled(still: DevChain, database: Database): Promise<void> {
   await waitUntil(async () => {
     await still.mine();
@@ -112,9 +112,9 @@ describe("a 3-deep reorg on a real EVM that drops mined transactions", () => {
   );
 });
 
-describe("a 3-deep reorg on a chain with geth's pool, under way", () => {
+describe("a 3-deep reorg under load, on a chain with geth's mempool,", () => {
   it.for(["forgets", "keeps in its pool"] as const)(
-    "that %s what it drops: all CONFIRMED in the end, one feed without a gap",
+    "that %s the dropped transactions ends with all CONFIRMED and a gapless feed",
     async (pool, { simulated, nodes, database }) => {
       const { client } = await nodes.start(simulated.url, { FENCEPOST_CONFIRMATIONS: "2" });
       const followed: number[] = [];

@@ -1,4 +1,4 @@
-/** Several processes that embed the library on one database: any of them takes any send. */
+/** Several processes that embed the library on one database: each of them accepts every send. */
 import { fileURLToPath } from "node:url";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect } from "vitest";
@@ -14,9 +14,9 @@ const SIGNERS = THREE.map((key) => privateKeyToAddress(key));
 const script = fileURLToPath(new URL("../support/embedded-replica.mjs", import.meta.url));
 
 interface Replicas {
-  /** In this process. */
+  /** Starts a replica in this process. */
   here(rpc: string): Promise<Fencepost>;
-  /** In one of its own, which sends so many by itself. */
+  /** Starts a replica in a process of its own, which sends `count` transactions by itself. */
   apart(rpc: string, count: number): Promise<FencepostProcess>;
 }
 
@@ -51,7 +51,7 @@ const it = base.extend<{ readonly replicas: Replicas }>({
   },
 });
 
-/** A caller with a request id repeats until it is answered. */
+/** Retries a send, which has a request id, until it gets a response. */
 async function persistently(face: Fencepost, request: Parameters<Fencepost["send"]>[0]) {
   for (let tries = 1; ; tries++) {
     try {
@@ -70,7 +70,7 @@ const to = (index: number, prefix: string) => ({
 
 describe("replicas that embed the library", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("take every send for every signer, each once, with its nonce and without gaps", async ({
+  it("accept every send for every signer, create each once, and assign nonces without gaps", async ({
     replicas,
     edr,
     database,
@@ -78,7 +78,7 @@ describe("replicas that embed the library", () => {
     const both = [await replicas.here(edr.url), await replicas.here(edr.url)] as const;
     const owners = "SELECT DISTINCT owner_instance FROM fencepost.lane WHERE owner_instance IS NOT NULL";
     await waitUntil(async () => (await database.query(owners)).length === 2, "each of them owns a lane");
-    // A third of them at both at once, under one request id.
+    // A third of the requests are sent to both replicas at once, with the same request id.
     const sends = range(150).flatMap((index) => {
       const request = to(index, "shared");
       const first = both[index % 2] as Fencepost;
@@ -87,7 +87,8 @@ describe("replicas that embed the library", () => {
     expect(sends).toHaveLength(200);
     const created = await Promise.all(sends);
     await untilSettled(database, 150);
-    // An owner without time leaves the other's caller with an id of its own and no nonce: that id names the one transaction.
+    // If the owner is too slow, the caller at the other replica gets a provisional transaction id without a nonce. That
+    // id must lead to the same transaction.
     const made = await Promise.all(created.map(({ txId }) => both[0].get(txId)));
     const byRequest = new Map(made.map((each) => [each.requestId, each]));
     created.forEach(({ requestId, nonce }, index) => {
@@ -104,7 +105,8 @@ describe("replicas that embed the library", () => {
     const other = { ...to(1, "shared"), payload: { to: RECIPIENT, value: "77777" } };
     for (const face of both) await expect(face.send(other)).rejects.toMatchObject({ code: "REQUEST_ID_REUSED" });
     await audit({ database, rpcUrl: edr.url });
-    // And every order and reservation for every signer: one of the two owns the lane, the other leaves it in the database.
+    // Every operator action and reservation works for every signer at both replicas: one owns the lane, the other
+    // enqueues the request in the database.
     for (const signer of SIGNERS) {
       for (const face of both) {
         expect(await face.suspend(signer, { reason: "a test" })).toMatchObject([{ suspended: true }]);
@@ -118,7 +120,7 @@ describe("replicas that embed the library", () => {
         expect(await face.releaseNonce(kept.reservationId)).toMatchObject({ state: "RELEASED", nonce: kept.nonce });
       }
     }
-    // Also creates that name a nonce, or a pool: the owner decides, on whichever of the two nodes the request arrives.
+    // So do creates that name a nonce or a pool: the lane's owner decides, whichever replica receives the request.
     for (const signer of SIGNERS) {
       const { nonce } = await both[0].send({ signer, payload: { to: RECIPIENT, value: "1" } });
       for (const [at, face] of both.entries()) {
@@ -135,7 +137,7 @@ describe("replicas that embed the library", () => {
     }));
     const pooled = await Promise.all(asked.flatMap((request) => both.map((face) => face.send(request))));
     expect(new Set(pooled.map(({ txId }) => txId)).size).toBe(asked.length);
-    // Which lanes are the shortest depends on what still waits on them from before.
+    // Which lanes are shortest depends on their remaining backlog, so only check that several were used.
     expect(new Set(pooled.map(({ signer }) => signer)).size).toBeGreaterThan(1);
     await untilSettled(database, 150 + 3 * 2 + 3 * 3 + 12);
     const [left] = await database.query<{ n: number }>("SELECT count(*)::int AS n FROM fencepost.left_request");
@@ -143,7 +145,7 @@ describe("replicas that embed the library", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("go on where one is killed in the middle: what was answered is sent, and nothing twice", async ({
+  it("continue if one is killed meanwhile: accepted requests are sent, and none twice", async ({
     replicas,
     edr,
     database,
@@ -154,7 +156,8 @@ describe("replicas that embed the library", () => {
     const before = range(30).map((index) => here.send(to(index, "before")));
     child.signal("SIGKILL");
     const after = range(30).map((index) => here.send(to(index, "after")));
-    // A pool's requests may wait for the dead node: answered with "nothing accepted" or "unknown", they are repeated.
+    // Requests to a pool may wait for the dead node. If the response is "nothing accepted" or "unknown", they are
+    // retried.
     const pooled = range(20).map((index) =>
       persistently(here, { ...transfer(index, "pool"), signer: { pool: "payouts" } }),
     );
@@ -180,7 +183,11 @@ describe("replicas that embed the library", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("accept what a silent one owns, and send it once it is somebody's", async ({ replicas, edr, database }) => {
+  it("accept requests for lanes of a frozen replica, and send them once a lane has a live owner", async ({
+    replicas,
+    edr,
+    database,
+  }) => {
     const child = await replicas.apart(edr.url, 0);
     const here = await replicas.here(edr.url);
     const beside = await replicas.here(edr.url);
@@ -196,7 +203,7 @@ describe("replicas that embed the library", () => {
     child.signal("SIGCONT");
     const outcomes = await Promise.all(created.map(({ txId }) => here.waitFor(txId, { timeoutMs: 60_000 })));
     expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
-    // Either returned id names the one transaction, and a handle learns its own.
+    // Both returned ids name the same transaction, and `final` returns its actual id.
     for (const sent of both) {
       const answered = sent.txId;
       const { txId } = await sent.final({ timeoutMs: 60_000 });

@@ -1,4 +1,4 @@
-/** The short restore drill, on the run's own server. `npm run test:drills` has those with PostgreSQL's own tools. */
+/** A short restore drill on the test run's own server. `npm run test:drills` runs those with PostgreSQL's own tools. */
 import { Client } from "pg";
 import { describe, expect, inject, vi } from "vitest";
 import { type Database, it, KEYS, SIGNER } from "../support/integration.ts";
@@ -9,7 +9,9 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const nameOf = ({ url }: Database) => new URL(url).pathname.slice(1);
 
-/** On another database: a database with connections can be neither copied nor replaced. */
+/**
+ * Runs statements while connected to another database: a database with connections can be neither copied nor replaced.
+ */
 async function asAdmin(...statements: readonly string[]): Promise<void> {
   const client = new Client({ connectionString: inject("postgres").adminUrl });
   await client.connect();
@@ -26,7 +28,7 @@ const ONE_KEY = { FENCEPOST_PRIVATE_KEYS: KEYS[0] };
 
 describe("a database that was restored while no node ran", () => {
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("gives no nonce and sends nothing until an operator resumes; then no nonce that the network knows is given again", async ({
+  it("assigns no nonce and sends nothing until an operator resumes, then reuses no known nonce", async ({
     database,
     simulated,
     nodes,

@@ -1,4 +1,7 @@
-/** A node with a retention of one hour, whose transactions were made long ago; real PostgreSQL, the library. */
+/**
+ * Tests of a node with a retention of one hour and transactions made long ago, with real PostgreSQL and the embedded
+ * library.
+ */
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createFencepost, type Fencepost } from "../../src/index.ts";
@@ -12,17 +15,17 @@ import { waitUntil } from "../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-describe("a node with a retention", () => {
+describe("a node with a retention age", () => {
   let database: TestDatabase;
   let chain: SimulatedServer;
   let rows: Database & { end(): Promise<void> };
   let fencepost: Fencepost;
-  /** Id that the caller knows. `makeOld` gives the row another id, of long ago. */
+  /** The transaction id that the caller has. `makeOld` gives the row an older id. */
   let told: string;
   let truncatedAt: number;
 
   const inPool = (index: number) => ({ ...transfer(index, "pooled"), signer: { pool: "payouts" } });
-  /** More than the signer has. */
+  /** A transfer of more than the signer's balance. */
   const dear = { ...transfer(1, "old"), payload: { ...transfer(1, "old").payload, value: String(10n ** 30n) } };
   const count = async (table: string) => (await rows.query(`SELECT FROM fencepost.${table}`)).length;
 
@@ -56,7 +59,7 @@ describe("a node with a retention", () => {
 
   const REFUSED = { code: "REQUEST_ID_REUSED", status: 409, message: expect.stringContaining("kept no more") };
 
-  it("keeps nothing of what is older, but that there was such a request id", async () => {
+  it("deletes everything older, except the fact that a request id was used", async () => {
     for (const table of ["payload", "attempt", "receipt", "step", "completion", "pool_choice"])
       expect([table, await count(table)]).toEqual([table, 0]);
     expect(await rows.query("SELECT FROM fencepost.spent_request")).toHaveLength(4);
@@ -70,7 +73,7 @@ describe("a node with a retention", () => {
   });
 
   // protects [Retention] src/application/stages/1-create/answer-existing.ts, src/application/detours/intake.ts, src/adapters/postgres/stores/loads.ts
-  it("refuses a late repeat, also where the chain would have refused it for another reason, and asks nothing for it", async () => {
+  it("refuses a late repeat of a deleted request without calling the chain, even if the chain would refuse it too", async () => {
     const nonces = await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer");
     await expect(fencepost.send(transfer(0, "old"))).rejects.toMatchObject(REFUSED);
     await expect(fencepost.send(pricedTransfer(1, "old"))).rejects.toMatchObject(REFUSED);
@@ -79,7 +82,7 @@ describe("a node with a retention", () => {
     expect(await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer")).toEqual(nonces);
   });
 
-  it("refuses it of a pool, whichever of its lanes would be chosen, and in a batch, beside others that are not", async () => {
+  it("refuses a late repeat to a pool, for any of its lanes, and in a batch only the repeated items", async () => {
     await expect(fencepost.send(inPool(0))).rejects.toMatchObject(REFUSED);
     const results = await fencepost.sendMany([transfer(0, "old"), transfer(0, "new"), inPool(0), inPool(1)]);
     expect(results.map((result) => ("code" in result ? result.code : "sent"))).toEqual([
@@ -91,11 +94,12 @@ describe("a node with a retention", () => {
   });
 
   // protects [Retention] src/application/stages/1-create/answer-existing.ts, src/application/detours/intake.ts, src/adapters/postgres/stores/loads.ts
-  it("says so of one that was sent inside its caller's own transaction", async () => {
+  it("refuses a late repeat that was sent inside the caller's own database transaction", async () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     const client = await pool.connect();
     await client.query("BEGIN");
-    // One that could be sent, and one that could not: that it was sent before is what its caller has to know.
+    // One request that could be sent again and one that could not. For both, the caller must learn that it was already
+    // sent.
     const sent = [await fencepost.send(transfer(0, "old"), { client }), await fencepost.send(dear, { client })];
     await client.query("COMMIT");
     client.release();
@@ -108,7 +112,7 @@ describe("a node with a retention", () => {
     await expect(fencepost.send(transfer(0, "old")), "nor is it the refused one's now").rejects.toMatchObject(REFUSED);
   });
 
-  it("says where the feed begins to whoever is below, and goes on for whoever stands there", async () => {
+  it("returns the start of the feed to a reader below it, and continues for a reader at it", async () => {
     const below = fencepost.completionsPage({ after: truncatedAt - 1 });
     await expect(below).rejects.toMatchObject({ code: "FEED_TRUNCATED", status: 410, resumeAfter: truncatedAt });
     const sent = await fencepost.send(transfer(7, "young"));

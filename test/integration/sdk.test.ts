@@ -1,4 +1,4 @@
-/** The SDK against a real node, over a wire that loses answers. */
+/** The SDK against a real node, over a connection that loses responses. */
 import { encodeErrorResult, parseAbi } from "viem/utils";
 import { describe, expect } from "vitest";
 import { createClient, SentTransaction, SubmissionRejectedError } from "../../src/client/index.ts";
@@ -13,7 +13,7 @@ const data = encodeErrorResult({ abi, errorName: "Short", args: [RECIPIENT, 5n] 
 
 describe("the SDK on a real node", () => {
   // protects [The SDK and the library] src/client/index.ts, src/client/failover.ts
-  it("makes one transaction where the answer is lost after the commit, follows it to its end, and names a revert", async ({
+  it("creates one transaction if the response is lost after the commit, follows it to the end, and decodes a revert", async ({
     edr,
     nodes,
     database,

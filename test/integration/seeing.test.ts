@@ -1,4 +1,4 @@
-/** One real node, asked about everything at once: by the SDK, and by the command line. */
+/** Reads one real node's overview, attention list and other views through the SDK and the command line. */
 import { describe, expect } from "vitest";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";
@@ -7,7 +7,7 @@ import { BLOCK_TIME_MS, it as base, OTHER_SIGNER, SHORT_LEASE, SIGNER } from "..
 import { pricedTransfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-/** Blocks come when the test says so. */
+/** A chain that mines only when the test says so. */
 const it = base.extend<{ readonly held: SimulatedServer }>({
   held: async ({ task: _ }, use) => {
     const chain = new SimulatedChain();
@@ -18,8 +18,8 @@ const it = base.extend<{ readonly held: SimulatedServer }>({
   },
 });
 
-describe("a node that is asked about everything at once", () => {
-  it("tells what needs somebody, finds it, shows its nonce, and tells no more of it once it is repaired", async ({
+describe("the overview of a node", () => {
+  it("lists a stuck transaction, finds it by search, shows its nonce, and drops it from the list once repaired", async ({
     held,
     nodes,
   }) => {
@@ -66,11 +66,11 @@ describe("a node that is asked about everything at once", () => {
     await waitUntil(async () => (await client.attention()).items.length === 0, "nothing needs anybody");
     await miner.close();
     expect((await client.nonceRuler(SIGNER)).spans).toEqual([{ from: 0, to: 1, kind: "final" }]);
-    // One second old, or younger.
+    // The overview may be up to one second old.
     await waitUntil(async () => (await client.overview()).timeToFinalitySeconds !== null, "outcomes are timed");
   });
 
-  it("is asked the same from the command line, in words and in JSON", async ({ held, nodes }) => {
+  it("is available from the command line, as text and as JSON", async ({ held, nodes }) => {
     const node = await nodes.start(held.url, SHORT_LEASE);
     await node.client.suspend(SIGNER, { reason: "audit" });
     const run = async (...argv: readonly string[]) => {

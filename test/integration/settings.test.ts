@@ -1,4 +1,6 @@
-/** Promises of the settings, on a real node: several chains, finality by tag, bounded queues, nonces used by others. */
+/**
+ * What the settings promise, on a real node: several chains, finality by tag, bounded queues, nonces used by others.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
@@ -15,8 +17,8 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const signer = SIGNER.toLowerCase() as Address;
 
-describe.concurrent("nonces that were used by another program", () => {
-  it("are proved and passed over: cursor 5, mined count 10, the next create gets 10", async ({
+describe.concurrent("nonces that the endpoint reports as used by others", () => {
+  it("are verified and skipped: with cursor 5 and mined count 10, the next create gets 10", async ({
     simulated,
     nodes,
     database,
@@ -31,7 +33,7 @@ describe.concurrent("nonces that were used by another program", () => {
     expect(await metrics.text()).toContain("fencepost_nonce_drift");
   });
 
-  it("or are a lie of the endpoint: told once, it moves nothing", async ({ simulated, nodes, database }) => {
+  it("are ignored if the endpoint reports them falsely once", async ({ simulated, nodes, database }) => {
     const { client } = await nodes.start(simulated.url, { FENCEPOST_NONCE_STATE_TIMEOUT: "0s" });
     await client.waitFor((await client.send(pricedTransfer(0))).txId);
     let lies = 1;
@@ -42,8 +44,8 @@ describe.concurrent("nonces that were used by another program", () => {
   });
 });
 
-describe.concurrent("a queue that is full", () => {
-  it("says 429 with Retry-After, consumes nothing for it, and loses nothing of the rest", async ({
+describe.concurrent("a full queue", () => {
+  it("answers 429 with Retry-After, consumes nothing for it, and loses no accepted request", async ({
     simulated,
     nodes,
     database,
@@ -52,7 +54,7 @@ describe.concurrent("a queue that is full", () => {
     const results = await client.sendBatch(range(25).map((index) => pricedTransfer(index)));
     expect(results.filter(({ status }) => status === 202)).toHaveLength(10);
     expect(results.filter((result) => "code" in result && result.code === "QUEUE_FULL")).toHaveLength(15);
-    // Held up at the chain, the next ones fill the queue.
+    // The chain does not answer estimates, so the next creates fill the queue.
     const stop = simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas" });
     await untilSettled(database, 10);
     const waiting = range(10).map((index) =>
@@ -77,7 +79,10 @@ describe.concurrent("a queue that is full", () => {
 });
 
 describe.concurrent("finality", () => {
-  it("by tag is the tag's: CONFIRMED no sooner than the chain calls the block safe", async ({ nodes, database }) => {
+  it("by block tag waits for that tag: CONFIRMED only once the chain reports the block as safe", async ({
+    nodes,
+    database,
+  }) => {
     const chain = new SimulatedChain({ tagDepths: { safe: 6, finalized: 12 } });
     const server = await startSimulatedServer({ chain, blockTimeMs: BLOCK_TIME_MS });
     try {
@@ -93,8 +98,8 @@ describe.concurrent("finality", () => {
   });
 });
 
-describe.concurrent("several chains", () => {
-  it("in the file are several lanes of one signer; a create must say which", async ({ edr, database }) => {
+describe.concurrent("several chains in the configuration file", () => {
+  it("give one signer several lanes, and a create must name its chain", async ({ edr, database }) => {
     const other = await startSimulatedServer({ chain: new SimulatedChain({ chainId: 5 }), blockTimeMs: BLOCK_TIME_MS });
     const directory = await makeTemporaryDirectory();
     const chain = { confirmations: 1, pollInterval: "100ms" };

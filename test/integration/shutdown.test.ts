@@ -1,4 +1,4 @@
-/** SIGTERM: drains, releases, exits 0 in time; nothing that was answered is lost. */
+/** On SIGTERM a node drains, releases its lanes and exits with 0 in time; no accepted request is lost. */
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { FencepostApiError } from "../../src/client/index.ts";
@@ -14,7 +14,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const AT_MOST_MS = 10_000;
 
-/** How it ended, and that it took no longer than it may. */
+/** Terminates a node, checks that it ended in time, and returns its exit code. */
 async function terminate(node: NodeProcess): Promise<{ readonly code: number | null }> {
   const startedMs = systemClock.monotonicMs();
   node.signal("SIGTERM");
@@ -30,14 +30,14 @@ async function expectReleased(database: Database): Promise<void> {
 }
 
 describe("SIGTERM", () => {
-  it("ends an idle node at once, with 0 and nothing held", async ({ simulated, nodes, database }) => {
+  it("ends an idle node at once, with exit code 0 and all lanes released", async ({ simulated, nodes, database }) => {
     const node = await nodes.start(simulated.url);
     expect(await terminate(node)).toEqual({ code: 0 });
     await expectReleased(database);
     expect(node.stdout().trimEnd().split("\n"), "the ready line is all of standard output").toHaveLength(1);
   });
 
-  it("under load loses nothing that was answered, and the next node finishes it without waiting for a lease", async ({
+  it("under load loses no accepted request, and the next node continues without waiting for a lease to expire", async ({
     simulated,
     nodes,
     database,
@@ -63,10 +63,13 @@ describe("SIGTERM", () => {
     await audit({ database, rpcUrl: simulated.url, witnessed });
   });
 
-  it("says so on /readyz, answers what it has in hand, and ends long polls", async ({ simulated, nodes }) => {
+  it("makes /readyz report draining, answers requests in progress, and ends long polls", async ({
+    simulated,
+    nodes,
+  }) => {
     const node = await nodes.start(simulated.url);
     const polling = node.client.completionsPage({ after: 0, wait: 30 });
-    // The chain holds these creates up until it is healed: they are in hand when the signal comes.
+    // The chain does not answer until it is healed, so these creates are in progress when the signal comes.
     simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas", times: 1 });
     const inHand = node.client.send(transfer(0)).catch((error: FencepostApiError) => error);
     await waitUntil(() => simulated.calls("eth_estimateGas") > 0, "a create is under way");
@@ -81,7 +84,7 @@ describe("SIGTERM", () => {
     expect(await inHand, "not accepted, and told so").toMatchObject({ status: 503, code: "UNAVAILABLE" });
   });
 
-  it("while the chain hangs ends in time too", async ({ simulated, nodes, database }) => {
+  it("ends the node in time while the chain hangs", async ({ simulated, nodes, database }) => {
     const node = await nodes.start(simulated.url);
     await node.client.waitFor((await node.client.send(transfer(0))).txId);
     simulated.faults.inject({ kind: "hang" });
@@ -94,7 +97,9 @@ describe("SIGTERM", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("while the database is down ends in time, and the next node finishes what was there", async ({ simulated }) => {
+  it("ends the node in time while the database is down, and the next node finishes the accepted transactions", async ({
+    simulated,
+  }) => {
     const postgres = await startOwnPostgres();
     const nodes = nodesOn(postgres.url);
     try {
@@ -114,7 +119,10 @@ describe("SIGTERM", () => {
     }
   });
 
-  it("while the database hangs ends in time, and nothing was promised", async ({ simulated, database }) => {
+  it("ends the node in time while the database hangs, and accepts no further request", async ({
+    simulated,
+    database,
+  }) => {
     const proxy = await TcpProxy.start(Number(new URL(database.url).port));
     const nodes = nodesOn(proxy.through(database.url));
     try {
@@ -132,7 +140,7 @@ describe("SIGTERM", () => {
     }
   });
 
-  it("while it comes up on a chain that hangs ends in time too", async ({ simulated, nodes }) => {
+  it("ends a starting node in time while the chain hangs", async ({ simulated, nodes }) => {
     simulated.faults.inject({ kind: "hang" });
     const node = nodes.spawn(simulated.url);
     await waitUntil(() => simulated.requests() > 0, "it asks the chain who it is");
@@ -142,7 +150,7 @@ describe("SIGTERM", () => {
     expect(systemClock.monotonicMs() - startedMs).toBeLessThan(AT_MOST_MS);
   });
 
-  it("twice ends at once, with the code of a signal", async ({ simulated, nodes }) => {
+  it("sent twice ends the node at once, with exit code 143", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url);
     simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas" });
     void node.client.send(transfer(0)).catch(() => undefined);

@@ -1,4 +1,7 @@
-/** The signing process of a real node: what others can see of it, and what becomes of transactions when it is killed. */
+/**
+ * The signing process of a real node: what other processes can see of it, and what happens to transactions when it is
+ * killed.
+ */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
@@ -25,7 +28,7 @@ const PROCESS = { FENCEPOST_SIGNING: "process" };
 
 describe("the signing process of a node", () => {
   // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
-  it("shows nobody a key, and is killed again and again without anything being lost, or sent twice", async ({
+  it("exposes no key in its environment or arguments, and repeated kills lose nothing and send nothing twice", async ({
     simulated,
     nodes,
     database,
@@ -53,7 +56,7 @@ describe("the signing process of a node", () => {
   });
 
   // protects [Signers] src/main/node/serve-keys.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("ends at once with a node that is killed", async ({ simulated, nodes }) => {
+  it("ends at once when its node is killed", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url, PROCESS);
     const signing = await untilThere(node.pid);
     node.signal("SIGKILL");
@@ -61,10 +64,10 @@ describe("the signing process of a node", () => {
   });
 
   // protects [Signers] src/main/node/serve-keys.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("is there until its node has drained, where all of the group are told to stop", async ({ simulated, nodes }) => {
+  it("stays until its node has drained if the whole process group gets SIGTERM", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url, PROCESS);
     const signing = await untilThere(node.pid);
-    // The chain holds this create up: the node drains for as long as it is in hand.
+    // The chain does not answer this create, so the node keeps draining while it is in progress.
     simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas", times: 1 });
     const inHand = node.client.send(transfer(0)).catch(() => null);
     await waitUntil(() => simulated.calls("eth_estimateGas") > 0, "a create is under way");
@@ -81,7 +84,7 @@ describe("the signing process of a node", () => {
 const CHAINS = [1, 137];
 const BUILT = new URL("../../dist/main/node/open-signing.js", import.meta.url).href;
 
-/** The built file: a process runs no TypeScript. */
+/** Loads the built file, because the signing process does not run TypeScript. */
 async function openBuilt(privateKeys: typeof CONTRACT_KEYS): Promise<Signer> {
   const { openSigning } = (await import(BUILT)) as typeof import("../../src/main/node/open-signing.ts");
   const none = { privateKeyFiles: [], mnemonic: null, keystore: null, nodeSigners: [], remote: null };
@@ -102,7 +105,7 @@ const SNAPSHOT = "SIGUSR2";
 const SHIPPED = fileURLToPath(new URL("../../dist/bundle/signing-main.js", import.meta.url));
 const PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
-/** The text itself, and as a part of base64, which has three alignments. */
+/** The text itself, and its three possible alignments inside base64. */
 function spellingsOf(text: string): readonly string[] {
   const shifted = [0, 1, 2].map((shift) => Buffer.from(`${"-".repeat(shift)}${text}`).toString("base64"));
   return [text, ...shifted.map((each) => each.slice(4, -4))];
@@ -110,7 +113,9 @@ function spellingsOf(text: string): readonly string[] {
 
 describe("the heap of a signing process", () => {
   // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
-  it("has no key as text: not of the configuration, of a file, nor a mnemonic", async ({ onTestFinished }) => {
+  it("contains no key as text: none from the configuration, from a key file, or from a mnemonic", async ({
+    onTestFinished,
+  }) => {
     const directory = await makeTemporaryDirectory();
     onTestFinished(() => directory.remove());
     const newKeys = (count: number) => Array.from({ length: count }, () => randomBytes(32).toString("hex"));
@@ -144,7 +149,7 @@ describe("the heap of a signing process", () => {
   });
 });
 
-/** Null: it is not there, or not whole. */
+/** The heap snapshot; null if it is missing or incomplete. */
 function wholeSnapshot(directory: string): string | null {
   const name = readdirSync(directory).find((each) => each.endsWith(".heapsnapshot"));
   const text = name === undefined ? "" : read(join(directory, name));

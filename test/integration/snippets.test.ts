@@ -1,6 +1,7 @@
 /**
- * Every snippet of the pages about the first steps, the SDK, embedding, testing, viem and ethers, JSON-RPC, pools and time, run in a directory of its own. `npm run test:pack` is the long
- * form: the package as npm would publish it, installed by npm, with a typed script of ten lines, all compiled against its types.
+ * Runs every snippet of the pages about the first steps, the SDK, embedding, testing, viem and ethers, JSON-RPC, pools
+ * and time, in a directory of its own. `npm run test:pack` is the long form: the package as npm would publish it,
+ * installed by npm, with a typed script of ten lines, all compiled against its types.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,9 +18,9 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
   "dependencies" | "devDependencies" | "peerDependencies",
   Readonly<Record<string, string>>
 >;
-/** Packages that a user has beside Fencepost. */
+/** Packages that a user installs beside Fencepost. */
 const BESIDE = ["typescript", "@types/node", "viem", ...Object.keys(manifest.peerDependencies)];
-/** Libraries in whose transactions the page about embedding sends. */
+/** Libraries whose transactions the page about embedding uses. */
 const OF_CALLERS = ["pg", "drizzle-orm", "kysely", "knex", "postgres"];
 const IS_LONG = process.env.FENCEPOST_PACK_LONG !== undefined;
 
@@ -36,7 +37,7 @@ console.log(JSON.stringify({ ready: true, nonce, state, txHash }));
 await stack.stop();
 `;
 
-/** Without types to look at, compiling is only leaving them out, in a moment. */
+/** Compiler options without type checking: the compiler only strips types, which is fast. */
 const UNCHECKED = { noCheck: true, noResolve: true, types: [] };
 const TSCONFIG = {
   compilerOptions: {
@@ -49,7 +50,7 @@ const TSCONFIG = {
 let directory: TemporaryDirectory;
 let stack: Stack;
 
-/** The blocks of a page, on the stack's addresses instead of those of `fencepost dev`. */
+/** The snippets of a page, with the stack's addresses instead of those of `fencepost dev`. */
 function snippetsOf(page: string): readonly (readonly [name: string, text: string])[] {
   return blocksOf(page).map((text, index) => [
     `${page.replace(".md", "").replace("/", "-")}-${index}`,
@@ -88,7 +89,10 @@ const run = async (script: string) => {
   return child.stdout();
 };
 
-/** The types in snippets that are run without a compiler: `as const`, `const store: FeedStore`, `type FeedStore` in an import. */
+/**
+ * Matches types in snippets that are run without a compiler: `as const`, `const store: FeedStore`, `type FeedStore` in
+ * an import.
+ */
 const TYPES = / as const|(?<=const \w+): [A-Z]\w+|, type \w+/g;
 
 const LONG: readonly [name: string, said: RegExp][] = [
@@ -96,18 +100,18 @@ const LONG: readonly [name: string, said: RegExp][] = [
   ["ten-lines", /"nonce":0,"state":"CONFIRMED"/],
 ];
 
-describe("the package", () => {
+describe("the package, used as in the documentation,", () => {
   beforeAll(async () => {
     const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
     const compiled = spawnScript([tsc, "-p", "."], { directory: directory.path });
     expect({ ...(await compiled.exited), said: compiled.stdout() }).toMatchObject({ code: 0, said: "" });
   });
 
-  it("runs every snippet that leaves names open, with what they name", async () => {
+  it("runs every snippet with undefined names once those names are supplied", async () => {
     const open = openSnippets(stack);
     expect(open).toHaveLength(9);
     for (const { name, text, said } of open) {
-      // Not compiled: what is given to them is no TypeScript.
+      // These snippets are not compiled, because the values inserted into them are not TypeScript.
       writeFileSync(join(directory.path, `${name}.mjs`), text.replaceAll(TYPES, ""));
       expect(await run(`${name}.mjs`), name).toMatch(said);
     }
@@ -120,7 +124,7 @@ describe("the package", () => {
     ["testing-1", /^# pass 1$/m],
     ["guides-start-0", /CONFIRMED null\nCONFIRMED \d+$/m],
     ...(IS_LONG ? LONG : []),
-  ])("runs %s", async (name, said) => {
+  ])("runs the snippet %s", async (name, said) => {
     expect(await run(join("out", `${name}.js`))).toMatch(said);
   });
 });

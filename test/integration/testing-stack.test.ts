@@ -1,4 +1,4 @@
-/** `fencepost/testing`, as the test suites of other people use it. */
+/** `fencepost/testing`, used as in the test suites of its users. */
 import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { type Stack, type StackOptions, startFencepost } from "fencepost/testing";
@@ -17,14 +17,14 @@ async function transfer(stack: Stack, signer = 0) {
 
 const head = async (stack: Stack) => Number(await stack.chain.rpc("eth_blockNumber"));
 
-describe("a stack", () => {
+describe("a test stack of startFencepost", () => {
   let stack: Stack;
   beforeAll(async () => {
     stack = await startFencepost();
   });
   afterAll(() => stack?.stop());
 
-  it("sends and confirms a transaction, and signs for funded accounts alone", async () => {
+  it("sends and confirms a transaction, and signs only for its own accounts", async () => {
     expect(stack.signers).toHaveLength(3);
     const sent = await stack.client.waitFor(await transfer(stack), { timeoutMs: 30_000 });
     expect(sent).toMatchObject({ state: "CONFIRMED", chainId: stack.chainId });
@@ -37,7 +37,7 @@ describe("a stack", () => {
     });
   });
 
-  it("has the pools that it is told", async () => {
+  it("has the configured signer pools", async () => {
     const pooled = await startFencepost({ signers: 3, pools: { payouts: [1, 2] } });
     try {
       const send = () => pooled.client.send({ signer: { pool: "payouts" }, payload: { to: RECIPIENT, value: "1" } });
@@ -48,7 +48,7 @@ describe("a stack", () => {
     }
   });
 
-  it("pauses its blocks, makes them when told, and at the price it is told", async () => {
+  it("can pause mining, mine on request, and set the base fee", async () => {
     await stack.chain.pauseMining();
     const before = await head(stack);
     await stack.chain.setBaseFee(7_000_000_000n);
@@ -61,9 +61,9 @@ describe("a stack", () => {
     await waitUntil(async () => (await head(stack)) > before + 3, "there is another block");
   });
 
-  it("replaces its last blocks, and Fencepost sends what they held again", async () => {
+  it("can reorganise its last blocks, and Fencepost sends their transactions again", async () => {
     await stack.chain.pauseMining();
-    // No dearer than what the node last saw: the next block takes it.
+    // The base fee is no higher than the node last saw, so the next block includes the transaction.
     await stack.chain.setBaseFee(1n);
     const txId = await transfer(stack, 1);
     const sent = await waitUntil(async () => {
@@ -83,7 +83,7 @@ describe("a stack", () => {
     await expect(stack.chain.reorg(1_000)).rejects.toThrow(/the last 1 to \d+ blocks can be replaced/);
   });
 
-  it("goes on at the same address after its node was killed, and loses nothing", async () => {
+  it("continues at the same address after its node was killed, and loses nothing", async () => {
     const txId = await transfer(stack, 2);
     await stack.restartNode("kill");
     expect(await stack.client.waitFor(txId, { timeoutMs: 60_000 })).toMatchObject({ state: "CONFIRMED" });
@@ -91,7 +91,7 @@ describe("a stack", () => {
     expect(await stack.client.get(txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("has company that it shares nothing with", async () => {
+  it("shares nothing with other stacks that run at the same time", async () => {
     const [one, other] = await Promise.all([
       startFencepost({ signers: 1, blockTimeMs: null }),
       startFencepost({ signers: 1 }),
@@ -108,8 +108,8 @@ describe("a stack", () => {
   });
 });
 
-describe("a stack on a server of one's own", () => {
-  it("gets a database there, and drops it when it is stopped or disposed of, twice too", async () => {
+describe("a test stack on the user's own PostgreSQL server", () => {
+  it("creates a database there, and drops it on stop or dispose; doing both is no error", async () => {
     const { adminUrl: databaseUrl } = inject("postgres");
     const stack = await startFencepost({ databaseUrl, settings: { FENCEPOST_CONFIRMATIONS: "0" } });
     await stack.client.waitFor(await transfer(stack), { timeoutMs: 30_000 });
@@ -132,12 +132,12 @@ describe("startFencepost", () => {
       { settings: { FENCEPOST_CONFIRMATIONS: "many" } },
       /the node of the test did not start: .*FENCEPOST_CONFIRMATIONS/,
     ],
-  ])("says what is wrong with %j, and leaves nothing behind", async (options, message) => {
+  ])("reports what is wrong with the options %j, and leaves nothing behind", async (options, message) => {
     await expect(startFencepost(options)).rejects.toThrow(message);
   });
 });
 
-/** Starts a stack, prints its processes, and then obeys commands. */
+/** A script that starts a stack, prints its processes, and then obeys commands. */
 const SCRIPT = (end: string) => `
   import { startFencepost } from "fencepost/testing";
   import { execFileSync } from "node:child_process";
@@ -147,9 +147,9 @@ const SCRIPT = (end: string) => `
   ${end}
 `;
 
-describe("the processes and files of a stack", () => {
+describe("the processes and files of a test stack", () => {
   // protects [Wallet libraries, and tests of callers] src/main/dev/embedded/chain/child.ts, src/main/testing/start-fencepost.ts, src/main/testing/test-databases.ts
-  it("are gone when the process that started it is, killed or not", async () => {
+  it("are removed when the process that started it ends or is killed", async () => {
     const start = async (end: string) => {
       const child = spawnScript(["--input-type=module", "-e", SCRIPT(end)]);
       const { children } = (await child.ready) as unknown as { readonly children: readonly number[] };
@@ -161,7 +161,7 @@ describe("the processes and files of a stack", () => {
     const killed = await start("setInterval(() => undefined, 1_000);");
     killed.child.signal("SIGKILL");
     await killed.gone();
-    // This one forgets to stop its stack.
+    // This script never stops its stack.
     const forgetful = await start("");
     expect(await forgetful.child.exited).toMatchObject({ code: 0 });
     await forgetful.gone();

@@ -1,18 +1,20 @@
-/** Upgrades go node by node: the first of the new version brings the schema forward while others of the old one run. */
+/**
+ * Upgrades go node by node: the first node of the new version migrates the schema while nodes of the old version run.
+ */
 import { describe, expect } from "vitest";
 import { type Database, it } from "../support/integration.ts";
 import { transfer } from "../support/transfers.ts";
 
 const NEWEST = 'SELECT max(name COLLATE "C") AS name FROM fencepost.migration';
 
-/** The state after the first node of a release with such a migration. */
+/** Records a migration as the first node of a later release would. */
 async function bringForward(database: Database, name: string, worksWith: string): Promise<void> {
   const insert = "INSERT INTO fencepost.migration (name, checksum, works_with) VALUES ($1, 'x', $2)";
   await database.query(insert, [name, worksWith]);
 }
 
-describe("a schema that a newer version has brought forward", () => {
-  it("lets a node start that is one release behind; one that is further behind says in one line what to do", async ({
+describe("a database schema of a newer version", () => {
+  it("lets a node start that is one release older; an even older one exits with a line that says what to do", async ({
     simulated,
     nodes,
     database,
@@ -33,7 +35,7 @@ describe("a schema that a newer version has brought forward", () => {
     expect(late.stdout()).toBe("");
     const lines = late.stderr().trimEnd().split("\n");
     expect(lines).toEqual([expect.stringMatching(/^fencepost: .*9002_later\.sql.*too new.*9001_next\.sql.*upgrade$/)]);
-    // Running nodes go on.
+    // Nodes that are already running continue to work.
     const next = await restarted.client.send(transfer(1));
     expect((await restarted.client.waitFor(next.txId)).state).toBe("CONFIRMED");
   });

@@ -1,4 +1,4 @@
-/** Real viem on a real node and chain: what `fencepost/viem` changes about it, and what it does not. */
+/** Real viem on a real node and chain: what `fencepost/viem` changes and what it leaves unchanged. */
 import { type Stack, startFencepost } from "fencepost/testing";
 import {
   type BaseError,
@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => stack?.stop());
 
 let used = 0;
-/** Each test has a signer of its own: none waits for another's transactions. */
+/** Each test has a signer of its own, so that none waits for another's transactions. */
 function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
   const account = stack.signers[used++] as `0x${string}`;
   const chain = defineChain({
@@ -55,14 +55,14 @@ function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
 const nonceOf = (address: string) => stack.chain.rpc("eth_getTransactionCount", [address, "latest"]).then(Number);
 const sentBy = async (signer: string) => (await stack.client.list({ signer, limit: 100 })).items;
 
-/** The hash, once the chain's pool has it. */
+/** Resolves with the attempt's hash once the chain's mempool has it. */
 const onceSent = (txId: string, attempt: number) =>
   waitUntil(async () => {
     const hash = (await stack.client.get(txId)).attempts[attempt]?.txHash;
     return hash && (await stack.chain.rpc("eth_getTransactionByHash", [hash])) ? hash : null;
   }, `attempt ${attempt} is sent`);
 
-/** Sends it, has it signed again for more while no block comes, and returns both hashes. */
+/** Sends a transaction, reprices it while no block is mined, and returns both hashes. */
 async function repriced(client: ReturnType<typeof wallet>) {
   await stack.chain.pauseMining();
   onTestFinished(() => stack.chain.resumeMining());
@@ -74,7 +74,7 @@ async function repriced(client: ReturnType<typeof wallet>) {
   return { hash, txId, dearer: await onceSent(txId, 1) };
 }
 
-describe("a viem wallet client on the transport of Fencepost", () => {
+describe("a viem wallet client with Fencepost's transport", () => {
   it("transfers, and viem finds the receipt", async () => {
     const client = wallet();
     const hash = await client.sendTransaction({ to: RECIPIENT, value: parseEther("1") });
@@ -85,7 +85,7 @@ describe("a viem wallet client on the transport of Fencepost", () => {
     expect(await client.getAddresses()).toEqual([client.account.address]);
   });
 
-  it("is had with its account in one call, which deploys, writes and sends", async () => {
+  it("can be created with its account by toFencepostAccount, and then deploys, writes and sends", async () => {
     const address = stack.signers[used++] as `0x${string}`;
     const account = toFencepostAccount({ address, client: stack.client, rpc: http(stack.rpcUrl) });
     const { chain } = wallet();
@@ -112,7 +112,7 @@ describe("a viem wallet client on the transport of Fencepost", () => {
     expect(await client.readContract({ ...contract, functionName: "current" })).toBe(8n);
   });
 
-  it("sends fifty at once, each with a nonce of its own", async () => {
+  it("sends fifty transactions at once, each with its own nonce", async () => {
     const client = wallet();
     const hashes = await Promise.all(
       Array.from({ length: 50 }, (_, index) => client.sendTransaction({ to: RECIPIENT, value: BigInt(index) })),
@@ -124,7 +124,7 @@ describe("a viem wallet client on the transport of Fencepost", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
-  it("makes one transaction where the answer was lost after the commit", async () => {
+  it("creates one transaction if the response was lost after the commit", async () => {
     const losing = loseAnswers(2);
     const client = wallet(createClient({ url: stack.url, fetch: losing.fetch }));
     const hash = await client.sendTransaction({ to: RECIPIENT, value: 1n });
@@ -134,7 +134,7 @@ describe("a viem wallet client on the transport of Fencepost", () => {
     expect(await nonceOf(client.account.address)).toBe(1);
   });
 
-  it("makes one transaction of one request id, however often it is sent", async () => {
+  it("creates one transaction for one request id, however often it is sent", async () => {
     const client = wallet();
     const send = () => client.sendTransaction({ to: RECIPIENT, value: 5n });
     const [first, second] = await Promise.all([withRequestId("order-42", send), withRequestId("order-42", send)]);
@@ -146,21 +146,21 @@ describe("a viem wallet client on the transport of Fencepost", () => {
   });
 });
 
-describe("a transaction that Fencepost signs again for more", () => {
-  it("is found mined under its other hash, by who has waited and by who asks later", async () => {
+describe("with viem, a transaction that Fencepost reprices", () => {
+  it("is found under its new hash, by a caller that waited and by one that asks later", async () => {
     const client = wallet();
     const { hash, dearer } = await repriced(client);
     expect(await client.getTransaction({ hash })).toMatchObject({ hash, blockNumber: null, value: 1n, nonce: 0 });
     const waiting = client.waitForTransactionReceipt({ hash });
     await stack.chain.resumeMining();
     expect(await waiting).toMatchObject({ status: "success", transactionHash: dearer });
-    // Several blocks later, while viem itself reads only the newest.
+    // The receipt is found several blocks later, although viem itself reads only the newest block.
     expect(await waitForFinal(stack.client, { hash })).toMatchObject({ state: "CONFIRMED", txHash: dearer });
     expect(await client.waitForTransactionReceipt({ hash })).toMatchObject({ transactionHash: dearer });
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("is found by viem's own search for a replacement, without a word of Fencepost about receipts", async () => {
+  it("is found by viem's own search for replacements, without receipts from Fencepost", async () => {
     const client = wallet();
     const { hash, dearer } = await repriced(client);
     const { list } = stack.client;
@@ -178,7 +178,7 @@ describe("a transaction that Fencepost signs again for more", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("has no receipt of a cancel: that is told as a cancel", async () => {
+  it("has no receipt if it was cancelled: viem reports the replacement as cancelled", async () => {
     const client = wallet();
     const { hash, txId } = await repriced(client);
     await stack.client.cancel(txId, { reason: "a test" });
@@ -192,8 +192,8 @@ describe("a transaction that Fencepost signs again for more", () => {
   });
 });
 
-describe("what is refused", () => {
-  it("tells why a contract reverted, decoded against the caller's ABI, and sends nothing", async () => {
+describe("with viem, a refusal", () => {
+  it("of a reverting call has the reason decoded by the caller's ABI, and nothing is sent", async () => {
     const client = wallet();
     const abi = parseAbi(["function eat()", "error Full(uint256 plates)"]);
     const deploy = async (data: string) => {
@@ -213,7 +213,7 @@ describe("what is refused", () => {
     expect(await nonceOf(client.account.address)).toBe(2);
   });
 
-  it("is told as viem tells it: too little money, an account that Fencepost does not have", async () => {
+  it("for insufficient funds or an unknown account is the matching viem error", async () => {
     const client = wallet();
     const rich = client.sendTransaction({ to: RECIPIENT, value: parseEther("1000000") });
     const error = (await rich.catch((thrown: unknown) => thrown)) as BaseError;
@@ -223,7 +223,7 @@ describe("what is refused", () => {
     await expect(strange).rejects.toThrow(/UNKNOWN_SIGNER/);
   });
 
-  it("names a nonce that is not the next one, as viem's own errors; the next one is honoured", async () => {
+  it("of a nonce other than the next one is the matching viem error; the next nonce is honoured", async () => {
     const client = wallet();
     const high = client.sendTransaction({ to: RECIPIENT, nonce: 1 }).catch((thrown: BaseError) => thrown);
     expect(((await high) as BaseError).walk((each) => each instanceof NonceTooHighError)).toBeInstanceOf(
@@ -240,7 +240,7 @@ describe("what is refused", () => {
     expect(await sentBy(client.account.address)).toHaveLength(1);
   });
 
-  it("names messages, typed data and what is not sent, and sends nothing", async () => {
+  it("applies to messages, typed data and blob transactions, and nothing is sent", async () => {
     const client = wallet();
     await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
     const typed = client.signTypedData({
@@ -255,7 +255,7 @@ describe("what is refused", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
-  it("is told with its id where it was accepted and is not signed yet", async () => {
+  it("at the timeout has the transaction's id if it was accepted but is not signed yet", async () => {
     const client = wallet(stack.client, 300);
     const signer = client.account.address;
     await stack.client.suspend(signer, { reason: "a test" });

@@ -1,4 +1,4 @@
-/** Hints between real nodes: which are sent, and that nothing depends on them. */
+/** Hints between real nodes: which are sent, and that correctness does not depend on them. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import { createFencepost } from "../../src/index.ts";
@@ -28,8 +28,8 @@ const it = base.extend<{ readonly told: { readonly words: Set<string>; readonly 
 const LISTENERS = `FROM pg_stat_activity
   WHERE application_name = 'fencepost wake-ups' AND datname = current_database()`;
 
-describe("nodes tell each other", () => {
-  it("of completions, of intents written inside a caller's transaction, and of lanes that they leave", async ({
+describe("nodes with hints between them (NOTIFY)", () => {
+  it("send hints about completions, about requests from a caller's transaction, and about released lanes", async ({
     database,
     simulated,
     nodes,
@@ -55,7 +55,7 @@ describe("nodes tell each other", () => {
     await waitUntil(() => told.words.has("lanes"), "lanes are told of");
   });
 
-  it("and live without it: switched off, no node listens and no hint is sent", async ({
+  it("also work without hints: if disabled, no node listens and no hint is sent", async ({
     database,
     simulated,
     nodes,
@@ -71,11 +71,7 @@ describe("nodes tell each other", () => {
     expect([...told.words]).toEqual([]);
   });
 
-  it("and lose nothing when the connections that they listen on are cut, again and again", async ({
-    database,
-    simulated,
-    nodes,
-  }) => {
+  it("lose nothing when their listening connections are cut repeatedly", async ({ database, simulated, nodes }) => {
     const settings = { ...SHORT_LEASE, FENCEPOST_IN_FLIGHT_WINDOW: "512" };
     const alive = [await nodes.start(simulated.url, settings), await nodes.start(simulated.url, settings)];
     let turn = 0;

@@ -1,4 +1,7 @@
-/** Faults between node and endpoint during a send: lost answers, endpoints that hang, answer with HTML or are gone. */
+/**
+ * Faults between node and endpoint during a send: lost responses, and endpoints that hang, respond with HTML or are
+ * gone.
+ */
 import { describe, expect } from "vitest";
 import { FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
@@ -33,14 +36,14 @@ async function cursorOf(database: Database, signer: string): Promise<string | nu
 const untilReady = (url: string, ready: boolean) =>
   waitUntil(async () => (await fetch(`${url}/readyz`)).ok === ready, `readyz says ${ready}`);
 
-describe.concurrent("a send whose reply is swallowed", () => {
-  it('is one transaction with one nonce: the same bytes again, answered "already known"', async ({
+describe.concurrent("a broadcast whose response is lost", () => {
+  it('is one transaction with one nonce: the same bytes are sent again and answered "already known"', async ({
     simulated,
     nodes,
     database,
   }) => {
     const { client } = await nodes.start(simulated.url);
-    // The repeats then find the first ones in the pool, not mined.
+    // The base fee keeps the first sends unmined in the mempool, where the resends find them.
     simulated.chain.setBaseFee(30n * GWEI);
     simulated.faults.inject({ kind: "loseReply" }, { method: SEND, times: COUNT });
     const results = await client.sendBatch(range(COUNT).map((index) => pricedTransfer(index)));
@@ -57,7 +60,7 @@ describe.concurrent("a send whose reply is swallowed", () => {
     expect(stored.every(({ hashes }) => hashes.length === 1)).toBe(true);
   });
 
-  it("is found by its receipt where it was mined meanwhile", async ({ simulated, nodes, database }) => {
+  it("is found by its receipt if it was mined meanwhile", async ({ simulated, nodes, database }) => {
     const { client } = await nodes.start(simulated.url);
     simulated.faults.inject({ kind: "loseReply" }, { method: SEND });
     await client.sendBatch(range(COUNT).map((index) => transfer(index)));
@@ -67,7 +70,11 @@ describe.concurrent("a send whose reply is swallowed", () => {
     expect(new Set(simulated.chain.witness.map(({ raw }) => raw)).size).toBe(COUNT);
   });
 
-  it("and the one that hung after the node had acted on it", async ({ simulated, nodes, database }) => {
+  it("is executed once if the endpoint hung after it had accepted the bytes", async ({
+    simulated,
+    nodes,
+    database,
+  }) => {
     const { client } = await nodes.start(simulated.url);
     simulated.faults.inject({ kind: "hang", executed: true }, { method: SEND, times: 1 });
     await client.send(transfer(0));
@@ -77,8 +84,8 @@ describe.concurrent("a send whose reply is swallowed", () => {
   });
 });
 
-describe.concurrent("an endpoint that is gone", () => {
-  it("stops only what needs it: priced creates on known lanes are accepted, broadcasts resume by themselves", async ({
+describe.concurrent("an endpoint that is down", () => {
+  it("blocks only what needs it: creates with fees on known lanes are accepted, and broadcasts resume later", async ({
     simulated,
     nodes,
     database,
@@ -119,23 +126,26 @@ describe.concurrent("an endpoint that", () => {
     ["cuts every connection", { kind: "unavailable" }],
     ["answers every call with an internal error", { kind: "error", code: -32603, message: "Internal error" }],
   ] as const;
-  it.for(faults)("%s fails nothing and decides nothing", async ([, fault], { simulated, nodes, database }) => {
-    const { client, url } = await nodes.start(simulated.url);
-    await client.waitFor((await client.send(transfer(0))).txId);
-    simulated.faults.inject(fault);
-    await untilReady(url, false);
-    const refused = await problemOf(client.send(transfer(1)));
-    expect(refused).toMatchObject({ status: 503, problem: { retryAfterSeconds: expect.any(Number) } });
-    const { txId } = await client.send(pricedTransfer(2));
-    const waiting = await client.get(txId);
-    expect(waiting).toMatchObject({ nonce: 1, receipt: null });
-    expect(["ALLOCATED", "TRACKING"]).toContain(waiting.state);
-    simulated.faults.heal();
-    expect(await client.waitFor(txId)).toMatchObject({ state: "CONFIRMED", nonce: 1 });
-    await auditOf(database, simulated);
-  });
+  it.for(faults)(
+    "%s causes no failed transaction and decides no outcome",
+    async ([, fault], { simulated, nodes, database }) => {
+      const { client, url } = await nodes.start(simulated.url);
+      await client.waitFor((await client.send(transfer(0))).txId);
+      simulated.faults.inject(fault);
+      await untilReady(url, false);
+      const refused = await problemOf(client.send(transfer(1)));
+      expect(refused).toMatchObject({ status: 503, problem: { retryAfterSeconds: expect.any(Number) } });
+      const { txId } = await client.send(pricedTransfer(2));
+      const waiting = await client.get(txId);
+      expect(waiting).toMatchObject({ nonce: 1, receipt: null });
+      expect(["ALLOCATED", "TRACKING"]).toContain(waiting.state);
+      simulated.faults.heal();
+      expect(await client.waitFor(txId)).toMatchObject({ state: "CONFIRMED", nonce: 1 });
+      await auditOf(database, simulated);
+    },
+  );
 
-  it("hangs keeps no caller waiting for ever, and what was accepted goes out once it wakes", async ({
+  it("hangs blocks no caller forever, and accepted transactions are sent once it responds again", async ({
     simulated,
     nodes,
     database,
@@ -154,12 +164,8 @@ describe.concurrent("an endpoint that", () => {
   });
 });
 
-describe.concurrent("two endpoints", () => {
-  it("are one chain: the second serves while the first is down, in either order", async ({
-    simulated,
-    nodes,
-    database,
-  }) => {
+describe.concurrent("two endpoints of one configuration", () => {
+  it("serve as one chain: either one serves while the other is down", async ({ simulated, nodes, database }) => {
     const second = await startSimulatedServer({ chain: simulated.chain });
     try {
       const { client } = await nodes.start(`${simulated.url},${second.url}`);
@@ -176,7 +182,7 @@ describe.concurrent("two endpoints", () => {
     }
   });
 
-  it("of two chains are refused in one line", async ({ simulated, nodes }) => {
+  it("that serve two different chains are refused in one line", async ({ simulated, nodes }) => {
     const foreign = await startSimulatedServer({ chain: new SimulatedChain({ chainId: 5 }) });
     try {
       const node = nodes.spawn(`${simulated.url},${foreign.url}`);
@@ -189,7 +195,7 @@ describe.concurrent("two endpoints", () => {
   });
 });
 
-/** Until the failed endpoint is noticed, a create may be answered with 503. */
+/** Retries, because a create may get a 503 until the node has noticed the failed endpoint. */
 function sendPatiently(client: FencepostClient, index: number) {
   const once = () =>
     client.send(transfer(index)).catch((error: unknown) => {

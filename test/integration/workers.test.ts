@@ -1,4 +1,4 @@
-/** `fencepost start --workers N`: several nodes behind one port, in processes that live and die on their own. */
+/** `fencepost start --workers N`: several nodes behind one port, each in a process that can die without the others. */
 import { execFileSync } from "node:child_process";
 import { describe, expect } from "vitest";
 import { createClient, type FencepostClient } from "../../src/client/index.ts";
@@ -16,7 +16,7 @@ interface Crew {
   readonly client: FencepostClient;
 }
 
-/** Two workers on a port that the system chose, each with its share of the lanes. */
+/** Starts two workers on a port that the system chooses, and waits until each has its share of the lanes. */
 async function startCrew(database: Database, rpcUrl: string): Promise<Crew> {
   const child = spawnFencepost(["start", "--workers", "2"], {
     variables: {
@@ -48,7 +48,7 @@ function childrenOf(pid: number): readonly number[] {
   return listed.trim().split(/\s+/).map(Number);
 }
 
-/** Answers at once, or not at all. */
+/** Whether the worker responds within a second. */
 async function isAwake(url: string): Promise<boolean> {
   return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) }).then(
     ({ ok }) => ok,
@@ -56,8 +56,8 @@ async function isAwake(url: string): Promise<boolean> {
   );
 }
 
-describe("workers", () => {
-  it("share a port and have one each; one that dies is started again under its name; all stop together", async ({
+describe("workers of fencepost start --workers", () => {
+  it("share a port and have one each; a dead worker is restarted under its node id; all stop together", async ({
     simulated,
     database,
   }) => {
@@ -67,7 +67,7 @@ describe("workers", () => {
     const own = before.map((node) => node.url);
     expect(new Set([...own, url]).size).toBe(3);
     for (const each of own) expect((await fetch(`${each}/readyz`)).status).toBe(200);
-    // Both workers serve both signers: either may take the connection.
+    // Both workers accept requests for both signers, because either may get the connection.
     await Promise.all(range(20).map((n) => client.send({ ...pricedTransfer(n), signer: SIGNERS[n % 2] as string })));
 
     process.kill(childrenOf(child.pid)[0] as number, "SIGKILL");
@@ -88,7 +88,7 @@ describe("workers", () => {
     expect(await database.query("SELECT 1 FROM fencepost.lane WHERE owner_instance IS NOT NULL")).toEqual([]);
   });
 
-  it("do not wait for one that is paused: the other goes on, and after the lease does its work too", async ({
+  it("do not wait for a paused worker: the other continues, and takes over its lanes after the lease", async ({
     simulated,
     database,
   }) => {
@@ -107,7 +107,7 @@ describe("workers", () => {
       const other = createClient({ url: awake?.url as string });
       const mine = leases.find(({ nodeId }) => nodeId === awake?.nodeId)?.signer as string;
       const theirs = SIGNERS.find((signer) => signer !== mine) as string;
-      // Create, completion and feed of its own lane: none of them waits behind the one that sleeps.
+      // Create, completion and feed of the other worker's own lane: none of them waits for the stopped worker.
       const { txId } = await other.send({ ...pricedTransfer(100), signer: mine });
       const settled = await other.waitFor(txId, { timeoutMs: 2_500 });
       expect(settled.state).toBe("CONFIRMED");

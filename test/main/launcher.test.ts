@@ -20,7 +20,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** Nothing of the environment that the tests run in: neither settings nor the runner's own hooks. */
+/** The environment without the settings and the test runner's own hooks. */
 function cleanEnvironment(): Record<string, string | undefined> {
   const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));
@@ -41,7 +41,7 @@ function runProgram(program: string, argv: readonly string[], variables: Variabl
   });
 }
 
-/** A package with this launcher and a command line of our own making. */
+/** A package with this launcher and a fake command line. */
 function fakePackage(name: string, files: Record<string, string>): string {
   const root = join(directory, name);
   mkdirSync(join(root, "bin"), { recursive: true });
@@ -63,7 +63,7 @@ mkdirSync(dist, { recursive: true });
 writeFileSync(new URL("cli.js", dist), ${JSON.stringify(MAIN)});
 `;
 
-describe("launcher", () => {
+describe("the launcher bin/fencepost.js", () => {
   it("passes the arguments on and exits with the returned code", async () => {
     const script = fakePackage("plain", { "dist/bundle/cli.js": MAIN });
     expect(await run(script, ["a", "--b"])).toEqual({ code: 7, stdout: "a,--b", stderr: "" });
@@ -78,7 +78,7 @@ describe("launcher", () => {
     expect(await run(script, ["start"])).toEqual({ code: 7, stdout: "start", stderr: "" });
   });
 
-  it("says what to do if the build fails or is impossible", async () => {
+  it("explains what to do if the build fails or is impossible", async () => {
     const broken = fakePackage("broken", { "scripts/build.mjs": "process.exit(1);" });
     expect(await run(broken, [])).toMatchObject({
       code: 1,
@@ -93,7 +93,7 @@ describe("launcher", () => {
     });
   });
 
-  it.each(["18.20.4", "20.18.3", "8.0.0"])("tells Node %s that it is too old", async (old) => {
+  it.each(["18.20.4", "20.18.3", "8.0.0"])("refuses Node %s as too old", async (old) => {
     const pretend = join(directory, `node-${old}.mjs`);
     writeFileSync(
       pretend,
@@ -108,7 +108,7 @@ describe("launcher", () => {
   });
 });
 
-describe("the launcher as a program", () => {
+describe("the launcher run as a program", () => {
   const told = "JSON.stringify([process.execArgv, process.pid, argv])";
   const TELL = `export const main = async (argv) => { process.stdout.write(${told}); return 7; };`;
   let program = "";
@@ -117,7 +117,7 @@ describe("the launcher as a program", () => {
   });
   const OPTIONS = ["--max-semi-space-size=64", "--no-parallel-scavenge"];
 
-  it("sets a larger young generation in the same process, and keeps every argument", async () => {
+  it("sets a larger young generation of the heap in the same process, and keeps every argument", async () => {
     const argv = ["a b", "$HOME", "*", ""];
     const child = spawn(program, argv, { cwd: directory, env: cleanEnvironment() });
     let stdout = "";
@@ -129,7 +129,7 @@ describe("the launcher as a program", () => {
   });
 
   it.each(["--max-semi-space-size=32", "--max_semi_space_size=32"])(
-    "keeps the young generation of NODE_OPTIONS=%s",
+    "keeps the young generation size of NODE_OPTIONS=%s",
     async (options) => {
       const { stdout } = await runProgram(program, [], { NODE_OPTIONS: options });
       expect(JSON.parse(stdout)[0]).toEqual([]);
@@ -137,13 +137,13 @@ describe("the launcher as a program", () => {
     },
   );
 
-  it("is found through a link, as npm makes one, and by a relative path", async () => {
+  it("works through a symbolic link, as npm creates one, and by a relative path", async () => {
     symlinkSync(program, join(directory, "a link"));
     expect(await runProgram(join(directory, "a link"), ["--x"])).toMatchObject({ code: 7 });
     expect(await runProgram("./a link", ["--x"])).toMatchObject({ code: 7 });
   });
 
-  it("adds nothing to what the command prints", async () => {
+  it("adds nothing to the command's output", async () => {
     expect(await runProgram(launcher, ["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 });
@@ -153,7 +153,7 @@ describe("the command line as a process", () => {
     expect(await run(launcher, ["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
-  it("refuses a bad configuration with code 2 and one line each, nothing on standard output", async () => {
+  it("refuses an invalid configuration with exit code 2 and one line each, and prints nothing on standard output", async () => {
     const { code, stdout, stderr } = await run(launcher, ["start"], { FENCEPOST_LEASE_DURATION: "10" });
     expect(code).toBe(2);
     expect(stdout).toBe("");
@@ -161,7 +161,7 @@ describe("the command line as a process", () => {
     expect(stderr).toContain('fencepost: FENCEPOST_LEASE_DURATION: "10" is not a duration (use 10s, 250ms, 5m)\n');
   });
 
-  it("reads a TypeScript file of the working directory", async () => {
+  it("reads a TypeScript configuration file of the working directory", async () => {
     writeFileSync(
       join(directory, "fencepost.config.ts"),
       `import { defineConfig } from "fencepost/config";
@@ -179,7 +179,7 @@ describe("the command line as a process", () => {
     });
   });
 
-  it("says in one line that the database does not answer", async () => {
+  it("reports in one line that the database does not answer", async () => {
     const { code, stderr } = await run(launcher, ["migrate"], {
       FENCEPOST_DATABASE_URL: "postgres://u:pw@127.0.0.1:1/d",
     });
@@ -199,7 +199,7 @@ describe("the command line as a process", () => {
   );
 
   // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
-  it("ends before it reads a secret if an inspector was opened during Node's start", async () => {
+  it("exits before it reads a secret if an inspector was opened during Node's start", async () => {
     const early = join(directory, "early.cjs");
     writeFileSync(early, 'require("node:inspector").open(0);');
     const argv = ["--require", early, launcher, "config"];
@@ -216,7 +216,7 @@ describe("the command line as a process", () => {
     expect(output).not.toContain("FENCEPOST_");
   });
 
-  it("ends quietly when the reader of its output closes", async () => {
+  it("exits quietly if the reader of its output closes", async () => {
     const child = spawn(process.execPath, [launcher, "config"], { cwd: directory, env: cleanEnvironment() });
     child.stdout.destroy();
     let stderr = "";

@@ -6,7 +6,7 @@ import { createFencepost, type TelemetryEvent } from "../../src/index.ts";
 import { foreignFile } from "../support/foreign-file.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-it("a key file that others can read and another user owns raises an alert with its name", async () => {
+it("a key file that other users can read and another user owns raises an alert with its name", async () => {
   const folder = await mkdtemp(join(tmpdir(), "fencepost-open-key-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = await foreignFile(folder);
@@ -17,7 +17,7 @@ it("a key file that others can read and another user owns raises an alert with i
     signers: { privateKeyFiles: [file] },
     onEvent: (event) => events.push(event),
   });
-  // There is no key in it, and nothing else of a node's surroundings.
+  // The start fails because the file contains no key and there is no database or chain.
   await expect(starting).rejects.toThrow();
   const alert = () => events.find((event) => event.type === "alert" && event.code === "KEY_FILE_OPEN");
   await waitUntil(() => alert() !== undefined, "the file is judged");

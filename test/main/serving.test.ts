@@ -34,10 +34,10 @@ afterEach(() => {
   start.mockReset();
 });
 
-describe("the input of dev", () => {
+describe("the command fencepost dev", () => {
   const ready = { ...node, chainId: 31337, signers: ["0xA", "0xB"] };
 
-  it("is a default configuration, a directory, and output on standard error", async () => {
+  it("passes on a default configuration and the directory, and writes progress to standard error", async () => {
     dev.mockImplementation(async (request: DevRequest, done: (one: DevReady) => void) => {
       request.say("PostgreSQL is coming up");
       done(ready);
@@ -64,8 +64,8 @@ describe("the input of dev", () => {
   });
 });
 
-describe("the input of start", () => {
-  it("is a complete configuration, and standard output has the ready line only", async () => {
+describe("the command fencepost start", () => {
+  it("passes on a complete configuration, and prints only the ready line to standard output", async () => {
     Object.assign(process.env, START);
     start.mockImplementation(async (_: unknown, done: (one: typeof node) => void) => done(node));
     expect(await main(["start"])).toBe(0);
@@ -80,7 +80,7 @@ describe("the input of start", () => {
     expect(JSON.parse(written.stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("has a different node id for each process", async () => {
+  it("uses a different node id for each process", async () => {
     Object.assign(process.env, START);
     await main(["start"]);
     await main(["start"]);
@@ -88,7 +88,7 @@ describe("the input of start", () => {
     expect(first).not.toBe(second);
   });
 
-  it("makes a failure one line and exit code 1, with the password masked", async () => {
+  it("reports a failure in one line with exit code 1, and masks the password", async () => {
     Object.assign(process.env, START);
     start.mockRejectedValue(new Error("cannot connect to postgres://app:hunter2hunter2@db/app"));
     expect(await main(["start"])).toBe(1);

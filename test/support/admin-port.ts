@@ -1,4 +1,4 @@
-/** Nodes with a port of their own for operators, and keys with a part of what there is. */
+/** Starts nodes with a separate port for operators, and API keys with limited permissions. */
 import { expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { SIGNER } from "./integration.ts";

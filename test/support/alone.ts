@@ -1,6 +1,6 @@
 /**
- * Test files that have a process of their own, because they replace modules, or variables of the process. All the others share
- * processes, and so the work of loading what they test; there an architecture test refuses replacements.
+ * Test files that run in a process of their own because they replace modules or variables of the process. All others
+ * share processes, which saves loading time; an architecture test forbids replacements in those.
  */
 export const ALONE = [
   "test/main/cli.test.ts",

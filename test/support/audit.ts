@@ -1,4 +1,7 @@
-/** The invariants of the contract, checked at rest: the database against the canonical chain, block by block. */
+/**
+ * Checks the contract's invariants when all work is done: the database is compared with the canonical chain, block by
+ * block.
+ */
 import { expect } from "vitest";
 import type { Database } from "./integration.ts";
 import { rpcCall, rpcCalls } from "./rpc-call.ts";
@@ -86,7 +89,7 @@ export function storedCompletions(database: Database): Promise<readonly StoredCo
   return database.query("SELECT seq, tx_id, state, settled FROM fencepost.completion ORDER BY seq");
 }
 
-/** Resolves when so many transactions are there and each is settled. */
+/** Resolves when `count` transactions exist and all are settled. */
 export async function untilSettled(database: Database, count: number, patience: Patience = {}): Promise<void> {
   let last = "";
   const look = async () => {
@@ -102,7 +105,10 @@ export async function untilSettled(database: Database, count: number, patience: 
   });
 }
 
-/** Settled, and the node has seen the newest branch: every receipt is of a canonical block. */
+/**
+ * Resolves when all transactions are settled and the node has seen the newest branch: every receipt is in a canonical
+ * block.
+ */
 export async function untilAtRest({ database, rpcUrl }: AuditSubject, count: number): Promise<void> {
   const look = async () => {
     const rows = await database.query<{ settled: boolean; number: string | null; hash: string | null }>(
@@ -120,7 +126,7 @@ export async function untilAtRest({ database, rpcUrl }: AuditSubject, count: num
 export interface AuditSubject {
   readonly database: Database;
   readonly rpcUrl: string;
-  /** Hashes of everything on the wire, if the chain keeps a list. */
+  /** Hashes of every transaction that arrived at the chain, if the chain keeps a list. */
   readonly witnessed?: readonly (string | null)[];
 }
 
@@ -147,7 +153,10 @@ export async function audit({ database, rpcUrl, witnessed = [] }: AuditSubject):
   return { stored, mined, completions };
 }
 
-/** A takeover waits for open writes and notes its time after that: whatever bears a later one came through the fence. */
+/**
+ * Writes of an old term that are later than the takeover. A takeover waits for open writes before it records its time,
+ * so a later write has passed the fence wrongly.
+ */
 function lateWrites(database: Database): Promise<readonly unknown[]> {
   return database.query(`
     SELECT h.tx_id, h.event, h.token, l.token AS current, h.last_at, l.acquired_at
@@ -173,8 +182,8 @@ function checkRequestIds(stored: readonly StoredTransaction[]): void {
 }
 
 /**
- * Final transactions of the database are canonical on the chain, once; and the chain has none of ours that we do not
- * know.
+ * Every final transaction in the database is on the canonical chain exactly once, and the chain has no transaction of
+ * our signers that the database lacks.
  */
 function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedTransaction[]): void {
   const onChain = new Map(mined.map((transaction) => [transaction.hash, transaction]));
@@ -195,8 +204,8 @@ function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedT
 }
 
 /**
- * I8: the feed has no gap and one order, and the last completion of each transaction is its state. STUCK may precede
- * it.
+ * Invariant I8: the feed has no gap and a single order, and a transaction's last completion is its state. STUCK may
+ * precede it.
  */
 function checkFeed(stored: readonly StoredTransaction[], completions: readonly StoredCompletion[]): void {
   expect(completions.map(({ seq }) => Number(seq))).toEqual(completions.map((_, index) => index + 1));

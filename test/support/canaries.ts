@@ -1,16 +1,16 @@
-/** Secrets that occur nowhere else, one in every setting that takes a secret, and the search for them. */
+/** Generates a unique secret for every setting that takes one, and searches outputs for them. */
 import { randomBytes } from "node:crypto";
 import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 
 export class Canaries {
   private readonly known = new Map<string, string>();
 
-  /** A unique text: letters and digits only, so that it stays the same in any URL. */
+  /** A unique text of letters and digits only, so that no URL encoding changes it. */
   make(name: string): string {
     return this.know(name, `canary${randomBytes(12).toString("hex")}`);
   }
 
-  /** A secret with a shape of its own. */
+  /** Registers a secret that needs a particular format. */
   know(name: string, secret: string): string {
     this.known.set(name, secret);
     return secret;
@@ -20,7 +20,7 @@ export class Canaries {
     return this.known.size;
   }
 
-  /** `output: canary`, for each that is found in an output in whatever spelling. */
+  /** Returns `output: canary` for each secret found in an output, in any encoding. */
   foundIn(outputs: Readonly<Record<string, string>>): readonly string[] {
     return Object.entries(outputs).flatMap(([output, text]) => {
       const lower = text.toLowerCase();
@@ -41,7 +41,7 @@ function excerpt(text: string, secret: string): string {
   return text.slice(Math.max(0, at - 80), at + 20).replace(/\s+/g, " ");
 }
 
-/** The variables of all settings that may hold a secret. */
+/** The environment variables of all settings that may contain a secret. */
 export function secretVariables(): readonly string[] {
   return SETTING_KEYS.filter((key) => "secrets" in SETTINGS[key]).map((key) => SETTINGS[key].variable);
 }

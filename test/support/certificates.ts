@@ -1,4 +1,4 @@
-/** Certificates of an authority that exists in tests alone: of a server at 127.0.0.1, and of a client. Valid until 2126. */
+/** Certificates of a test authority, for a server at 127.0.0.1 and for a client. Valid until 2126. */
 
 export const AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIBnTCCAUOgAwIBAgIUKWml7kytD1ej2sBNMiS+AKXlz9owCgYIKoZIzj0EAwIw

@@ -12,13 +12,13 @@ import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
 import { type RecordedTelemetry, recordTelemetry } from "./recorded-telemetry.ts";
 import { CHAIN_ID, CHAIN_SETTINGS, SIGNER } from "./world.ts";
 
-/** One chain as a node knows it, without the node: for tests of the pieces that only ask. */
+/** One chain with a node's state about it, but without the node: for tests of code that only reads the chain. */
 export interface ChainBench {
   readonly clock: ManualClock;
   readonly telemetry: RecordedTelemetry;
   readonly simulated: SimulatedChain;
   readonly faults: Faults;
-  /** The second endpoint's faults, if there is one. */
+  /** Controls the faults of the second endpoint, if there is one. */
   readonly elsewhere: Faults;
   readonly chain: DirectChain;
   readonly context: ChainContext;
@@ -46,7 +46,7 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
   return { clock, telemetry, simulated, faults, elsewhere, chain, context };
 }
 
-/** A term that never ends by itself, and that fails on any write. */
+/** A term that never ends by itself and rejects every write. */
 export const ENDLESS: TermPorts = {
   writer: { write: () => Promise.reject(new Error("nothing is written here")) },
   lease: { mayAct: () => true, maySend: () => true },

@@ -3,7 +3,7 @@ import type { LaneWrite, TransitionItem, WriteOutcome } from "../../src/ports/la
 
 const AT = new Date(0);
 
-/** Changes to the lane by a database that answered so, if a test answers in its place. */
+/** The changes to the lane that a database with this outcome would report, for tests that replace the database. */
 export function changesOf(write: LaneWrite, outcome: WriteOutcome): readonly Change[] {
   if (outcome.status === "applied" && write.kind === "transition") {
     return write.items.filter((_, index) => outcome.items[index] === "applied").map(moved);

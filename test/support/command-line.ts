@@ -13,7 +13,7 @@ interface CommandLine {
 
 interface Fixtures {
   readonly fencepost: CommandLine;
-  /** The same with a prepared database. */
+  /** A command line with a prepared database. */
   readonly seeded: CommandLine;
 }
 

@@ -28,17 +28,17 @@ const NONE: CliActions = {
 
 export interface CommandWorld {
   readonly actions?: Partial<CliActions>;
-  /** Standard output is a terminal. */
+  /** If set, standard output is a terminal. */
   readonly screen?: Screen;
-  /** Contents of files, by path; `-` is standard input. */
+  /** Contents of the files that the command may read, by path; `-` is standard input. */
   readonly files?: Readonly<Record<string, string>>;
-  /** A node that runs is asked: time is the clock's, and no id is used twice. */
+  /** The command calls a real node: it uses the real clock, and no id is used twice. */
   readonly real?: true;
-  /** The reader of standard output leaves after so many looks at it. */
+  /** The reader of standard output closes it after so many reads. */
   readonly looks?: number;
 }
 
-/** Runs a command in this process. In memory, time passes only while it sleeps. */
+/** Runs a command in this process. Without a real node, time advances only while the command sleeps. */
 export async function runCommand(argv: readonly string[], world: CommandWorld = {}) {
   const { actions = {}, screen = null, files = {}, looks = 1, real = false } = world;
   let stdout = "";

@@ -1,4 +1,4 @@
-/** deploy/compose.yml unchanged, in a copy of its own, with ports that the system chooses. */
+/** Runs deploy/compose.yml unchanged in a copied checkout, with ports that the system chooses. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -26,7 +26,10 @@ export class ComposeStack {
     this.files = named.flatMap((path) => ["--file", path]);
   }
 
-  /** `checkout`: a copy of this one. Ports: which of a service, by its name. Variables: of every node, beside those in the file. */
+  /**
+   * `checkout` is a copy of this one; the ports are given by service name; the variables are added to those of every
+   * node.
+   */
   static async prepare(
     checkout: string,
     { project, imageTag, ports, nodes, variables }: Wishes,
@@ -46,7 +49,7 @@ export class ComposeStack {
     return readFileSync(join(this.checkout, "deploy/secrets", name), "utf8").trim();
   }
 
-  /** Builds, starts, and waits until all of them are healthy. */
+  /** Builds and starts the services, and waits until all are healthy. */
   async up(services: readonly string[]): Promise<void> {
     await docker(...this.argv("up", "--build", "--wait", "--wait-timeout", "240", ...services));
   }
@@ -64,7 +67,7 @@ export class ComposeStack {
     return stdout + stderr;
   }
 
-  /** With its volumes, and the image that it built. */
+  /** Removes the stack with its volumes and the image that it built. */
   async down(): Promise<Ran> {
     return tryDocker(...this.argv("down", "--volumes", "--rmi", "local", "--timeout", "20"));
   }

@@ -11,7 +11,7 @@ interface Plan {
 
 export type Ask = (connections: Reading) => unknown;
 
-/** Runs what is asked for, planned as a store plans it, and counts the pages that the server looked at for it. */
+/** Runs a query, planned as a store plans it, and counts the pages that the server read for it. */
 export async function countBuffers(client: Client, ask: Ask): Promise<number> {
   let buffers = 0;
   const run = async ({ sql, values }: Command) => {
@@ -26,7 +26,7 @@ export async function countBuffers(client: Client, ask: Ask): Promise<number> {
   };
   await client.query("BEGIN");
   await client.query(openRead.sql, ["60000"]);
-  // One statement after the other: they share a connection and a name.
+  // Statements run one after the other, because they share a connection and a statement name.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = (command: Command) => {
     const answer = last.then(() => run(command));
@@ -40,7 +40,7 @@ export async function countBuffers(client: Client, ask: Ask): Promise<number> {
   return buffers;
 }
 
-/** Answers like the store's own connections. */
+/** Renames the columns of a row as the store's own connections do. */
 function inDomainNames<Row>(row: object): Row {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [domainName(column), value])) as Row;
 }

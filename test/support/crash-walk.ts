@@ -4,7 +4,7 @@ import { checkInvariants } from "./invariants.ts";
 import { BESIDE_THE_ROAD } from "./nonce-failpoints.ts";
 import { transfer, World, type WorldNode } from "./world.ts";
 
-/** Hangs for ever at the n-th passage and calls back there: the node's last instant. */
+/** Calls `crash` at the n-th passage of the failpoint and then hangs for ever, as the node's last moment. */
 function crashAt(target: Failpoint, nth: number, crash: () => void): (name: Failpoint) => Promise<void> | void {
   let passed = 0;
   return (name) => {
@@ -30,16 +30,16 @@ async function createSurely(world: World, node: () => WorldNode, requestId: stri
   }
 }
 
-/** The others are walked in crash-nonces.test.ts. */
+/** The other failpoints are tested in crash-nonces.test.ts. */
 const WALKED = FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name));
 
-/** A crash at each failpoint when it is passed for the n-th time. Each passage is a test file of its own. */
+/** Tests a crash at each failpoint on its n-th passage. Each passage number is a test file of its own. */
 export function walkCrashes(nth: 1 | 2 | 5): void {
   let world: World;
   afterEach(() => world.close());
 
-  describe.each(WALKED)("a crash right after %s", (failpoint) => {
-    it(`at its passage number ${nth}: another node finishes every transaction once`, async () => {
+  describe.each(WALKED)("after a crash right behind the effect %s", (failpoint) => {
+    it(`at its passage number ${nth}, another node finishes every transaction once`, async () => {
       world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
       await crashAndFinish(world, failpoint, nth);
     });
@@ -47,8 +47,8 @@ export function walkCrashes(nth: 1 | 2 | 5): void {
 }
 
 async function crashAndFinish(world: World, failpoint: Failpoint, nth: number): Promise<void> {
-  // Too dear for what is offered first, so that it is signed again for more; later a reorg that forgets what it
-  // dropped, so that the way back and the resubmission are walked too.
+  // The base fee exceeds the first offer, so the transaction is repriced. Later a reorg drops mined transactions, so
+  // that the way back and the resubmission are tested too.
   world.chain.setBaseFee(30_000_000_000n);
   reorganiseOnceMined(world);
   let crashed = false;
@@ -76,7 +76,7 @@ function reorganiseOnceMined(world: World): void {
   else world.clock.after(100, () => reorganiseOnceMined(world));
 }
 
-/** The failpoint may strike while the node is still starting: the entry is then whatever `nodes` holds. */
+/** The failpoint may be reached while the node is still starting; the entry is then taken from `nodes`. */
 async function startCrashing(
   world: World,
   failpoint: Failpoint,

@@ -1,5 +1,5 @@
-// Run by tests: `node crashing-node.mjs <failpoint> <n> <signal>` is `fencepost start`, sent SIGKILL or SIGSTOP the moment
-// the failpoint is passed for the n-th time. Only a test can compose this; no configuration reaches the failpoints.
+// Run by tests: `node crashing-node.mjs <failpoint> <n> <signal>` is `fencepost start`, which gets SIGKILL or SIGSTOP
+// when the failpoint is passed for the n-th time. Only a test can do this; no configuration reaches the failpoints.
 import { writeSync } from "node:fs";
 
 const [failpoint, passage, signal] = process.argv.slice(2);

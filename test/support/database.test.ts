@@ -3,7 +3,7 @@ import { createTestDatabase } from "./database.ts";
 import { query } from "./query.ts";
 
 describe("a test database", () => {
-  test("has the schema, and shares nothing with another one", async () => {
+  test("has the schema, and shares nothing with other test databases", async () => {
     const [one, two] = await Promise.all([createTestDatabase(), createTestDatabase()]);
     expect(await query(one.url, "SELECT count(*) > 0 AS migrated FROM fencepost.migration")).toEqual([
       { migrated: true },
@@ -13,7 +13,7 @@ describe("a test database", () => {
     await Promise.all([one.drop(), two.drop()]);
   });
 
-  test("may be made many at once, from a template that takes no connections", async () => {
+  test("can be created many times at once, from a template that accepts no connections", async () => {
     const { adminUrl, template } = inject("postgres");
     const all = await Promise.all(Array.from({ length: 6 }, createTestDatabase));
     expect(new Set(all.map(({ url }) => url)).size).toBe(6);
@@ -23,7 +23,7 @@ describe("a test database", () => {
     await Promise.all(all.map((database) => database.drop()));
   });
 
-  test("is dropped although a client is still connected, and dropping twice is no error", async () => {
+  test("is dropped even if a client is still connected, and dropping it twice is no error", async () => {
     const database = await createTestDatabase();
     const lingering = query(database.url, "SELECT pg_sleep(600)");
     const cut = expect(lingering).rejects.toThrow();

@@ -9,15 +9,16 @@ export interface TestDatabase {
 }
 
 /**
- * A database of one's own with the current schema, cloned from the run's template in well under 100 ms. Clones may
- * be made in parallel: no session is ever connected to the template.
+ * Creates a database with the current schema, cloned from the run's template in well under 100 ms. Clones may be made
+ * in parallel, because no session is ever connected to the template.
  */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const postgres: TestPostgres | undefined = inject("postgres");
   if (postgres === undefined) throw new Error("this file has no database: vitest.config.ts names those that have one");
   const { adminUrl, template, prefix } = postgres;
   const name = `${prefix}${randomBytes(6).toString("hex")}`;
-  // WAL_LOG, the default, needs no checkpoint; FILE_COPY would force two of them on every test that runs at that time.
+  // WAL_LOG, the default strategy, needs no checkpoint; FILE_COPY would force two, which slow down every test that runs
+  // at that time.
   await asAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;

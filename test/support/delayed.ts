@@ -1,6 +1,6 @@
 type Method = (...parameters: unknown[]) => Promise<unknown>;
 
-/** A port whose every call takes its time: on the way there, and, the effect being done, on the way back. */
+/** Wraps a port so that every call is delayed twice: before its effect and before its response. */
 export function delayed<T extends object>(port: T, pause: () => Promise<void>): T {
   return new Proxy(port, {
     get(target, name) {

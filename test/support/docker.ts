@@ -1,4 +1,4 @@
-/** Images and containers of a real Docker daemon, and what is missing if there is none. */
+/** Images and containers of a real Docker daemon, and the reason if it cannot be used. */
 import { execFile } from "node:child_process";
 import { cp, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -14,7 +14,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** The output; rejects with all of it on failure. */
+/** Runs docker and returns its output; on failure rejects with all output. */
 export async function docker(...argv: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await tryDocker(...argv);
   if (code !== 0) throw new Error(`docker ${argv.join(" ")}: exit code ${code}\n${stdout}\n${stderr}`);
@@ -32,7 +32,7 @@ export async function tryDocker(...argv: readonly string[]): Promise<Ran> {
   );
 }
 
-/** Base images of deploy/Dockerfile: of the build stage and of the last stage. */
+/** The two base images of deploy/Dockerfile: that of the build stage and that of the last stage. */
 export function baseImages(): readonly [string, string] {
   const dockerfile = readText("deploy/Dockerfile");
   const major = /^ARG NODE_MAJOR=(\d+)$/m.exec(dockerfile)?.[1] ?? "";
@@ -42,7 +42,7 @@ export function baseImages(): readonly [string, string] {
   return [build, run];
 }
 
-/** Why nothing can be tried with these images here; null: they are there, or were fetched. */
+/** Why these images cannot be used here; null if they are present or were pulled. */
 export async function missingFor(images: readonly string[]): Promise<string | null> {
   const { code, stderr } = await tryDocker("version", "--format", "{{.Server.Version}}");
   if (code !== 0) return `no Docker daemon answers (${stderr.trim().split("\n")[0]})`;
@@ -53,7 +53,7 @@ export async function missingFor(images: readonly string[]): Promise<string | nu
   return null;
 }
 
-/** Files that git tracks, in their present state: a build that needs anything else of this folder fails. */
+/** Copies the files that git tracks, in their present state, so that a build that needs any other file fails. */
 export async function copyTrackedFiles(target: string): Promise<void> {
   const { stdout } = await execute("git", ["ls-files", "-z"], { cwd: ROOT, ...ROOMY });
   for (const path of stdout.split("\0").filter((name) => name !== "")) {

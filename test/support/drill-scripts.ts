@@ -17,7 +17,7 @@ interface Ran {
   readonly output: string;
 }
 
-/** `directory`: the place of its report. */
+/** Runs a drill; its report is written to `directory`. */
 export async function runDrill(
   script: "backup.sh" | "restore.sh",
   file: string,
@@ -35,7 +35,7 @@ export async function runDrill(
   );
 }
 
-/** `fencepost` in this checkout, against a node or a database. */
+/** Runs this checkout's `fencepost` against a node or a database. */
 export async function fencepost(argv: readonly string[], variables: Readonly<Record<string, string>>): Promise<string> {
   const env = { PATH: process.env.PATH, ...variables };
   const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, "bin/fencepost.js"), ...argv], { env });

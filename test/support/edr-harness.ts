@@ -10,7 +10,7 @@ import { REVERT_DATA, revertingInitCode } from "./reverting-contracts.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** The real adapter on a real EVM, which EDR runs in this process behind a JSON-RPC server. */
+/** The real chain adapter on a real EVM, which EDR runs in this process behind a JSON-RPC server. */
 export async function startEdrHarness(overrides: Partial<EvmChainOptions> = {}): Promise<ChainHarness> {
   const node = await startEmbeddedChain();
   const reverting = await deployReverting(node);
@@ -19,7 +19,8 @@ export async function startEdrHarness(overrides: Partial<EvmChainOptions> = {}):
     telemetry: recordTelemetry(),
     clock: systemClock,
     entropy: createSeededEntropy(1),
-    // An endless loop runs for a whole block of gas; on a busy machine that takes longer than a caller would wait.
+    // A call with an endless loop uses a whole block of gas, which on a busy machine takes longer than a caller would
+    // wait.
     timeoutMs: 50_000,
     ...overrides,
   });
@@ -38,7 +39,7 @@ export async function startEdrHarness(overrides: Partial<EvmChainOptions> = {}):
       const [snapshot] = beforeBlock.splice(-depth);
       await node.rpc("evm_revert", [snapshot]);
       await dropPool(node);
-      // Another miner: an empty block in place of an empty one must not have the same hash.
+      // Use another coinbase, so that an empty block on the new branch has another hash than the one it replaces.
       await node.rpc("hardhat_setCoinbase", [`0x${"c0".repeat(20)}`]);
       for (let block = 0; block <= depth; block++) await mine();
     },
@@ -49,7 +50,7 @@ export async function startEdrHarness(overrides: Partial<EvmChainOptions> = {}):
   };
 }
 
-/** evm_revert brings back the pool of that moment too. */
+/** Empties the mempool, because evm_revert also restores the mempool of the snapshot. */
 async function dropPool(node: DevChain): Promise<void> {
   const pending = (await node.rpc("eth_pendingTransactions")) as { hash: string }[];
   for (const { hash } of pending) await node.rpc("hardhat_dropTransaction", [hash]);

@@ -1,4 +1,4 @@
-/** The snippets of docs/embed.md, for the compiler only. Never run: caller-transactions.test.ts runs the same. */
+/** The snippets of docs/embed.md, only to be compiled. caller-transactions.test.ts runs the same code. */
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import type { Knex } from "knex";
@@ -10,7 +10,7 @@ import { RECIPIENT } from "./integration.ts";
 
 type Payment = Parameters<Fencepost["send"]>[0];
 
-/** The client as Prisma's generator writes it. A transaction lacks `$connect` and `$transaction`. */
+/** The client as Prisma's generator writes it. Inside a transaction it lacks `$connect` and `$transaction`. */
 interface PrismaClient {
   $connect(): Promise<void>;
   $executeRawUnsafe(query: string, ...values: unknown[]): Promise<number>;

@@ -1,11 +1,11 @@
 import type { Address } from "../../src/domain/lane.ts";
 import { SIGNERS, type World, type WorldNode } from "./world.ts";
 
-/** Two embedded nodes, of which neither can be asked by the other. */
+/** Two embedded nodes, neither of which can receive requests from the other. */
 export interface EmbeddedPair {
   readonly owner: WorldNode;
   readonly other: WorldNode;
-  /** A signer whose lane is the owner's. */
+  /** A signer whose lane belongs to `owner`. */
   readonly signer: Address;
 }
 

@@ -1,9 +1,12 @@
-/** Run by tests as a process of its own, which they can kill: starts a server in argv[2] and stays. */
+/**
+ * Run by tests as a separate process that they can kill: starts a server in the directory argv[2] and keeps running.
+ */
 
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 
-// SIGINT does not end this process, as if Ctrl-C had begun a slow drain: the database must still be there.
+// SIGINT does not end this process, as if Ctrl-C had begun a slow drain during which the database must still be
+// available.
 process.on("SIGINT", () => report({ interrupted: true }));
 
 const [, , directory = "", native] = process.argv;

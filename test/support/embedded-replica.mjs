@@ -1,5 +1,6 @@
-// Run by tests: a process that embeds the library and sends, one line of JSON for each answer. `node embedded-replica.mjs`
-// with OPTIONS (of createFencepost), SIGNERS, COUNT and PREFIX in its environment; it goes on until it is killed.
+// Run by tests: a process that embeds the library, sends transactions, and prints one line of JSON per response. `node
+// embedded-replica.mjs` with OPTIONS (of createFencepost), SIGNERS, COUNT and PREFIX in its environment; it runs until
+// it is killed.
 const { createFencepost } = await import(new URL("../../dist/index.js", import.meta.url).href);
 
 const { OPTIONS = "{}", SIGNERS = "", COUNT = "0", PREFIX = "" } = process.env;
@@ -10,7 +11,7 @@ say({ ready: true, url: "", nodeId: "" });
 
 const signers = SIGNERS.split(",");
 let next = 0;
-/** One of several callers, each of which sends when its last one is answered. */
+/** One of several callers, each of which sends the next request when the last one was answered. */
 async function caller() {
   while (next < Number(COUNT)) {
     const index = next++;

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 const root = new URL("../../", import.meta.url);
 
 /**
- * Tests start nodes of the last build. It is made once for all if there is none: two workers that build at once would
- * collide.
+ * Tests start nodes of the last build. Build once before all tests if there is none, because two workers that build at
+ * once would collide.
  */
 export default function setup(): void {
   if (existsSync(new URL("dist/bundle/cli.js", root))) return;

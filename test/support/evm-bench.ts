@@ -7,7 +7,7 @@ import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { type FaultyRpc, startFaultyRpc } from "./faulty-rpc.ts";
 import { type RecordedTelemetry, recordTelemetry } from "./recorded-telemetry.ts";
 
-/** The real adapter on scripted endpoints and a stopped clock. */
+/** The real chain adapter on scripted endpoints and a manual clock. */
 export interface EvmBench {
   readonly server: FaultyRpc;
   readonly other: FaultyRpc;
@@ -18,11 +18,11 @@ export interface EvmBench {
 }
 
 export interface EvmBenchOptions extends Partial<EvmChainOptions> {
-  /** One or two; with one, `other` exists but is not configured. */
+  /** Number of endpoints; with one, `other` runs but is not configured. */
   readonly endpoints?: 1 | 2;
 }
 
-/** Closed after each test of the file that asked for it. */
+/** Creates benches that are closed after each test of the calling file. */
 export function useEvmBench(): (options?: EvmBenchOptions) => Promise<EvmBench> {
   const started: EvmBench[] = [];
   afterEach(async () => {
@@ -60,7 +60,7 @@ async function startEvmBench({ endpoints = 1, ...options }: EvmBenchOptions = {}
 
 export const hashOf = (seed: number): Hash => `0x${seed.toString(16).padStart(64, "0")}`;
 
-/** A block as nodes write it. */
+/** A block in the JSON format of nodes. */
 export function blockJson(number: number, overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     number: `0x${number.toString(16)}`,
@@ -83,7 +83,7 @@ export const block = (number: number): Block => ({
   headerHolds: false,
 });
 
-/** Hash of the `seed`th transaction in block 7. */
+/** The receipt of the `seed`th transaction in block 7. */
 export function receiptJson(seed: number, overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     transactionHash: hashOf(seed),

@@ -1,4 +1,4 @@
-/** Worlds in which transactions wait, each for another reason, or for several: what explain is asked about. */
+/** Simulated worlds in which transactions wait, each for a different reason or for several, as input for explain. */
 
 import type { Address, Hash } from "../../src/domain/lane.ts";
 import type { OfferedAction } from "../../src/domain/troubles/situation.ts";
@@ -13,13 +13,13 @@ const NODE_SIGNER: Address = `0x${"5e".repeat(20)}`;
 export interface Waiting {
   readonly world: World;
   readonly entry: WorldNode;
-  /** In the order of their nonces. */
+  /** Transaction ids in the order of their nonces. */
   readonly txIds: readonly string[];
-  /** Changes outside, beside the offered actions, that are needed before they can be mined. */
+  /** A change outside Fencepost that is needed, besides the offered actions, before the transactions can be mined. */
   readonly remedy?: () => void;
 }
 
-/** The offered actions, as the HTTP API reads them. */
+/** Carries out an offered action in the form that the HTTP API reads. */
 export function take(
   { world, entry }: Pick<Waiting, "world" | "entry">,
   { method, path, body }: OfferedAction,
@@ -52,7 +52,7 @@ class Scene extends OperatedWorld {
     return txIds;
   }
 
-  /** Three of them, with a node that has taken them. */
+  /** Creates three transactions that a node has accepted. */
   async three(overrides: Parameters<OperatedWorld["create"]>[1] = {}): Promise<readonly string[]> {
     const txIds = await this.creates(3, overrides);
     await this.world.until(() => txIds.every((txId) => this.row(txId).subState === "BROADCAST"));
@@ -105,7 +105,7 @@ async function aboveHole(options: WorldOptions["settings"], until: (scene: Scene
 
 const isStuck = (scene: Scene, head: string): boolean => scene.row(head).state === "STUCK";
 
-/** Worlds by their situation. */
+/** Worlds by the name of their situation. */
 export const WORLDS: Readonly<Record<string, () => Promise<Waiting>>> = {
   "nothing is wrong": () => stopped(async () => undefined),
   "the head offers too little": () => dear({}),

@@ -6,7 +6,7 @@ import type { Fees } from "../../src/domain/transaction/fees.ts";
 import type { AccessListEntry } from "../../src/domain/transaction/transaction.ts";
 import type { Codec, DecodedTransaction } from "../../src/ports/codec.ts";
 
-/** The real codec, but for bytes that `FakeSigner` signed: no key can be recovered from those. */
+/** The real codec, except for bytes that `FakeSigner` signed, from which no key can be recovered. */
 export function createFakeCodec(): Codec {
   return {
     ...createCodec(),

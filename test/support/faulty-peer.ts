@@ -8,7 +8,7 @@ export interface SeenRequest {
   readonly body: unknown;
 }
 
-/** Fault of a request: any answer, no answer, or a broken connection. */
+/** A fault of one request: an arbitrary response, no response, or a broken connection. */
 export type PeerFault =
   | {
       readonly kind: "answer";
@@ -18,13 +18,13 @@ export type PeerFault =
     }
   | { readonly kind: "hang" | "reset" | "truncate" };
 
-/** A server that is any node's URL and no node: it does what the test says, and remembers what reached it. */
+/** A server in the place of a node: it responds as the test says and records the requests that it receives. */
 export interface FaultyPeer {
   readonly url: string;
   readonly requests: readonly SeenRequest[];
   readonly connections: () => number;
   behave(fault: PeerFault): void;
-  /** The next request, once it has arrived. */
+  /** Resolves when the next request has arrived. */
   nextRequest(): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Fault of one HTTP request. `swallow` executes it and loses the reply; `cut` loses it before execution. */
+/** A fault of one HTTP request. `swallow` executes it and loses the response; `cut` loses it before execution. */
 export type Fault =
   | {
       readonly kind:
@@ -54,13 +54,13 @@ export interface FaultyRpc {
   readonly url: string;
   readonly requests: readonly SeenRequest[];
   on(method: string, handler: Handler): void;
-  /** For the next requests, one each, first come first served. */
+  /** Queues faults for the next requests, one each, in order of arrival. */
   failNext(...faults: readonly Fault[]): void;
-  /** For every request, until changed. */
+  /** Sets a fault for every request; null ends it. */
   failAlways(fault: Fault | null): void;
-  /** Refuses batches with this JSON body; null takes them again. */
+  /** Refuses batches with this JSON body; null accepts them again. */
   refuseBatches(body: unknown, longest?: number): void;
-  /** Resolves once `count` requests have arrived in all. */
+  /** Resolves once `count` requests in total have arrived. */
   arrived(count: number): Promise<void>;
   calls(method: string): readonly RpcRequest[];
   close(): Promise<void>;
@@ -115,7 +115,7 @@ export async function startFaultyRpc(chainId = 31_337): Promise<FaultyRpc> {
     if (fault?.kind === "raw") return reply(response, fault.body);
     if (refusal !== null && seen.calls.length > refusal.longest) return reply(response, JSON.stringify(refusal.body));
     const answers = await Promise.all(seen.calls.map(answer));
-    // The answer arrives, and the next request needs another connection.
+    // The response arrives, but the connection is closed, so the next request needs another one.
     if (fault?.kind === "hangUp") response.setHeader("connection", "close");
     if (fault?.kind === "swallow") return void request.socket.destroy();
     const spoilt = spoil(answers, fault);

@@ -1,7 +1,7 @@
 import { chown, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A world-readable file of another user. Only root can give a file away; for other users a file of root's serves. */
+/** A world-readable file of another user. Only root can change a file's owner; other users get a file of root's. */
 export async function foreignFile(folder: string): Promise<string> {
   if (process.getuid?.() !== 0) return "/etc/passwd";
   const path = join(folder, "foreign");

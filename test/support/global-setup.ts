@@ -7,13 +7,13 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
-/** Facts about the run's server, for every test file. */
+/** The test run's PostgreSQL server, as provided to every test file. */
 export interface TestPostgres {
-  /** Superuser, on a database that is never cloned. */
+  /** URL of a superuser on a database that is never cloned. */
   readonly adminUrl: string;
-  /** Migrated and closed to connections: `createTestDatabase` clones it. */
+  /** Name of the database that `createTestDatabase` clones: migrated and closed to connections. */
   readonly template: string;
-  /** Names of clones begin with this; whatever is left of them goes when the run ends. */
+  /** Prefix of the names of clones; those that remain are dropped when the run ends. */
   readonly prefix: string;
 }
 
@@ -28,7 +28,10 @@ interface Server {
   stop(): Promise<void>;
 }
 
-/** One PostgreSQL for the whole run: ours, or the one in FENCEPOST_TEST_DATABASE_URL (the suite runs on 15 to 18). */
+/**
+ * One PostgreSQL for the whole run: an embedded one, or that of FENCEPOST_TEST_DATABASE_URL (the suite runs on 15 to
+ * 18).
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env.FENCEPOST_TEST_DATABASE_URL;
   const server = given === undefined ? await startServer() : { adminUrl: given, stop: () => Promise.resolve() };
@@ -51,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** Without fsync: what a test loses in a power cut, it runs again. */
+/** Starts the server without fsync: after a power cut the tests simply run again. */
 async function startServer(): Promise<Server> {
   const directory = await makeTemporaryDirectory();
   const server = await startEmbeddedPostgres({
@@ -65,7 +68,7 @@ async function startServer(): Promise<Server> {
     stop: async () => {
       await server.stop();
       await directory.remove();
-      // Elsewhere, if root's server may not enter a private temporary directory.
+      // Remove the server's home too: it is elsewhere if root's server may not enter a private temporary directory.
       await rm(server.home, { recursive: true, force: true });
     },
   };

@@ -33,7 +33,7 @@ export interface Answered {
   readonly isEmpty: boolean;
 }
 
-/** A real Grafana through its HTTP API. `authorization`: null if it allows anonymous reads. */
+/** A real Grafana through its HTTP API. `authorization` is null if it allows anonymous reads. */
 export class Grafana {
   private readonly url: string;
   private readonly authorization: string | null;
@@ -43,13 +43,16 @@ export class Grafana {
     this.authorization = authorization;
   }
 
-  /** null: not yet, or no such thing. */
+  /** Null if the path does not exist, or not yet. */
   async get<T>(path: string): Promise<T | null> {
     const answer = await fetch(`${this.url}/api/${path}`, { headers: this.headers() }).catch(() => null);
     return answer?.ok === true ? ((await answer.json()) as T) : null;
   }
 
-  /** Every question of a panel, as the page asks it: through Grafana, of its data source. Variables are the page's to fill in. */
+  /**
+   * Sends every query of a panel as the page does: through Grafana to its data source. The page would fill in the
+   * variables.
+   */
   async ask({ title, targets = [] }: Panel): Promise<readonly Answered[]> {
     const queries = targets.map(({ refId, expr, instant = false }) => ({
       ...{ refId, expr: expr.replaceAll("$job", "fencepost"), instant, range: !instant },

@@ -1,7 +1,7 @@
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 
-/** Real time, but waits are cut short: for pauses and deadlines around real sockets. */
+/** A real clock whose waits are cut short, for pauses and deadlines around real sockets. */
 export function createHastyClock(mostMs = 150): Clock {
   const after: Clock["after"] = (ms, callback) => systemClock.after(Math.min(ms, mostMs), callback);
   const sleep: Clock["sleep"] = (ms, signal) =>

@@ -1,6 +1,6 @@
 import type { WorldNode } from "./world.ts";
 
-/** Commits wait from now on. True once one of them does. */
+/** Makes commits wait from now on. The returned function is true once one of them waits. */
 export function holdCommits({ store }: WorldNode, until: Promise<void>): () => boolean {
   const commit = store.commit.bind(store);
   let isHeldUp = false;

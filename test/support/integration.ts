@@ -1,5 +1,5 @@
 /**
- * Fixtures of integration tests: a database, a chain, and nodes in processes of their own, each removed with its test.
+ * Fixtures of integration tests: a database, a chain, and nodes in processes of their own, each removed after its test.
  */
 import { Pool } from "pg";
 import { privateKeyToAddress } from "viem/accounts";
@@ -17,7 +17,7 @@ import {
   type Variables,
 } from "./node-process.ts";
 
-/** The first accounts of hardhat and anvil; funded on both chains. */
+/** Keys of the first accounts of hardhat and anvil, which are funded on both test chains. */
 export const KEYS = [
   "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
   "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
@@ -28,17 +28,21 @@ export const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 export const BLOCK_TIME_MS = 50;
 
-// Processes start slowly if every core is busy.
+// Processes start slowly when every core is busy.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Takes what a crashed node held over within seconds; what is left of the defaults stays. */
+/**
+ * Settings with which another node takes over a crashed node's lanes within seconds; everything else has its default.
+ */
 export const SHORT_LEASE: Variables = {
   FENCEPOST_LEASE_DURATION: "3s",
   FENCEPOST_LEASE_RENEW_INTERVAL: "750ms",
   FENCEPOST_CLOCK_SKEW_ALLOWANCE: "300ms",
 };
 
-/** One that follows a quick chain, open to this machine, on a port that the system chooses. */
+/**
+ * Settings of a node that follows a fast chain, is open to this machine, and listens on a port that the system chooses.
+ */
 export const QUICK: Variables = {
   FENCEPOST_PORT: "0",
   FENCEPOST_AUTH: "none",
@@ -46,7 +50,7 @@ export const QUICK: Variables = {
   FENCEPOST_POLL_INTERVAL: "100ms",
   FENCEPOST_CONFIRMATIONS: "2",
   FENCEPOST_LOG_LEVEL: "warn",
-  // The signing process has tests of its own: without it a node starts for less.
+  // A node starts faster without the signing process, which has tests of its own.
   FENCEPOST_SIGNING: "thread",
 };
 
@@ -55,13 +59,13 @@ export interface Database {
   query<Row>(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 }
 
-/** Nodes on the test's database. */
+/** Starts nodes on the test's database. */
 export interface Nodes {
-  /** `fencepost start` on this chain, ready. */
+  /** Starts `fencepost start` on this chain and waits until it is ready. */
   start(rpcUrl: string, variables?: Variables): Promise<NodeProcess>;
-  /** The same, to be watched from its first moment. */
+  /** Starts a node without waiting, so that a test can watch its start. */
   spawn(rpcUrl: string, variables?: Variables): FencepostProcess;
-  /** One that kills itself at the n-th passage of a failpoint. */
+  /** Starts a node that kills itself at the n-th passage of a failpoint. */
   crashing(failpoint: string, rpcUrl: string, variables?: Variables & { readonly passage?: string }): FencepostProcess;
 }
 
@@ -69,7 +73,10 @@ interface Fixtures {
   readonly database: Database;
   /** A real EVM with a block every 50 ms. */
   readonly edr: DevChain;
-  /** geth's pool rules behind HTTP, with a block every 50 ms, faults to inject and a witness of what arrived. */
+  /**
+   * A simulated chain with geth's mempool rules behind HTTP, a block every 50 ms, injectable faults, and a record of
+   * every arrival.
+   */
   readonly simulated: SimulatedServer;
   readonly nodes: Nodes;
 }

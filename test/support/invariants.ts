@@ -5,7 +5,7 @@ import { type CompletionState, isSettled } from "../../src/domain/transaction/tr
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { SIGNERS, type World } from "./world.ts";
 
-/** Section 2 of the contract, checked at rest against the database and the chain. */
+/** Checks the invariants in section 2 of the contract against the database and the chain when all work is done. */
 export function checkInvariants(world: World): void {
   const rows = world.rows().filter(({ nonce }) => nonce !== null);
   expect(world.wire.violations, "I6: stored and claimed before it is sent").toEqual([]);
@@ -25,18 +25,19 @@ export function checkInvariants(world: World): void {
   const pooled = [...world.database.state.poolChoices.values()].filter(({ requestId }) => requestId !== null);
   const ofPools = pooled.map(({ chainId, pool, requestId }) => `${chainId} ${pool} ${requestId}`);
   expect(new Set(ofPools).size, "I5: one transaction per request id of a pool").toBe(ofPools.length);
-  // Said together: thousands of rows with a matcher for each fact take longer than what is tested.
+  // All problems are reported by one assertion: a matcher for each fact of thousands of rows would take longer than the
+  // test itself.
   const troubles = rows.flatMap((row) => [...outcomeTroubles(world, row), ...historyTroubles(row)]);
   expect(troubles, troubles.join("; ")).toEqual([]);
   checkFeed(world, rows);
 }
 
-/** Each that does not hold, by its name. */
+/** The names of the facts that do not hold. */
 function broken(facts: Readonly<Record<string, boolean>>): readonly string[] {
   return Object.keys(facts).filter((fact) => facts[fact] !== true);
 }
 
-/** I3, I4: mined once, final, and what the database says of it is what the chain says. */
+/** Invariants I3 and I4: the transaction is mined once and final, and the database agrees with the chain. */
 function outcomeTroubles(world: World, row: TransactionRow): readonly string[] {
   const mined = hashesOf(row.attempts).flatMap((txHash) => world.chain.receipt(txHash) ?? []);
   const attempt = row.attempts.find(({ txHash }) => txHash === mined[0]?.txHash);
@@ -57,7 +58,7 @@ function outcomeTroubles(world: World, row: TransactionRow): readonly string[] {
   });
 }
 
-/** I1, I2: tokens only grow, and each step begins in the state in which the one before ended. */
+/** Invariants I1 and I2: tokens only grow, and each step begins in the state in which the previous one ended. */
 function historyTroubles({ txId, history, state }: TransactionRow): readonly string[] {
   const tokens = history.flatMap(({ token }) => (token === null ? [] : [token]));
   return broken({
@@ -71,11 +72,14 @@ function historyTroubles({ txId, history, state }: TransactionRow): readonly str
   });
 }
 
-/** I8: gapless; one final word, unless it was taken back; what is not settled is said as such. */
+/**
+ * Invariant I8: the feed has no gap; a transaction has one final completion unless it was withdrawn; unsettled ones are
+ * marked as such.
+ */
 function checkFeed(world: World, rows: readonly TransactionRow[]): void {
   const { completions } = world.database.state;
   const gaps = completions.map(({ seq }, index) => seq - (completions[index - 1]?.seq ?? 0));
-  // An epoch that begins because commits may be lost leaves room for a million numbers.
+  // A new epoch that begins because commits may be lost skips a million numbers.
   expect(
     gaps.filter((gap) => gap !== 1 && gap < 1_000_000),
     "I8: gapless within an epoch",

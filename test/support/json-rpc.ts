@@ -21,7 +21,7 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A node's `/rpc`, in a world whose time the test owns. */
+/** A node's `/rpc` in a world with a simulated clock. */
 export class RpcFace {
   readonly app: FastifyInstance;
   readonly refusals: Refusal[] = [];
@@ -45,7 +45,7 @@ export class RpcFace {
     return { status: statusCode, text };
   }
 
-  /** Runs time until it is answered. */
+  /** Posts a request and advances time until it is answered. */
   async ask<T = RpcAnswer>(body: unknown, options: AskOptions = {}): Promise<T> {
     const { text } = await this.world.settle(this.post(body, options));
     return JSON.parse(text) as T;
@@ -66,7 +66,7 @@ export function call(method: string, params?: readonly unknown[]) {
   return { jsonrpc: "2.0", id: ++lastId, method, ...(params === undefined ? {} : { params }) };
 }
 
-/** With gas and fees, so that nothing has to be asked of the chain. */
+/** A transaction with gas and fees, so that nothing has to be read from the chain. */
 export function transaction(overrides: object = {}) {
   const fees = { maxFeePerGas: "0x4a817c800", maxPriorityFeePerGas: "0x3b9aca00" };
   return { from: SIGNER, to: TO, value: "0x1", gas: "0x5208", ...fees, ...overrides };

@@ -1,6 +1,9 @@
 import { expect } from "vitest";
 
-/** The counts that the database keeps equal the rows that can be counted, also after faults and lost connections. */
+/**
+ * Checks that the counts stored in the database equal the actual numbers of rows, also after faults and lost
+ * connections.
+ */
 export async function expectKeptCounts(database: {
   query(sql: string): Promise<{ readonly rows: readonly unknown[] }>;
 }): Promise<void> {

@@ -1,4 +1,4 @@
-/** Key services with real keys: AWS KMS, Google Cloud KMS and Vault, as far as a signer speaks with them. */
+/** Fakes of the key services AWS KMS, Google Cloud KMS and Vault with real keys, as far as a signer uses them. */
 import { createECDH, createHash, createHmac, createPublicKey, createVerify, type KeyObject } from "node:crypto";
 import type { Hex } from "../../src/domain/lane.ts";
 import { type ServiceHandler, type ServiceRequest, startServiceServer } from "./service-server.ts";
@@ -6,8 +6,8 @@ import { type ServiceHandler, type ServiceRequest, startServiceServer } from "./
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /**
- * Signs with a new random number each time, as key services do. Does not normalise s: it is above half of the curve's
- * order every other time.
+ * Signs with a new random number each time, as key services do. It does not normalise s, which is above half of the
+ * curve's order in every second signature.
  */
 export function derSignature(privateKey: Hex, hash: Hex): Buffer {
   const drawn = createECDH("secp256k1");
@@ -18,7 +18,7 @@ export function derSignature(privateKey: Hex, hash: Hex): Buffer {
   return Buffer.concat([Buffer.of(0x30, body.length), body]);
 }
 
-/** Fermat: k to the power of n − 2. */
+/** Modular inverse by Fermat's little theorem: k to the power of n − 2. */
 function inverse(k: bigint): bigint {
   let [result, base] = [1n, k];
   for (let exponent = ORDER - 2n; exponent > 0n; exponent >>= 1n) {
@@ -28,7 +28,7 @@ function inverse(k: bigint): bigint {
   return result;
 }
 
-/** Integer in DER: as short as possible, and never negative. */
+/** A DER integer: as short as possible and never negative. */
 function derInteger(value: bigint): Buffer {
   const digits = value.toString(16);
   const bytes = Buffer.from(digits.padStart(digits.length + (digits.length % 2), "0"), "hex");
@@ -46,7 +46,7 @@ export function publicKeyOf(privateKey: Hex): KeyObject {
 
 export const AWS_KEY = { id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
 
-/** Keys by id. Every signature is checked as AWS checks it, from what arrived. */
+/** A fake AWS KMS with these keys by id. It checks the request's signature as AWS does, from the received bytes. */
 export function startAwsKms(keys: Readonly<Record<string, Hex>>) {
   const handler: ServiceHandler = async (request) => {
     const refuse = (status: number, type: string, message: string) => ({ status, body: { __type: type, message } });
@@ -95,7 +95,7 @@ export interface GcpOptions {
   readonly account: KeyObject;
 }
 
-/** The service itself, the token endpoint and the metadata server, under one address. */
+/** The key service, the token endpoint and the metadata server under one address. */
 export function startGcpKms({ keys, account }: GcpOptions) {
   let tokens = 0;
   const handler: ServiceHandler = async ({ method, path, headers, body }) => {

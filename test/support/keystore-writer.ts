@@ -2,7 +2,9 @@ import { createCipheriv, pbkdf2Sync, randomBytes, randomUUID, scryptSync } from 
 import { keccak256 } from "viem/utils";
 import type { SigningKey } from "../../src/adapters/evm/signers/private-keys.ts";
 
-/** A Web3 Secret Storage V3 file, as wallets write it. `cost` is scrypt's n, or pbkdf2's rounds; geth's by default. */
+/**
+ * Writes a Web3 Secret Storage V3 file as wallets do. `cost` is scrypt's n or pbkdf2's rounds; geth's value by default.
+ */
 export function encryptKeystore(
   key: SigningKey,
   password: string,

@@ -13,7 +13,9 @@ import type {
 } from "../../src/ports/lane-store.ts";
 import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
 
-/** Everything a store test needs to say what it is about and nothing more. Names are unique within a process. */
+/**
+ * Sample values for store tests, of which a test overrides only what it is about. Names are unique within a process.
+ */
 
 const nextUuid = createUuidSequence(
   () => Date.now(),
@@ -21,7 +23,7 @@ const nextUuid = createUuidSequence(
 );
 let counter = 0;
 
-/** A reservation without an API key and without a limit. */
+/** Fields of a reservation without an API key and without a limit. */
 export const BY_ANYBODY = { owner: null, most: 1_000 } as const;
 
 export function uniqueAddress(): Address {
@@ -55,7 +57,7 @@ export function anInstance(overrides: Partial<InstanceRegistration> = {}): Insta
   };
 }
 
-/** Registers an instance and takes a lane with it. */
+/** Registers an instance and acquires a lane with it. */
 export async function holdLane(store: LeaseStore, lane: Lane = aLane()): Promise<Fence> {
   const instance = anInstance();
   await store.registerInstance(instance);
@@ -122,7 +124,7 @@ export function aReceipt(txHash: Hash, overrides: Partial<Receipt> = {}): Receip
   };
 }
 
-/** One step through the transition table from the state that the row is believed to have. */
+/** One step of the transition table, from the state that the row is assumed to have. */
 export function step(
   txId: string,
   from: Status,
@@ -150,7 +152,7 @@ export async function commitOne(
   return outcome;
 }
 
-/** Results of these writes, committed together. */
+/** Commits these writes together and returns their results. */
 export async function outcomesOf(
   store: Pick<LaneStore, "commit">,
   writes: Parameters<LaneStore["commit"]>[0],
@@ -190,7 +192,7 @@ export interface Mined {
   readonly receipt: Receipt;
 }
 
-/** A new transaction, signed, sent and mined, each step in a commit of its own. */
+/** Creates, signs, sends and mines a transaction, each step in a commit of its own. */
 export async function mine(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
@@ -206,7 +208,7 @@ export async function mine(
   return { intent, attempt, receipt: found };
 }
 
-/** The same, and settled: with its completion. */
+/** Creates a transaction and confirms it, with its completion. */
 export async function confirm(
   store: Pick<LaneStore, "commit">,
   fence: Fence,

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 
-/** How many rows, and on how many lanes of one busy chain. A second chain has a handful, older than all others. */
+/** The number of rows, and of lanes on one busy chain. A second chain has a few rows, older than all others. */
 export interface Size {
   readonly final: number;
   readonly waiting: number;
@@ -10,7 +10,7 @@ export interface Size {
 export const BUSY_CHAIN = 1;
 export const QUIET_CHAIN = 2;
 export const UNUSED_CHAIN = 3;
-/** In flight on every lane of the busy chain: what a full window is by default. */
+/** Transactions in flight on every lane of the busy chain: the default window. */
 const IN_FLIGHT = 64;
 
 /** The n-th signer of either chain. */
@@ -20,9 +20,9 @@ export function signerAt(n: number): `0x${string}` {
 
 /**
  * Fills an empty schema as years of use would: first final transactions that are no longer watched; then, on every
- * lane, a few that are watched and a window in flight; then some that wait to be signed. One in a hundred thousand
- * failed, one lane is stuck. A few wait in the intake table, older than its many aliases. Ids are in the order of
- * creation, as everywhere.
+ * lane, a few watched ones and a full window in flight; then some that wait to be signed. One in a hundred thousand
+ * failed, one lane is stuck. A few requests wait in the intake table, older than its many aliases. Ids are in the order
+ * of creation.
  */
 export async function fillTables(client: Client, size: Size): Promise<void> {
   await withoutUpkeep(client, () => insertRows(client, size));
@@ -30,7 +30,7 @@ export async function fillTables(client: Client, size: Size): Promise<void> {
   await client.query(`VACUUM (ANALYZE) ${tables.join(", ")}`);
 }
 
-/** Indexes are built, and live transactions counted, once at the end: row by row that takes ten times as long. */
+/** Builds indexes and counts live transactions once at the end: doing so row by row takes ten times as long. */
 async function withoutUpkeep(client: Client, fill: () => Promise<void>): Promise<void> {
   const { rows: indexes } = await client.query<{ name: string; create: string }>(
     `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS create FROM pg_index AS i

@@ -5,7 +5,7 @@ import type { Principal } from "../../src/domain/keys/principal.ts";
 
 const still = new KeyRates({ monotonicMs: () => 0 });
 
-/** The API as this key sees it; by default with a stopped clock. */
+/** The API with the permissions of this key; by default with a stopped clock for its rate limits. */
 export function limitedTo(principal: Principal, api: FencepostApi, rates = still): FencepostApi {
   return authority.limitedTo(principal, api, rates);
 }

@@ -1,11 +1,11 @@
 import type { CreatedTransaction, CreateTransaction } from "../../src/client/index.ts";
 import type { PersistentCaller } from "./persistent-caller.ts";
 
-/** Callers at work until they are stopped. */
+/** Callers that send requests until they are stopped. */
 export interface Load {
-  /** The 2xx answers so far. */
+  /** The accepted requests (2xx) so far. */
   readonly accepted: readonly CreatedTransaction[];
-  /** No new requests; resolves when each of those under way has its answer. */
+  /** Stops sending; resolves when every request in flight has its response. */
   stop(): Promise<void>;
 }
 
@@ -13,7 +13,7 @@ export interface LoadOptions {
   readonly caller: PersistentCaller;
   readonly request: (index: number) => CreateTransaction;
   readonly workers: number;
-  /** Every third worker sends so many at once. */
+  /** Number of requests that every third worker sends at once. */
   readonly batch: number;
 }
 
@@ -29,7 +29,7 @@ export function startLoad({ caller, request, workers, batch }: LoadOptions): Loa
     }
   };
   const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
-  // The error reaches the test that stops the load.
+  // The error is reported to the test when it stops the load; avoid an unhandled rejection before that.
   working.catch(() => undefined);
   return {
     accepted,

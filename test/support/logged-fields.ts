@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Log fields of the named parts of an event. */
+/** Log fields of the shared types of which events are composed. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
   OfLane: ["chainId", "signer"],
   OfTerm: ["chainId", "signer", "fencingToken"],
@@ -10,7 +10,10 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   AlertSubject: ["code", "chainId", "signer", "txId", "endpoint"],
 };
 
-/** The transition and a message are the line's own `msg`; a trace goes to its recorder. */
+/**
+ * Fields that are logged under another name or not at all: the transition and a message become `msg`, a trace goes to
+ * its recorder.
+ */
 const RENAMED: Readonly<Record<string, string | null>> = {
   event: null,
   message: null,
@@ -19,7 +22,10 @@ const RENAMED: Readonly<Record<string, string | null>> = {
   from: "fromState",
 };
 
-/** Every event and the fields of its line, as the port declares them: names alone, so that the source is read as text. */
+/**
+ * Every event and the fields of its log line, as the port declares them. Only names are needed, so the source is read
+ * as text.
+ */
 export function loggedFields(): ReadonlyMap<string, readonly string[]> {
   const source = readFileSync("src/ports/telemetry.ts", "utf8")
     .replace(/\/\*\*[\s\S]*?\*\//g, "")

@@ -1,12 +1,12 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** In front of a node: passes requests on, and may lose answers that the node has given. */
+/** A proxy in front of a node that forwards requests and can lose the node's responses. */
 export class LosingProxy {
   readonly url: string;
   private readonly server: Server;
   private toLose = 0;
-  /** Answers of the node that its caller never received. */
+  /** Responses of the node that its caller never received. */
   readonly lost: { readonly path: string; readonly status: number }[] = [];
 
   private constructor(server: Server) {
@@ -36,7 +36,7 @@ export class LosingProxy {
     return proxy;
   }
 
-  /** The node does what it is asked; the next so many answers do not arrive. */
+  /** Loses the next `answers` responses; the node still performs the requests. */
   lose(answers: number): void {
     this.toLose = answers;
   }

@@ -1,4 +1,4 @@
-/** A `fetch` for the SDK: the first sends are carried out, and their answers never arrive. */
+/** A `fetch` for the SDK that carries out the first sends but loses their responses. */
 export function loseAnswers(times: number) {
   const seen = { lost: 0 };
   const losing: typeof globalThis.fetch = async (input, init) => {

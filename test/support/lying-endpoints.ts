@@ -21,7 +21,7 @@ const GWEI = 1_000_000_000n;
 
 export type Json = Record<string, unknown>;
 
-/** Changes a receipt as an endpoint with false data would; null: the endpoint denies it. */
+/** Changes a receipt as a lying endpoint would; null if it denies that there is one. */
 export type ReceiptChange = (receipt: Json) => Json | null;
 
 const LIES: Readonly<Record<ReceiptLieKind, ReceiptChange>> = {
@@ -31,7 +31,7 @@ const LIES: Readonly<Record<ReceiptLieKind, ReceiptChange>> = {
   "no receipt": () => null,
 };
 
-/** A real EVM, and a proxy in front of it for each endpoint that the adapter is given. */
+/** A real EVM, with a proxy in front of it for each endpoint of the adapter. */
 export interface LyingEndpoints extends SettlingHarness {
   readonly node: DevChain;
   readonly proxies: readonly RpcProxy[];
@@ -96,7 +96,7 @@ export function proxyAt(proxies: readonly RpcProxy[], endpoint: number): RpcProx
   return proxy;
 }
 
-/** The same lie for every method that returns the receipt. */
+/** Applies the same lie to every method that returns the receipt. */
 export function lieAboutReceipts(proxy: RpcProxy, txHash: Hash | null, change: ReceiptChange): Rule {
   const told = (receipt: Json | null): Json | null =>
     receipt === null || (txHash !== null && receipt.transactionHash !== txHash) ? receipt : change(receipt);
@@ -111,7 +111,10 @@ export function lieAboutReceipts(proxy: RpcProxy, txHash: Hash | null, change: R
 
 const hex = (wei: bigint) => `0x${wei.toString(16)}`;
 
-/** The same price wherever one is asked for: base fees of blocks, whose hashes stay, fee history, tips and gas price. */
+/**
+ * Reports the same false price everywhere: base fees of blocks (whose hashes stay unchanged), fee history, tips and gas
+ * price.
+ */
 export function lieAboutPrices(proxy: RpcProxy, { baseFee, tip }: { baseFee: bigint; tip: bigint }): { lift(): void } {
   const priced = (block: unknown) => block && { ...(block as Json), baseFeePerGas: hex(baseFee) };
   const history = (shown: unknown) => {
@@ -138,7 +141,7 @@ export function lieAboutPrices(proxy: RpcProxy, { baseFee, tip }: { baseFee: big
   return { lift: () => void rules.map((rule) => rule.lift()) };
 }
 
-/** It has no block above that one; as its newest block, or by a tag, it shows that one. */
+/** Hides all blocks above `blockNumber`; that block is reported as the newest one and for tags. */
 function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
   const pinned = `0x${blockNumber.toString(16)}`;
   return proxy.rule({ methods: ["eth_getBlockByNumber", "eth_blockNumber"] }, async (call, next) => {
@@ -149,7 +152,7 @@ function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
   });
 }
 
-/** A lie about `safe` or `finalized`. */
+/** Changes the responses for `safe` and `finalized`. */
 export function lieAboutTags(proxy: RpcProxy, lie: Treatment): Rule {
   const asksForTag = ({ params: [tag] }: ProxiedCall) => tag === "safe" || tag === "finalized";
   return proxy.rule({ methods: ["eth_getBlockByNumber"], when: asksForTag }, lie);

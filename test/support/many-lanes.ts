@@ -7,13 +7,16 @@ export const signersOf = (count: number): readonly Address[] =>
   Array.from({ length: count }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "c")}` as Address);
 
 export interface Calls {
-  /** Requests by name. */
+  /** Number of requests by method name. */
   readonly byName: Map<string, number>;
-  /** Requests of one instant share an HTTP request; this many were needed. */
+  /**
+   * The distinct times of requests: those of one instant share an HTTP request, so their number is that of HTTP
+   * requests.
+   */
   readonly instants: Set<number>;
 }
 
-/** Every call of a port from here on. */
+/** Counts every call of a port from now on. */
 export function countCalls(port: object, clock: Clock): Calls {
   const calls: Calls = { byName: new Map(), instants: new Set() };
   for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(port))) {
@@ -30,8 +33,8 @@ export function countCalls(port: object, clock: Clock): Calls {
 }
 
 /**
- * Every call takes a millisecond there and one back, so that what waits for an answer is in an instant of its own. Before
- * that it takes longer, so that lanes are taken over seconds and not all at once.
+ * Starts a node with many lanes. Each call takes a millisecond each way, so that dependent calls are at different
+ * instants. During the start it takes longer, so that lanes are acquired over seconds and not all at once.
  */
 export async function startWithLanes(lanes: number): Promise<{ readonly world: World; readonly entry: WorldNode }> {
   const settings = { pollIntervalMs: 1_000 };

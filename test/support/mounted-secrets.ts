@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { KEYS } from "./integration.ts";
 
 /**
- * A container's secrets in a folder of files, as Docker and Kubernetes mount them: owned by root, and readable for the
+ * Writes a container's secrets to files as Docker and Kubernetes mount them: owned by root and readable for the
  * container.
  */
 export async function mountedSecrets(

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { BlockRef } from "../../src/domain/chain/block-window.ts";
 import type { Hash } from "../../src/domain/lane.ts";
 
-/** The last `depth` blocks are replaced by `length` others. Depth 0 is plain growth. */
+/** Replaces the last `depth` blocks by `length` others. Depth 0 only adds blocks. */
 export interface Fork {
   readonly depth: number;
   readonly length: number;
@@ -17,7 +17,7 @@ export function hashNumber(n: number): Hash {
   return `0x${n.toString(16).padStart(64, "0")}`;
 }
 
-/** A chain as a list and nothing else: what cleverer structures are compared with. */
+/** A chain as a plain list, with which more complex structures are compared. */
 export class NaiveChain {
   blocks: readonly BlockRef[] = [];
   private made = 0;
@@ -30,7 +30,7 @@ export class NaiveChain {
     return this.blocks.at(-1) as BlockRef;
   }
 
-  /** Blocks that the fork added, ascending, and removed, descending. The first block stays. */
+  /** Returns the blocks that the fork added, ascending, and removed, descending. The first block is never removed. */
   fork({ depth, length }: Fork): { readonly added: readonly BlockRef[]; readonly removed: readonly BlockRef[] } {
     const kept = this.blocks.slice(0, Math.max(1, this.blocks.length - depth));
     const removed = this.blocks.slice(kept.length).reverse();

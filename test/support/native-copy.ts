@@ -2,7 +2,9 @@ import { cp, lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { locateNative } from "../../src/main/dev/embedded/needed-packages.ts";
 
-/** The npm package's server as installed without install scripts: without any symbolic link. */
+/**
+ * Copies the npm package's PostgreSQL as it is when installed without install scripts, that is, without symbolic links.
+ */
 export async function copyNativeWithoutLinks(directory: string): Promise<string> {
   const native = join(directory, "native");
   await cp(locateNative(), native, {

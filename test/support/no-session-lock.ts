@@ -1,6 +1,6 @@
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 
-/** Like a connection behind a transaction pooler: no session lock is ever held. */
+/** A session lock that is never held, as behind a transaction pooler. */
 export const noSessionLock: SessionLock = {
   held: null,
   onChange: () => undefined,

@@ -15,15 +15,15 @@ export interface Exit {
 
 export interface Ready {
   readonly url: string;
-  /** The operators' address, if it is another port. */
+  /** The operators' URL, if it is on another port. */
   readonly adminUrl?: string;
   readonly nodeId: string;
 }
 
-/** The command line in a process of its own. */
+/** A `fencepost` command in a process of its own. */
 export interface FencepostProcess {
   readonly pid: number;
-  /** Rejects with standard error if the process ends before it was ready. */
+  /** Resolves when the process is ready. Rejects with its standard error if it ends before that. */
   readonly ready: Promise<Ready>;
   readonly exited: Promise<Exit>;
   stdout(): string;
@@ -42,27 +42,29 @@ export interface SpawnOptions {
   readonly directory?: string;
 }
 
-/** The package as it is shipped, started as `npx fencepost` starts it. */
+/** Starts the package as shipped, in the way of `npx fencepost`. */
 export function spawnFencepost(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
   return spawnProgram(launcher, argv, options);
 }
 
 /**
- * `start` of the same package, with Node's own young generation: if V8's sizes are not the built-in ones, Node compiles
- * its own modules anew at every start, a tenth of the cost of a node that lives for a second.
+ * Runs `start` of the same package with Node's default young generation. With other V8 heap sizes, Node recompiles its
+ * own modules at every start, which costs a tenth of a node that lives for a second.
  */
 export function spawnNode(options: SpawnOptions): FencepostProcess {
   return spawnScript([launcher, "start"], options);
 }
 
-/** Point at which a node strikes itself, and the signal: it dies there, or stops until the test continues it. */
+/**
+ * The failpoint at which a node signals itself, and the signal: it dies there, or stops until the test continues it.
+ */
 export interface Stroke {
   readonly failpoint: string;
   readonly passage: number;
   readonly signal: "SIGKILL" | "SIGSTOP";
 }
 
-/** The same node, which sends itself a signal at the n-th passage of a failpoint. */
+/** Starts a node that sends itself a signal at the n-th passage of a failpoint. */
 export function spawnStruckNode({ failpoint, passage, signal }: Stroke, options: SpawnOptions): FencepostProcess {
   return spawnScript([struckNode, failpoint, String(passage), signal], options);
 }
@@ -77,12 +79,12 @@ process.on("exit", () => {
   for (const kill of alive) kill();
 });
 
-/** A script of the tests' own. */
+/** Starts a script of the tests. */
 export function spawnScript(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
   return spawnProgram(process.execPath, argv, options);
 }
 
-/** In a process that goes when the tests do. */
+/** Starts a program in a process that ends with the tests. */
 export function spawnProgram(
   program: string,
   argv: readonly string[],
@@ -119,7 +121,7 @@ export function spawnProgram(
       reject(new Error(`never ready: ${JSON.stringify(exit)}\n${written.stdout}\n${written.stderr}`)),
     );
   });
-  // A test that expects no start does not await this: its rejection must not end the process.
+  // A test that expects the start to fail does not await `ready`; its rejection must not end the test process.
   ready.catch(() => undefined);
   return {
     pid: child.pid as number,
@@ -132,7 +134,7 @@ export function spawnProgram(
   };
 }
 
-/** Nothing of the environment that the tests run in: neither settings nor the runner's own hooks. */
+/** The environment without the settings and the test runner's own hooks. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));

@@ -1,6 +1,9 @@
 import type { Failpoint } from "../../src/ports/failpoints.ts";
 
-/** Those that only nonces without a create come by: reserved, given back, expired, given up, moved, filled. */
+/**
+ * Failpoints that are reached only through nonces without a create: reserved, released, expired, given up, moved or
+ * filled.
+ */
 export const NONCE_FAILPOINTS: readonly Failpoint[] = [
   "giveUp.committed",
   "shiftDown.committed",
@@ -10,5 +13,8 @@ export const NONCE_FAILPOINTS: readonly Failpoint[] = [
   "bind.committed",
 ];
 
-/** Those that no ordinary road comes by: of nonces, and of a time that is over (test/application/nonces/valid-until.test.ts). */
+/**
+ * Failpoints that an ordinary transaction does not reach: those of nonces, and that of an expired deadline
+ * (test/application/nonces/valid-until.test.ts).
+ */
 export const BESIDE_THE_ROAD: readonly Failpoint[] = [...NONCE_FAILPOINTS, "lapse.committed"];

@@ -6,7 +6,7 @@ import type { LaneStore } from "../../src/ports/lane-store.ts";
 import { AT, anIntent, apply, commitOne, type IntentWishes, mine, step } from "./lane-samples.ts";
 
 export const DAY_MS = 86_400_000;
-/** How long ago the old ones were made. */
+/** Age of old transactions in days. */
 export const OLD_DAYS = 100;
 
 const oldUuid = createUuidSequence(
@@ -14,12 +14,12 @@ const oldUuid = createUuidSequence(
   (bytes) => crypto.getRandomValues(bytes),
 );
 
-/** Its id says that it was made long ago. */
+/** An intent whose id contains a creation time long ago. */
 export function anOldIntent(lane: Lane, wishes: IntentWishes = {}): PreparedIntent {
   return { ...anIntent(lane, wishes), txId: oldUuid() };
 }
 
-/** Confirmed, and past its watch; its id says that it was made long ago, its rows do not yet. */
+/** A confirmed transaction that is no longer watched. Its id contains a creation time long ago; its rows do not yet. */
 export async function anOldTransaction(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
@@ -30,7 +30,7 @@ export async function anOldTransaction(
   return intent;
 }
 
-/** Confirmed, and still watched. */
+/** An old transaction that is confirmed and still watched. */
 export async function confirmOld(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
@@ -42,7 +42,7 @@ export async function confirmOld(
   return intent;
 }
 
-/** Everything that is there happened so many days before. */
+/** Moves all timestamps in the database `days` days into the past. */
 export async function letDaysPass(client: pg.Client, days: number): Promise<void> {
   const ago = `- interval '${days} days'`;
   await client.query(`UPDATE fencepost.transaction SET updated_at = updated_at ${ago}, created_at = created_at ${ago}`);
@@ -52,8 +52,8 @@ export async function letDaysPass(client: pg.Client, days: number): Promise<void
 const NAMED = ["transaction", "payload", "attempt", "receipt", "step", "completion", "pool_choice", "charge"];
 
 /**
- * The same of final transactions that a node made. Their ids are of now: they get others, as if they had been made then. And
- * their watch is over, for which a node takes its time.
+ * Makes final transactions that a node created old. They get ids with an old creation time, and their watch is ended,
+ * which a node would do only later.
  */
 export async function makeOld(query: (sql: string) => Promise<unknown>): Promise<void> {
   const then = Math.floor(Date.now() - OLD_DAYS * DAY_MS)
@@ -62,7 +62,7 @@ export async function makeOld(query: (sql: string) => Promise<unknown>): Promise
   const id = `('${then.slice(0, 8)}-${then.slice(8)}' || substr(tx_id::text, 14))::uuid`;
   const ago = `- interval '${OLD_DAYS} days'`;
   const tables = NAMED.map((table) => `UPDATE fencepost.${table} SET tx_id = ${id};`);
-  // In one go: a node that looks meanwhile finds all of it as it was, or as it is.
+  // In one transaction, so that a node that reads meanwhile sees either the old or the new rows.
   await query(`BEGIN; ${tables.join(" ")}
     UPDATE fencepost.transaction SET live = false, outcome = state WHERE live AND state IN ('CONFIRMED', 'FAILED_FINAL');
     UPDATE fencepost.transaction SET updated_at = updated_at ${ago}, created_at = created_at ${ago};

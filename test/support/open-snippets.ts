@@ -1,6 +1,7 @@
 /**
- * Snippets of the documents that leave names open (`signer`, `order`, `db`), made into modules that run: open names are
- * supplied, and addresses are those of a stack. test/types and embed-guide.ts check that they compile unchanged.
+ * Makes snippets of the documents that use undeclared names (`signer`, `order`, `db`) into runnable modules: the names
+ * are supplied, and addresses are those of a stack. test/types and embed-guide.ts check that the snippets compile
+ * unchanged.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,17 +13,17 @@ const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 export interface RunnableSnippet {
   readonly name: string;
   readonly text: string;
-  /** Output of a snippet that did what the page says. */
+  /** Expected output of a snippet that did what the page says. */
   readonly said: RegExp;
 }
 
-/** The code of a page in this language, in order. */
+/** The code blocks of a page in this language, in order. */
 export function blocksOf(page: string, language = "ts"): readonly string[] {
   const text = readFileSync(`${root}docs/${page}`, "utf8");
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(([, code = ""]) => code);
 }
 
-/** Needs a stack with two strangers and a pool "payouts". */
+/** Needs a stack with two accounts that Fencepost does not manage and a pool "payouts". */
 export function openSnippets(stack: Stack): readonly RunnableSnippet[] {
   const here = (text: string) =>
     text
@@ -37,7 +38,7 @@ const CLIENT = 'import { createClient } from "fencepost/client";';
 const numbered = (page: string, texts: readonly string[], said: readonly RegExp[]): readonly RunnableSnippet[] =>
   texts.map((text, at) => ({ name: `open-${page}-${at}`, text, said: said[at] ?? /^unexpected$/ }));
 
-/** `log` and `book` end what would go on for ever, once it has done its work. */
+/** `log` and `book` end a snippet that would run for ever, once it has done its work. */
 function ofSdk({ signers, strangers, databaseUrl }: Stack): readonly RunnableSnippet[] {
   const [account, withoutCode] = strangers;
   const given = (at: number) => `
@@ -57,7 +58,7 @@ function ofSdk({ signers, strangers, databaseUrl }: Stack): readonly RunnableSni
   return numbered("sdk", texts, [handle, /^\d+ [\w-]{36}$/m, /CONFIRMED/, /^NO_CODE /m, /^booked CONFIRMED$/m]);
 }
 
-/** One module: its first snippet starts the node that all the others send by. */
+/** One module of all snippets: the first starts the node that the others use. */
 function ofEmbed({ strangers, databaseUrl }: Stack): RunnableSnippet {
   const account = strangers[1];
   const [start = "", ...others] = blocksOf("embed.md");
@@ -96,7 +97,7 @@ function ofEmbed({ strangers, databaseUrl }: Stack): RunnableSnippet {
 }
 
 /**
- * The library object that each snippet uses, in the order of the snippets. Prisma has a stand-in, because its client is
+ * The library object of each snippet, in the order of the snippets. Prisma is imitated, because its client is
  * generated; documents/prisma.test.ts tests the client itself.
  */
 const LIBRARIES = [
@@ -148,7 +149,7 @@ function ofPools({ signers, url }: Stack): RunnableSnippet {
   return { name: "open-pools", text, said: /^true$/m };
 }
 
-/** A create in JSON, with its addresses in full and a time that is not over. */
+/** A create in JSON with complete addresses and a deadline in the future. */
 function ofTimeAndHolds({ signers, url }: Stack): RunnableSnippet {
   const [create = ""] = blocksOf("time-and-holds.md", "json");
   const body = create

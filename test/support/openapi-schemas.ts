@@ -1,4 +1,4 @@
-/** Target of a `$ref` of the document. */
+/** The target of a `$ref` in the document. */
 export function resolvePointer(document: unknown, pointer: string): unknown {
   return pointer
     .slice(2)
@@ -6,7 +6,7 @@ export function resolvePointer(document: unknown, pointer: string): unknown {
     .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], document);
 }
 
-/** The schema with every reference replaced by what it names, so that a validator can take it alone. */
+/** The schema with every reference replaced by its target, so that a validator can use it alone. */
 export function inlined(document: unknown, schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map((each) => inlined(document, each));
   if (typeof schema !== "object" || schema === null) return schema;

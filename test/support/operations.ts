@@ -2,7 +2,7 @@ import type { LaneAction, TransactionAction, TransactionView } from "../../src/a
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { SIGNER, transfer, World, type WorldNode, type WorldOptions } from "./world.ts";
 
-/** A world in which an operator acts: what is asked, on which node, and what came of it. */
+/** A world with an operator: carries out actions on a node and reads their results. */
 export class OperatedWorld {
   readonly world: World;
 
@@ -15,7 +15,7 @@ export class OperatedWorld {
     return txId;
   }
 
-  /** Created, and with a node that has taken it. */
+  /** Creates a transaction and waits until a node has accepted it. */
   async sent(entry: WorldNode, overrides: Parameters<typeof transfer>[0] = {}): Promise<string> {
     const txId = await this.create(entry, overrides);
     await this.world.until(() => this.row(txId).subState === "BROADCAST");
@@ -46,7 +46,7 @@ export class OperatedWorld {
     await this.world.until(() => txIds.every((txId) => ["CONFIRMED", "FAILED_FINAL"].includes(this.row(txId).state)));
   }
 
-  /** The result in one line. */
+  /** The transaction's state and sub-state in one line. */
   outcome(txId: string): string {
     const { state, subState } = this.row(txId);
     return subState === null ? state : `${state}/${subState}`;
@@ -56,7 +56,7 @@ export class OperatedWorld {
     return this.row(txId).attempts.map(({ kind }) => kind);
   }
 
-  /** Events that an operator or a hook decided, with who and what. */
+  /** Events that an operator or a hook decided, with actor and details. */
   decisions(txId: string): readonly string[] {
     return this.row(txId).history.flatMap(({ event, decision }) =>
       decision === undefined ? [] : [`${event} by ${decision.actor}: ${decision.audit?.action}`],
@@ -64,7 +64,7 @@ export class OperatedWorld {
   }
 }
 
-/** Two nodes; the one that owns the signer's lane, and the one that is asked all the same. */
+/** Starts two nodes and returns the owner of the signer's lane and the other one, which receives the requests. */
 export async function startTwo(options: WorldOptions = {}) {
   const world = new World(options);
   const nodes = [await world.startNode(), await world.startNode()];

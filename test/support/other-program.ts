@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 
-/** The first of these that is installed, with what goes before its arguments; null: none is. */
+/** The first of these commands that is installed, with its leading arguments; null if none is. */
 export function installed(...commands: readonly (readonly string[])[]): readonly string[] | null {
   return commands.find(([program = ""]) => spawnSync(program, ["--version"]).error === undefined) ?? null;
 }
 
-/** A program of other people's, run for a test and ended with it. */
+/** An external program that is started for a test and ended with it. */
 export class OtherProgram {
   private readonly child: ChildProcess;
   private said = "";
@@ -21,7 +21,7 @@ export class OtherProgram {
     }
   }
 
-  /** Its last output, to find out why it does not work. */
+  /** The program's latest output, for diagnosing a failure. */
   get output(): string {
     return this.said;
   }

@@ -5,22 +5,25 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/main/dev
 import { seedCluster } from "./seed-cluster.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
-/** A server of the test's own, to be stopped and crashed. Its port stays the same. */
+/** A PostgreSQL server for one test, which may stop and crash it. Its port stays the same. */
 export interface OwnPostgres {
   readonly url: string;
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** `pg_ctl restart -m immediate`: a crash, with recovery at start. */
+  /** Crashes the server with `pg_ctl restart -m immediate`, so that it recovers at start. */
   crash(): Promise<void>;
-  /** Started again as a hot standby: it can be read, and waits for what a primary writes. */
+  /** Restarts the server as a hot standby, which can be read and waits for a primary's WAL. */
   standBy(): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** From the programs in `native` if given: of the same version as npm's, whose data it starts from. */
+/**
+ * Starts the server from the programs in `native`, if given; they must have the version of the npm package, from whose
+ * data it starts.
+ */
 export async function startOwnPostgres(native?: string): Promise<OwnPostgres> {
   const directory = await makeTemporaryDirectory();
-  // With fsync, unlike the run's server: what a crash may not lose is the question here.
+  // With fsync, unlike the run's shared server, because these tests are about what a crash may not lose.
   const start = (port?: number) =>
     startEmbeddedPostgres({ directory: directory.path, clock: systemClock, log: () => undefined, port, native });
   await seedCluster(directory.path);
@@ -46,7 +49,7 @@ export async function startOwnPostgres(native?: string): Promise<OwnPostgres> {
   };
 }
 
-/** The server that starts on this data is a standby. */
+/** Makes the server that starts on this data directory a standby. */
 export async function signalStandby(data: string): Promise<void> {
   const { uid, gid } = await stat(data);
   const signal = join(data, "standby.signal");

@@ -1,4 +1,4 @@
-/** The package as its users get it. */
+/** The package in the form that its users install. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,20 +6,20 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The file that npm would publish, in this directory. */
+/** Packs the file that npm would publish into this directory. */
 export function pack(directory: string): string {
   const options = ["--ignore-scripts", "--silent", "--pack-destination", directory];
   const name = execFileSync("npm", ["pack", ...options], { cwd: root, encoding: "utf8" }).trim();
   return join(directory, name);
 }
 
-/** From the registry or its cache; without install scripts, which npm 12 and pnpm do not run either. */
+/** Installs from the registry or its cache, without install scripts, which npm 12 and pnpm do not run either. */
 export function npmInstall(directory: string, packages: readonly string[] = []): void {
   const options = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
   execFileSync("npm", ["install", ...options, ...packages], { cwd: directory, stdio: "pipe" });
 }
 
-/** This tree as if it were installed there: quickly, and from the last build. */
+/** Links this checkout's last build as if it were installed in the directory, which is faster than installing. */
 export function linkPackages(directory: string, packages: readonly string[]): void {
   const modules = join(directory, "node_modules");
   for (const name of ["fencepost", ...packages]) {

@@ -15,10 +15,10 @@ const ETCD = "/usr/bin/etcd";
 export const hasPatroni = [PATRONI, ETCD, join(POSTGRES_15, "bin", "postgres")].every((path) => existsSync(path));
 export const NO_PATRONI = "no patroni, etcd and PostgreSQL 15 are installed: failover by Patroni stays untested";
 
-/** Two servers under Patroni with a synchronous standby, behind an address that follows the leader, as HAProxy does. */
+/** Two servers under Patroni with a synchronous standby, behind an address that follows the leader as HAProxy does. */
 export interface PatroniCluster {
   readonly url: string;
-  /** kill −9 of the leader, PostgreSQL and all; resolves when the address leads to the next one. */
+  /** Kills the leader's Patroni and PostgreSQL with kill −9; resolves when the address leads to the new leader. */
   killLeader(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -148,7 +148,7 @@ function urlOf(port: number): string {
   return `postgres://postgres@127.0.0.1:${port}/postgres`;
 }
 
-/** Patroni first: it would start PostgreSQL again. */
+/** Kill Patroni first: it would restart PostgreSQL. */
 async function kill({ child, data }: Member): Promise<void> {
   const exited = child.exitCode !== null || child.signalCode !== null;
   if (!exited) {
@@ -160,6 +160,6 @@ async function kill({ child, data }: Member): Promise<void> {
   try {
     if (pid > 0) process.kill(pid, "SIGQUIT");
   } catch {
-    // It had gone by itself.
+    // The server had already ended.
   }
 }

@@ -8,15 +8,15 @@ import { sampleInstance } from "./scripted-api.ts";
 
 export type TestedPeers = ReturnType<typeof createHttpPeers> & {
   readonly telemetry: RecordedTelemetry;
-  /** Why requests between nodes were refused here. */
+  /** The reasons for which requests between nodes were refused here. */
   refusals(): readonly string[];
 };
 
-/** The heartbeat rows of nodes that share no database. */
+/** Heartbeat rows for nodes that share no database. */
 export class PeerRows {
   rows: InstanceRecord[] = [];
 
-  /** One process. */
+  /** The peer connections of one process. */
   peers(options: Partial<HttpPeersOptions> = {}): TestedPeers {
     const telemetry = recordTelemetry();
     const peers = createHttpPeers({
@@ -32,7 +32,7 @@ export class PeerRows {
     return Object.assign(peers, { telemetry, refusals });
   }
 
-  /** A process registers. */
+  /** Registers a process in the rows. */
   register(peers: Pick<TestedPeers, "introduce">, url: string): InstanceRecord {
     const instanceId = randomUUID();
     const row = sampleInstance({ instanceId, url, ...peers.introduce(instanceId, url) });

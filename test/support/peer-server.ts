@@ -6,7 +6,10 @@ import type { Act, PeerNode, Receive } from "../contracts/peers.contract.ts";
 import { httpOptions } from "./http-app.ts";
 import type { PeerRows } from "./peer-rows.ts";
 
-/** A real server with the routes for other nodes, in front of the test; registered in these rows. */
+/**
+ * Starts a real server with the routes for other nodes, whose requests the test handles, and registers it in these
+ * rows.
+ */
 export async function startPeerServer(
   rows: PeerRows,
   receive: Receive,

@@ -15,21 +15,21 @@ function isRepeatable(error: unknown): error is FencepostApiError {
 }
 
 export interface Refusal {
-  /** 0 if no answer came. */
+  /** HTTP status; 0 if no response came. */
   readonly status: number;
   readonly code: string;
 }
 
 /**
- * A caller as documented: a request without an answer, or with "later", is repeated with the same request id, at the
- * node that serves now. Any other error is thrown.
+ * A caller that behaves as documented: it repeats a request without a response, or one refused for now, with the same
+ * request id at the node that serves at that time. Any other error is thrown.
  */
 export class PersistentCaller {
-  /** Called for each request that was answered for good. */
+  /** Called for each request with a final response. */
   onAnswer: () => void = () => undefined;
-  /** Every "later" that was received, for items of a batch too. */
+  /** Every response that asked to retry later, including those for items of a batch. */
   readonly refusals: Refusal[] = [];
-  /** Target of requests; null: no node is up, wait. */
+  /** The client to send to; null if no node is up, so that the caller waits. */
   current: () => FencepostClient | null;
 
   private readonly everyMs: number;
@@ -43,7 +43,7 @@ export class PersistentCaller {
     return this.repeat((client) => client.send(transaction));
   }
 
-  /** Items answered with "later" are sent again, the others not. */
+  /** Only items that were refused for now are sent again. */
   async sendBatch(transactions: readonly CreateTransaction[]): Promise<readonly CreatedTransaction[]> {
     const answered = new Map<CreateTransaction, CreatedTransaction>();
     await this.repeat(async (client) => {

@@ -20,15 +20,15 @@ export const pgbouncerPath = CANDIDATES.find((path) => existsSync(path));
 export const NO_PGBOUNCER = "no pgbouncer is installed: what happens behind a transaction pooler stays untested";
 
 export interface PgBouncer {
-  /** The same database behind the pooler. */
+  /** The URL of the same database behind the pooler. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Debian's `nobody`: PgBouncer refuses to run as root. */
+/** User id of Debian's `nobody`: PgBouncer refuses to run as root. */
 const NOBODY = 65_534;
 
-/** A pooler in transaction mode in front of one database, with fewer connections to the server than it has clients. */
+/** Starts a pooler in transaction mode in front of one database, with fewer server connections than clients. */
 export async function startPgBouncer(databaseUrl: string, poolSize = 10): Promise<PgBouncer> {
   if (pgbouncerPath === undefined) throw new Error(NO_PGBOUNCER);
   const directory = await makeTemporaryDirectory();

@@ -4,14 +4,14 @@ import { parsePolicies } from "../../src/domain/policy/parse.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { PolicyStore } from "../../src/ports/policy-store.ts";
 
-/** Parses them as a policy document; throws with its errors. */
+/** Parses a policy document; throws its errors. */
 export function policiesOf(document: unknown): Policies {
   const parsed = parsePolicies(document, createCodec());
   if ("mistakes" in parsed) throw new Error(parsed.mistakes.join("\n"));
   return parsed.policies;
 }
 
-/** The store of a database with these policies in force, and no others. */
+/** Puts exactly these policies in force and returns the store. */
 export async function enforced<S extends PolicyStore>(store: S, policies = policiesOf({})): Promise<S> {
   const change = { policies, actor: "operator:test", reason: "a test", nodeId: "test", expectedVersion: null };
   const { version } = await store.readPolicy();
@@ -19,7 +19,7 @@ export async function enforced<S extends PolicyStore>(store: S, policies = polic
   return store;
 }
 
-/** The policy of one signer. */
+/** A document with the policy of one signer. */
 export function forSigner(signer: Address, policy: object): Policies {
   return policiesOf({ signers: { [signer]: policy } });
 }

@@ -5,10 +5,13 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
-/** Debian's and Ubuntu's path. */
+/** The path of PostgreSQL 15 on Debian and Ubuntu. */
 export const POSTGRES_15 = "/usr/lib/postgresql/15";
 
-/** A PostgreSQL 15, the oldest that Fencepost supports, for differences between versions; null if there is none. */
+/**
+ * Starts PostgreSQL 15, the oldest supported version, to test differences between versions; null if it is not
+ * installed.
+ */
 export async function startPostgres15(): Promise<EmbeddedPostgres | null> {
   if (!existsSync(join(POSTGRES_15, "bin", "initdb"))) return null;
   const directory = await makeTemporaryDirectory();

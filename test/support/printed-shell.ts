@@ -1,4 +1,4 @@
-/** Runs the shell blocks of a page as they are printed, with what they name in its place. */
+/** Runs the shell blocks of a page as printed, with replacements for the addresses and files that they name. */
 import { chmodSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { makeTemporaryDirectory } from "./temporary-directory.ts";
 export const shellBlocks = (page: string): readonly string[] => blocksOf(readText(page), "sh");
 
 const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
-/** Programs that come before all others. A refusal by the node is a failure of the page. */
+/** Fake programs that precede all others in PATH. If the node refuses a request, the page's command fails. */
 const STAND_INS = {
   npx: `shift\nexec "${process.execPath}" "${LAUNCHER}" "$@"`,
   fencepost: `exec "${process.execPath}" "${LAUNCHER}" "$@"`,
@@ -21,13 +21,13 @@ const STAND_INS = {
 
 export interface Place {
   readonly variables?: Variables;
-  /** The printed text, and its replacement here. */
+  /** Replacements by printed text. */
   readonly instead?: Readonly<Record<string, string>>;
-  /** Files that a page takes for granted. */
+  /** Files that the page assumes to exist. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** In a directory of its own, which is its home, too. */
+/** Starts a script in a directory of its own, which is also its HOME. */
 export async function startPrinted(script: string, place: Place): Promise<FencepostProcess> {
   const { path, remove } = await makeTemporaryDirectory();
   onTestFinished(remove);
@@ -51,7 +51,7 @@ export async function startPrinted(script: string, place: Place): Promise<Fencep
   });
 }
 
-/** Standard output; fails if the page's command fails. */
+/** Runs a script and returns its standard output; fails if a command of the page fails. */
 export async function runPrinted(script: string, place: Place): Promise<string> {
   const shell = await startPrinted(script, place);
   const { code } = await shell.exited;

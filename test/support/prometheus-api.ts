@@ -5,7 +5,7 @@ export interface Sample {
   readonly value: readonly [number, string];
 }
 
-/** A question to a real Prometheus, by its HTTP interface. */
+/** Sends a query to a real Prometheus through its HTTP API. */
 export async function askPrometheus(url: string, path: string): Promise<unknown> {
   const answer = await fetch(`${url}/api/v1/${path}`);
   const { status, data, error } = (await answer.json()) as { status: string; data: unknown; error?: string };

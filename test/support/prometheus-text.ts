@@ -6,14 +6,14 @@ export interface Sample {
 
 export interface Exposition {
   readonly samples: Sample[];
-  /** Metric name → counter, gauge, histogram or summary. */
+  /** The type of each metric by name: counter, gauge, histogram or summary. */
   readonly types: ReadonlyMap<string, string>;
 }
 
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g;
 
-/** A strict reader of the Prometheus text format: a line that is neither comment, sample nor blank throws. */
+/** A strict parser of the Prometheus text format: throws on a line that is neither comment, sample nor blank. */
 export function parseExposition(text: string): Exposition {
   const samples: Sample[] = [];
   const types = new Map<string, string>();

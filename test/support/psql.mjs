@@ -1,4 +1,4 @@
-// `psql URL < statements` without psql: one statement after the other, each on its own.
+// Does `psql URL < statements` without psql: runs one statement after the other, each in a transaction of its own.
 import { text } from "node:stream/consumers";
 import { Client } from "pg";
 

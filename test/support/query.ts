@@ -1,10 +1,10 @@
 import { Client } from "pg";
 
-/** One statement on a connection of its own. */
+/** Runs one statement on a connection of its own. */
 export async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url });
-  // A connection that the server ends between two steps is reported here; the caller that waits for the statement gets
-  // the error too.
+  // If the server ends the connection, the client emits an error event; the pending query rejects with the error too,
+  // so ignore the event.
   client.on("error", () => undefined);
   await client.connect();
   try {

@@ -24,15 +24,15 @@ function judge(durations: Readonly<Record<string, number>>): {
   return { said, failed };
 }
 
-/** This many files beside those that a test names, half a second each. */
+/** `count` test files of half a second each, besides those that a test names. */
 const files = (count: number) => Object.fromEntries(range(count).map((n) => [`test/${n}.test.ts`, 500]));
 
-describe("a run of the quick tests", () => {
-  it("says nothing where every file took three seconds at most", () => {
+describe("the duration check of the quick tests", () => {
+  it("reports nothing if every file took at most three seconds", () => {
     expect(judge({ ...files(120), "test/b.test.ts": 3_000 })).toEqual({ said: [], failed: false });
   });
 
-  it("names slow files, the slowest first, and passes: the machine may have been busy", () => {
+  it("lists slow files, the slowest first, and passes, because the machine may have been busy", () => {
     const { said, failed } = judge({ ...files(120), "test/a.test.ts": 3_100, "test/b.test.ts": 9_000 });
     expect(said).toEqual([
       "slow: test/b.test.ts took 9.0 s, 3 s are wanted",
@@ -41,11 +41,11 @@ describe("a run of the quick tests", () => {
     expect(failed).toBe(false);
   });
 
-  it("fails where one file takes more than 15 % of what all take, which no load of the machine explains", () => {
+  it("fails if one file takes more than 15 % of the total, which a busy machine does not explain", () => {
     expect(judge({ ...files(120), "test/a.test.ts": 11_000 })).toMatchObject({ failed: true });
   });
 
-  it("of a few files fails for none: each has a large share", () => {
+  it("does not fail for a run of only a few files, because each has a large share", () => {
     expect(judge({ ...files(3), "test/a.test.ts": 11_000 })).toMatchObject({ failed: false });
   });
 });

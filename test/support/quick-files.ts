@@ -1,11 +1,14 @@
 import { relative } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Time that a file of the quick tests may take on two idle cores. */
+/** Time in ms that one file of the quick tests may take on two idle cores. */
 const WANTED_MS = 3_000;
-/** A busy machine slows all files alike, so a run fails by shares: three seconds are a twenty-fifth of what all files take. */
+/**
+ * A run fails if one file takes this share of the total, because a busy machine slows all files alike; three seconds
+ * are normally a twenty-fifth of the total.
+ */
 const LARGEST_SHARE = 0.15;
-/** With fewer files each one has a large share. */
+/** Smallest number of files for which shares are checked; with fewer files each has a large share. */
 const WHOLE_RUN = 100;
 
 interface Ports {
@@ -21,8 +24,8 @@ const OF_THE_PROCESS: Ports = {
 };
 
 /**
- * Reports, after `npm run test:unit`, each file whose tests took too long, and fails the run if one takes a large share
- * of it: a test that waits in real time, or plays more than it needs. Loading is not counted: files share it.
+ * After `npm run test:unit`, reports each file whose tests took too long, and fails the run if one takes a large share
+ * of it: such a test waits in real time, or does more than it needs. Loading is not counted, because files share it.
  */
 export default class QuickFiles implements Reporter {
   private readonly ports: Ports;

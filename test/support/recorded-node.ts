@@ -9,7 +9,7 @@ interface Asked {
   readonly body: unknown;
 }
 
-/** Answers whatever is asked with the contract's own example of it, and remembers what was asked. */
+/** A fake node that answers every request with the contract's example response and records the request. */
 export function recordedNode() {
   const asked: Asked[] = [];
   const answer = (method: string, url: string, body: unknown): { status: number; text: string } => {
@@ -36,7 +36,7 @@ function routeOf(method: string, pathname: string): Route {
     const pattern = path.replace(/\{\w+\}/g, "[^/]+");
     return own.toUpperCase() === method && new RegExp(`^${pattern}$`).test(pathname);
   };
-  // The literal one first: `/tx/completions` is no transaction.
+  // Literal routes precede those with parameters: `/tx/completions` is not a transaction id.
   const found = ROUTES.filter(fits).sort((a, b) => a.path.split("{").length - b.path.split("{").length)[0];
   if (found === undefined) throw new Error(`no route: ${method} ${pathname}`);
   return found;

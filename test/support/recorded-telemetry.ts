@@ -1,6 +1,6 @@
 import type { Telemetry, TelemetryEvent } from "../../src/ports/telemetry.ts";
 
-/** Telemetry that a test reads back. */
+/** Telemetry that records events for a test to read. */
 export interface RecordedTelemetry extends Telemetry {
   readonly events: readonly TelemetryEvent[];
   of<T extends TelemetryEvent["type"]>(type: T): readonly Extract<TelemetryEvent, { type: T }>[];

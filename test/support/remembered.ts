@@ -11,7 +11,10 @@ import { FoldedRows } from "../domain/ledger/folded-rows.ts";
 import { loadLane } from "../doubles/memory-store/queries.ts";
 import type { World } from "./world.ts";
 
-/** The owners' memory, folded from acknowledged commits, equals a fresh load. At rest: nothing is in progress then. */
+/**
+ * Checks that the owners' memory, updated from acknowledged commits, equals a fresh load. Call it only when no work is
+ * in progress.
+ */
 export function checkRemembered({ nodes, database: { state }, clock }: World): void {
   for (const { node, events } of nodes) {
     const reasons = events.flatMap((event) => (event.type === "lane.stopped" ? [event.reason] : []));
@@ -26,7 +29,7 @@ export function checkRemembered({ nodes, database: { state }, clock }: World): v
   }
 }
 
-/** The acknowledged state on which the next step would be planned. */
+/** Checks the acknowledged state from which the next step would be planned. */
 function checkFollowed(lane: OwnedLane, { tracking }: LaneSnapshot): void {
   const followed = [...lane.unmined.values(), ...lane.mined.values()].sort((a, b) => a.nonce - b.nonce);
   const rows = tracking.map(rowOf);
@@ -49,7 +52,10 @@ interface Remembered {
   readonly rows: FoldedRows;
 }
 
-/** Folds what each commit of a store acknowledges, and compares it wherever a lane is read again under the same term, and not half-way. */
+/**
+ * Records what each commit of a store acknowledges, and compares it with each reload of a lane under the same term,
+ * unless a write is in progress.
+ */
 export function watchMemory(store: LaneStore, isDifferent: (what: string) => void): void {
   const remembered = new Map<LaneKey, Remembered>();
   const underWay = new Set<readonly LaneWrite[]>();
@@ -64,7 +70,7 @@ export function watchMemory(store: LaneStore, isDifferent: (what: string) => voi
     underWay.add(writes);
     const committed = await commit(writes)
       .catch((error: unknown) => {
-        // It may be durable all the same.
+        // The commit may have been carried out although it failed, so forget the lane.
         for (const { fence } of writes) remembered.delete(laneKey(fence.lane));
         throw error;
       })
@@ -80,7 +86,8 @@ export function watchMemory(store: LaneStore, isDifferent: (what: string) => voi
   store.loadLane = async (fence: Fence) => {
     const loaded = await load(fence);
     if (loaded === null) return null;
-    // Half-way between two rows: a look at the chain's identity loads a lane while it is written.
+    // A check of the chain's identity may load a lane while it is written, so that the rows belong to different states.
+    // Do not compare them.
     if (isWritten(laneKey(fence.lane))) {
       remembered.delete(laneKey(fence.lane));
       return loaded;

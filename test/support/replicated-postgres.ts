@@ -10,12 +10,12 @@ import { TcpProxy } from "./tcp-proxy.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** A primary with a streaming standby, behind an address that leads to the server that is primary. */
+/** A primary with a streaming standby, behind an address that leads to the current primary. */
 export interface ReplicatedPostgres {
   readonly url: string;
-  /** Nothing more reaches the standby: what is committed from here on, a failover loses. */
+  /** Cuts the standby off: a failover loses what is committed from now on. */
   partStandby(): Promise<void>;
-  /** The primary dies, the standby is promoted, the address leads there. */
+  /** Kills the primary, promotes the standby, and makes the address lead there. */
   failOver(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -63,7 +63,7 @@ function start(directory: string, settings: Readonly<Record<string, string>> = {
   return startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined, settings });
 }
 
-/** A replacement for pg_basebackup, which the npm package does not have: a stopped server is simply copied. */
+/** Copies the data directory of a stopped server, because the npm package has no pg_basebackup. */
 async function copyCluster(from: string, to: string): Promise<readonly [string, string]> {
   const homes: string[] = [];
   for (const directory of [from, to]) {

@@ -4,7 +4,7 @@ const word = (value: number | bigint) => value.toString(16).padStart(64, "0");
 const byte = (value: number) => value.toString(16).padStart(2, "0");
 const text = (value: string) => Buffer.from(value, "utf8").toString("hex");
 
-/** Revert data of each contract, as Solidity would encode it. */
+/** The revert data of each contract, as Solidity encodes it. */
 export const REVERT_DATA = {
   withReason: `08c379a0${word(0x20)}${word(8)}${text("no lunch").padEnd(64, "0")}`,
   withPanic: `4e487b71${word(0x11)}`,
@@ -12,14 +12,17 @@ export const REVERT_DATA = {
   silently: "",
 } as const;
 
-/** Copies what follows it to memory, then ends with `opcode` on that: REVERT (fd) in the code, RETURN (f3) to deploy it. */
+/**
+ * Code that copies the payload behind it to memory and ends with `opcode` on that: REVERT (fd) in the contract, RETURN
+ * (f3) to deploy it.
+ */
 const copyAndEnd = (payload: string, opcode: "fd" | "f3") => {
   const size = byte(payload.length / 2);
   const prologueBytes = "0c";
   return `60${size}60${prologueBytes}60003960${size}6000${opcode}${payload}`;
 };
 
-/** Init code of a contract that reverts with `data` whatever it is asked. */
+/** Init code of a contract that reverts with `data` on every call. */
 export function revertingInitCode(data: string): Hex {
   return `0x${copyAndEnd(copyAndEnd(data, "fd"), "f3")}`;
 }

@@ -1,4 +1,4 @@
-/** JSON-RPC without our own adapter: what a test compares it with must not come from it. */
+/** Calls JSON-RPC without Fencepost's adapter, so that a test does not compare the adapter with itself. */
 export async function rpcCall<T>(url: string, method: string, params: readonly unknown[] = []): Promise<T> {
   const [result] = await rpcCalls<T>(url, [[method, params]]);
   return result as T;

@@ -1,4 +1,4 @@
-/** A JSON-RPC proxy in front of a real chain: it forwards, and applies a test's rules on the way. */
+/** A JSON-RPC proxy in front of a real chain that forwards calls and applies a test's rules to them. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,22 +16,25 @@ export interface RpcFault {
 
 export type ProxiedReply = { readonly result: unknown } | { readonly error: RpcFault };
 
-/** Effect on one call. `next` passes it on, changed or not: to the following rules, and then to the chain. */
+/**
+ * The effect of a rule on one call. `next` passes the call, changed or not, to the following rules and then to the
+ * chain.
+ */
 export type Treatment = (
   call: ProxiedCall,
   next: (call?: ProxiedCall) => Promise<ProxiedReply>,
 ) => Promise<ProxiedReply>;
 
 export interface RuleOptions {
-  /** All methods if none is named. */
+  /** The methods concerned; all methods if absent. */
   readonly methods?: readonly string[];
   readonly when?: (call: ProxiedCall) => boolean;
-  /** Until removed if no number is given. */
+  /** How often the rule applies; until it is removed if absent. */
   readonly times?: number;
 }
 
 export interface Rule {
-  /** How often it has been applied. */
+  /** How often the rule has been applied. */
   readonly struck: number;
   lift(): void;
 }
@@ -39,21 +42,21 @@ export interface Rule {
 export interface RpcProxy {
   readonly url: string;
   readonly calls: readonly ProxiedCall[];
-  /** The methods of each request, in order: what travelled together. */
+  /** The methods of each HTTP request, in order. */
   readonly requests: readonly (readonly string[])[];
   /** Rules are applied in the order in which they were added. */
   rule(options: RuleOptions, treatment: Treatment): Rule;
-  /** Another chain answers behind this URL from here on. */
+  /** From now on forwards to another chain behind the same URL. */
   retarget(url: string): void;
-  /** Ends the connections that carry no request at this moment. */
+  /** Closes the connections that carry no request at this moment. */
   hangUp(): void;
   close(): Promise<void>;
 }
 
-/** Thrown by a treatment: the connection breaks without an answer. */
+/** Thrown by a treatment to break the connection without a response. */
 class Cut extends Error {}
 
-/** Thrown by a treatment: this is the whole HTTP answer, whatever else the request asked. */
+/** Thrown by a treatment to make this the whole HTTP response, whatever else the request contained. */
 class HttpAnswer extends Error {
   readonly status: number;
   readonly body: string;
@@ -64,16 +67,16 @@ class HttpAnswer extends Error {
   }
 }
 
-/** The chain acts on it, and its answer is lost. */
+/** The chain performs the call, but its response is lost and the connection breaks. */
 export const swallow: Treatment = async (_call, next) => {
   await next();
   throw new Cut("the reply is lost");
 };
 
-/** No answer, ever; the chain does not receive it. */
+/** The chain does not receive the call, and there is never a response. */
 export const hang: Treatment = () => new Promise<never>(() => undefined);
 
-/** The chain acts on it, and the answer never comes. */
+/** The chain performs the call, but there is never a response. */
 export const hangAfterwards: Treatment = async (_call, next) => {
   await next();
   return new Promise<never>(() => undefined);
@@ -83,7 +86,7 @@ export const badGateway: Treatment = async () => {
   throw new HttpAnswer(502, "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>");
 };
 
-/** Gateways that hide what the node said one level deeper. */
+/** Imitates gateways that wrap the node's error in one of their own. */
 export const wrapErrors: Treatment = async (_call, next) => {
   const reply = await next();
   if (!("error" in reply)) return reply;
@@ -94,7 +97,7 @@ export const refuseWith =
   (message: string, code = -32_000): Treatment =>
   async () => ({ error: { code, message } });
 
-/** Answers in place of the chain, which does not receive it. */
+/** Answers in place of the chain, which does not receive the call. */
 export const pretend =
   (answer: (call: ProxiedCall) => unknown): Treatment =>
   async (call) => ({ result: answer(call) });
@@ -169,7 +172,7 @@ export async function startRpcProxy(target: string): Promise<RpcProxy> {
     const answers: unknown[] = [];
     const methods: string[] = [];
     requests.push(methods);
-    // One after the other: in a batch, later calls build on earlier ones.
+    // Handle calls one after the other, because later calls of a batch may depend on earlier ones.
     for (const asked of Array.isArray(body) ? body : [body]) {
       const { id, method, params = [] } = asked as ProxiedCall & { readonly id: unknown };
       calls.push({ method, params });

@@ -8,7 +8,7 @@ interface Said {
   readonly params?: { readonly subscription: string; readonly result: Readonly<Record<string, unknown>> };
 }
 
-/** A WebSocket at a node's `/rpc`, as a client has it. */
+/** A client's WebSocket to a node's `/rpc`. */
 export class TestSocket {
   readonly heard: Said[] = [];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
@@ -27,7 +27,7 @@ export class TestSocket {
     });
   }
 
-  /** Rejects if it is refused. */
+  /** Opens a socket; rejects if the connection is refused. */
   static async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<TestSocket> {
     const socket = new WebSocket(url.replace(/^http/, "ws"), { headers });
     const own = new TestSocket(socket);

@@ -5,7 +5,7 @@ import type { CreatedTransaction } from "../../src/contract/schemas/create.ts";
 import type { SignerLanes, SignersPage } from "../../src/contract/schemas/signers.ts";
 import type { Explanation, Transaction } from "../../src/contract/schemas/transaction-schema.ts";
 
-/** Answers of a node: one order, paid from the first account of development chains. */
+/** Sample responses of a node about one order, paid from the first account of development chains. */
 
 const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const recipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -159,7 +159,7 @@ export const explanation: Explanation = {
   ],
 };
 
-/** Right after a cancel: both payloads are tracked, and the one that is mined decides. */
+/** A transaction right after a cancel: both payloads are tracked, and the mined one decides. */
 export const cancelling: Transaction = {
   ...transaction,
   state: "TRACKING",

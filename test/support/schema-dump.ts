@@ -1,8 +1,8 @@
 import type { Client } from "pg";
 
 /**
- * The schema as the server has it, written as SQL for people. From the catalog and not by `pg_dump`, so that it needs
- * no tool and reads the same on every supported version.
+ * Prints the schema of a server as readable SQL. It reads the catalog instead of using `pg_dump`, so that it needs no
+ * tool and gives the same text on every supported version.
  */
 export async function dumpSchema(client: Client): Promise<string> {
   const { rows: tables } = await client.query<{ name: string; options: string | null }>(
@@ -20,7 +20,10 @@ export async function dumpSchema(client: Client): Promise<string> {
   return `-- Made from a migrated database. Do not edit: change a migration, then update the snapshot.\n\n${parts.join("\n\n")}\n`;
 }
 
-/** Names and columns: what is behind them, each version of the server spells in its own way. */
+/**
+ * The names and columns of views. Their definitions are omitted, because each version of the server prints them
+ * differently.
+ */
 async function views(client: Client): Promise<readonly string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_class c
@@ -45,11 +48,11 @@ async function columns(client: Client, table: string): Promise<readonly string[]
      ORDER BY a.attnum`,
     [table],
   );
-  // Functions are printed without the schema, because a role with the schema's name sees them so (as below).
+  // Default functions are printed without the schema: a role with the schema's name has it in its search path.
   return rows.map(({ line }) => `  ${line.replace("DEFAULT fencepost.", "DEFAULT ")}`);
 }
 
-/** Not those of NOT NULL, which have rows of their own from 18 on. */
+/** Constraints without those of NOT NULL, which are listed separately from PostgreSQL 18 on. */
 async function constraints(client: Client, table: string): Promise<readonly string[]> {
   const { rows } = await client.query<{ line: string }>(
     `SELECT format('CONSTRAINT %I %s', conname, pg_get_constraintdef(oid)) AS line
@@ -58,7 +61,8 @@ async function constraints(client: Client, table: string): Promise<readonly stri
      ORDER BY contype DESC, conname`,
     [table],
   );
-  // A role with the schema's name has it in its search path, and sees tables without the schema.
+  // Add the schema to referenced tables: a role with the schema's name has it in its search path and sees them without
+  // it.
   return rows.map(({ line }) => `  ${line.replace(/ REFERENCES (?!fencepost\.)/, " REFERENCES fencepost.")}`);
 }
 
@@ -75,7 +79,7 @@ async function indexes(client: Client, table: string): Promise<readonly string[]
 
 async function triggers(client: Client, table: string): Promise<readonly string[]> {
   const { rows } = await client.query<{ line: string }>(
-    // Versions differ in whether they print the function's schema.
+    // Server versions differ in whether they print the function's schema, so always print it.
     `SELECT regexp_replace(pg_get_triggerdef(oid), 'FUNCTION (fencepost\\.)?', 'FUNCTION fencepost.') || ';' AS line FROM pg_trigger
      WHERE tgrelid = format('fencepost.%I', $1::text)::regclass AND NOT tgisinternal ORDER BY tgname`,
     [table],

@@ -5,7 +5,7 @@ import type { Address, Hash } from "../../src/domain/lane.ts";
 import type { InstanceRecord, LeaseRecord } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord } from "../../src/ports/query-store.ts";
 
-/** A FencepostApi that does what the test says; a method without a script fails the request that reaches it. */
+/** A FencepostApi with the methods that a test scripts; a method without a script fails its request. */
 export function scriptedApi(script: Partial<FencepostApi> = {}): FencepostApi {
   const unscripted = (method: string) => () => Promise.reject(new Error(`the test scripted no ${method}`));
   return {
@@ -66,7 +66,10 @@ const EIP55 = new Map<Address, string>([
   [RECIPIENT, RECIPIENT_EIP55],
 ]);
 
-/** Knows the two accounts above; all else comes back in upper case, so that a test sees that it was asked. */
+/**
+ * A fake checksum: knows the two accounts above and returns any other address in upper case, so that a test sees that
+ * it was called.
+ */
 export function sampleChecksum(address: Address): string {
   return EIP55.get(address) ?? `0x${address.slice(2).toUpperCase()}`;
 }

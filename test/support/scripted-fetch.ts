@@ -1,4 +1,4 @@
-/** A `fetch` on which a test plays every node: what was asked is kept, and answered as the test says. */
+/** A `fetch` with which a test plays every node: requests are recorded and answered as the test says. */
 export interface Asked {
   readonly base: string;
   readonly method: string;
@@ -31,7 +31,7 @@ function whenAborted(signal: AbortSignal | null): Promise<never> {
   return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
-/** The connection breaks: what was asked for may be done. */
+/** Breaks the connection, so that the request may or may not have been carried out. */
 export function lost(): never {
   throw new TypeError("fetch failed");
 }

@@ -13,8 +13,8 @@ const silent = (): void => undefined;
 let made: Promise<string> | null = null;
 
 /**
- * Copies the result of `initdb` into a directory in which a server is going to start. `initdb` runs once in each
- * process; a copy takes a tenth of the processor time. Not for tests of how a database is made.
+ * Copies the result of `initdb` into a directory in which a server will start. `initdb` runs once per process; a copy
+ * takes a tenth of its CPU time. Not for tests of how a database is created.
  */
 export async function seedCluster(directory: string): Promise<void> {
   made ??= makeCluster();

@@ -1,4 +1,4 @@
-/** An HTTP server that answers as a signing service does: what it was asked is kept, and a test may answer in its place. */
+/** An HTTP server that imitates a signing service: it records requests, and a test may answer in its place. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
@@ -15,7 +15,7 @@ export interface ServiceRequest {
 export interface ServiceAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text as it is; anything else as JSON. */
+  /** Response body: a string is sent as it is, anything else as JSON. */
   readonly body: unknown;
 }
 
@@ -24,14 +24,14 @@ export type ServiceHandler = (request: ServiceRequest) => ServiceAnswer | Promis
 export interface ServiceServer {
   readonly url: string;
   readonly requests: ServiceRequest[];
-  /** Answers from here on; null: as the service does. */
+  /** The test's own handler from now on; null for the service's behaviour. */
   answer: ServiceHandler | null;
   close(): Promise<void>;
 }
 
 export async function startServiceServer(handler: ServiceHandler, tls?: ServerOptions): Promise<ServiceServer> {
   const requests: ServiceRequest[] = [];
-  // A mistake of the test's own must not look like a service that hangs.
+  // An error in the test's handler must not look like a service that hangs.
   const answerOf = async (request: ServiceRequest): Promise<ServiceAnswer> => {
     try {
       return await (service.answer ?? handler)(request);

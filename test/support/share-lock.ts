@@ -2,12 +2,15 @@ import { Client } from "pg";
 import { waitUntil } from "./wait-until.ts";
 
 const SHARERS = 16;
-/** Each of them holds the lock this many times as long as not: some hold it at any moment. */
+/**
+ * Each session holds the lock for this many parts of the time and releases it for one, so that some session holds it at
+ * any moment.
+ */
 const TURNS = 5;
 
 /**
- * Sixteen sessions that share the lock on a lane's row, each for a moment and then again. Resolves when every one of them
- * has had it; they go on until the function is called.
+ * Sixteen sessions that share the lock on a lane's row, each repeatedly for a moment. Resolves when every one of them
+ * has held it; they continue until the returned function is called.
  */
 export async function shareLock(databaseUrl: string, signer: string): Promise<() => Promise<void>> {
   let wanted = true;

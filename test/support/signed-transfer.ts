@@ -14,7 +14,7 @@ export interface TransferOptions {
   readonly chainId?: number;
 }
 
-/** A signed transfer to account 1, from account 0 unless said. */
+/** A signed transfer to account 1, from account 0 by default. */
 export async function transfer(h: ChainHarness, options: TransferOptions): Promise<Hex> {
   const signer = privateKeyToAccount(account(h.accounts, options.from ?? 0).privateKey);
   return signer.signTransaction({

@@ -1,10 +1,10 @@
-/** The signing process of a node, as the system shows it. */
+/** Finds the signing process of a node through /proc. */
 import { readdirSync, readFileSync } from "node:fs";
 import { waitUntil } from "./wait-until.ts";
 
 const NAME = "fencepost-sign";
 
-/** The signing process of a node; null: it has none now. */
+/** The pid of a node's signing process; null if it has none now. */
 function signingProcessOf(pid: number): number | null {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     read(`/proc/${pid}/task/${thread}/children`).split(" "),

@@ -1,4 +1,4 @@
-/** A signing process without a process: both ends in this one, so that a test can end it between any two messages. */
+/** Both ends of a signing process's connection in this process, so that a test can end it between any two messages. */
 import { type Duplex, duplexPair } from "node:stream";
 import { serveSigner } from "../../src/adapters/evm/signers/process/serve-signer.ts";
 import {
@@ -11,7 +11,7 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { SigningBounds } from "../../src/domain/keys/signing.ts";
 import type { Hex } from "../../src/domain/lane.ts";
 
-/** Allows everything, on these chains. */
+/** Bounds that allow everything on these chains. */
 export function wideBounds(chainIds: readonly number[]): SigningBounds {
   const most = 2n ** 400n;
   const ceilings = { feePerGas: most, isFeeSet: true, gasCost: most, cost: null };
@@ -23,11 +23,11 @@ export function beginningOf(privateKeys: readonly Hex[], bounds: SigningBounds):
 }
 
 export interface FakeProcess extends Launched {
-  /** Like SIGKILL: nothing in flight arrives any more. */
+  /** Ends the connection as SIGKILL would: nothing in flight arrives any more. */
   kill(): void;
 }
 
-/** `onMessage` receives each chunk that crosses, in either direction, before it arrives. */
+/** `onMessage` is called for each chunk in either direction before it arrives. */
 export function launchHere(onMessage: (process: FakeProcess) => void = () => undefined): FakeProcess {
   const [near, far] = duplexPair();
   let end: (how: string) => void = () => undefined;

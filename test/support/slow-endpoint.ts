@@ -1,4 +1,4 @@
-/** An endpoint that is slow about sends, and takes batches or does not. It remembers when each send arrived. */
+/** An endpoint with slow sends that accepts or refuses batches. It records when each send arrived. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,15 +8,15 @@ import { waitUntil } from "./wait-until.ts";
 
 export interface SlowEndpoint {
   readonly url: string;
-  /** When sends arrived, on the monotonic clock of this process: one entry for each transaction. */
+  /** Arrival times of sends on this process's monotonic clock, one per transaction. */
   readonly arrivals: readonly number[];
-  /** How long a send takes from now on; it reaches the chain first. */
+  /** Delay in ms of the response to a send from now on; the chain gets the send first. */
   sendMs: number;
   takesBatches: boolean;
   close(): Promise<void>;
 }
 
-/** For what cannot be waited for, because it must not happen: time as the chain shows it. */
+/** Waits for this many blocks, to check that something does not happen meanwhile. */
 export async function blocksLater({ chain }: SimulatedServer, blocks: number): Promise<void> {
   const until = chain.head.number + blocks;
   await waitUntil(() => chain.head.number >= until, `${blocks} blocks have passed`, { everyMs: 5 });

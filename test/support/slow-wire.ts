@@ -1,8 +1,8 @@
 import type { World, WorldNode } from "./world.ts";
 
 /**
- * From now on this node's endpoint takes no batches and is slow: one send after the other, each begun `everyMs` after the
- * one before. `hold` keeps the answer to a send that was begun. Returns how to end it.
+ * Makes this node's endpoint slow and without batches: one send after the other, each `everyMs` after the previous one.
+ * `hold` delays the response to a send. Returns a function that ends this.
  */
 export function slowWire(
   { clock }: World,

@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Most of ten seconds each, and more. */
+/** Test files that take most of ten seconds or more. */
 const SLOW = [
   "test/main/dev/embedded/postgres-recovery.test.ts",
   "test/main/dev/embedded/postgres-places.test.ts",
@@ -23,13 +23,16 @@ const SLOW = [
   "test/adapters/evm/settle-receipts.test.ts",
 ];
 
-/** Long files first, so that none is left for the end, when other processors are idle. Otherwise in vitest's order. */
+/**
+ * Runs long files first, so that none is left for the end, when other processors are idle. Otherwise in vitest's order.
+ */
 export class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const ranks = new Map(files.map((file) => [file, rankOf(relative(this.ctx.config.root, file.moduleId))]));
     const rank = (file: TestSpecification) => ranks.get(file) ?? SLOW.length;
     const sorted = await super.sort(files);
-    // Worlds in memory wait for nothing: at the end, one of them would keep one processor busy and the others idle.
+    // Simulations go first: they only compute, so one left for the end would keep one processor busy and the others
+    // idle.
     const turnOf = ({ name }: TestSpecification["project"]) => (name === "simulation" ? 0 : 1);
     const projects = [...new Set(sorted.map(({ project }) => project))].sort((a, b) => turnOf(a) - turnOf(b));
     return projects.flatMap((project) =>

@@ -1,8 +1,8 @@
 import { deflateSync, inflateSync } from "node:zlib";
 
 /**
- * A picture of a page with few colours, as a PNG with a palette: a third of the size, and to the eye the same. Reads what browsers
- * write: eight bits a channel, with or without alpha, not interlaced.
+ * Converts a screenshot with few colours to a PNG with a palette: a third of the size, without a visible difference.
+ * Reads the PNGs that browsers write: eight bits per channel, with or without alpha, not interlaced.
  */
 export function smallPng(png: Buffer): Buffer {
   const chunks = chunksOf(png);
@@ -33,7 +33,7 @@ function chunksOf(png: Buffer) {
   return found;
 }
 
-/** Each row is encoded by its left and upper neighbours. */
+/** Undoes PNG's row filters, which encode each row by its left and upper neighbours. */
 function unfiltered(data: Buffer, stride: number, step: number): Buffer {
   const rows = data.length / (stride + 1);
   const out = Buffer.alloc(rows * stride);
@@ -70,7 +70,10 @@ interface Shape {
 const FREQUENT = 60;
 const APART = 24;
 
-/** The most frequent colours, and those least like them; every other one is the nearest of these. */
+/**
+ * Maps pixels to a palette of the most frequent colours and those least similar to them; every other colour becomes the
+ * nearest of these.
+ */
 function indexed(pixels: Buffer, { width, height, channels }: Shape) {
   const counts = new Map<number, number>();
   const colourAt = (at: number) => pixels.readUIntBE(at, 3);
@@ -91,7 +94,7 @@ function indexed(pixels: Buffer, { width, height, channels }: Shape) {
   return { palette, rows };
 }
 
-/** Links and marks are few pixels, and the colour is what they say. */
+/** Chooses the palette. Links and marks have few pixels, but their colour carries meaning. */
 function chosen(counts: ReadonlyMap<number, number>): readonly number[] {
   const ranked = [...counts].sort(([, a], [, b]) => b - a);
   const colours = ranked.slice(0, FREQUENT).map(([colour]) => colour);
@@ -126,7 +129,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return whole;
 }
 
-/** CRC-32, as the PNG specification has it. */
+/** CRC-32, as defined in the PNG specification. */
 function crc(data: Buffer): number {
   let value = 0xffffffff;
   for (const byte of data) {

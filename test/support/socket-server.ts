@@ -5,9 +5,11 @@ import type { AddressInfo, Socket } from "node:net";
 const CLOSE = 8;
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/** A WebSocket server (RFC 6455) that takes short text frames and sends text frames: enough for a subscription. */
+/**
+ * A WebSocket server (RFC 6455) that reads short text frames and sends text frames, which is enough for a subscription.
+ */
 export class SocketServer {
-  /** Messages of clients, in order. */
+  /** Messages received from clients, in order. */
   readonly received: string[] = [];
   private readonly server: Server = createServer();
   private readonly sockets = new Set<Socket>();
@@ -31,14 +33,14 @@ export class SocketServer {
     return this.sockets.size;
   }
 
-  /** To every client. */
+  /** Sends a text to every client. */
   send(text: string): void {
     const payload = Buffer.from(text);
     const size = payload.length < 126 ? [payload.length] : [126, payload.length >> 8, payload.length & 0xff];
     for (const socket of this.sockets) socket.write(Buffer.concat([Buffer.from([0x81, ...size]), payload]));
   }
 
-  /** Without a word, as a machine that loses its power. */
+  /** Breaks all connections without a close frame, as a power failure would. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
   }

@@ -17,9 +17,9 @@ export interface Message {
 
 export interface PostgresProcess {
   readonly child: ChildProcess;
-  /** The next message with that member; rejects when the process ends without one. */
+  /** The next message that has this member; rejects if the process ends without one. */
   next<K extends keyof Message>(member: K): Promise<Message & Required<Pick<Message, K>>>;
-  /** kill −9, and waits until it is gone. */
+  /** Sends kill −9 and waits until the process is gone. */
   kill(): Promise<void>;
 }
 
@@ -33,7 +33,10 @@ const source = new URL("./embedded-postgres-process.ts", import.meta.url);
 const place = new URL("../../src/main/node/bundled.js", import.meta.url);
 const script = await bundled();
 
-/** One file of plain JavaScript that every account can read: to compile the source in each process costs more than it does. */
+/**
+ * Bundles the script into one JavaScript file that every account can read: compiling the sources in each process would
+ * cost more.
+ */
 async function bundled(): Promise<string> {
   const { path } = await makeTemporaryDirectory();
   process.on("exit", () => rmSync(path, { recursive: true, force: true }));
@@ -42,7 +45,7 @@ async function bundled(): Promise<string> {
     input: fileURLToPath(source),
     platform: "node",
     logLevel: "warn",
-    // Packages, and package.json by its relative path, are resolved from src/main/node.
+    // Packages, and package.json by its relative path, are resolved as from src/main/node.
     transform: { define: { "import.meta.url": JSON.stringify(place.href) } },
   });
   await bundle.write({ file, codeSplitting: false });
@@ -50,7 +53,7 @@ async function bundled(): Promise<string> {
   return file;
 }
 
-/** A supervisor in a process of its own, to be killed, interrupted, or run under another account. */
+/** Starts a supervisor in a process of its own, which a test can kill, interrupt, or run under another account. */
 export function spawnEmbeddedPostgres({ directory, native, account }: SpawnOptions): PostgresProcess {
   const args = [script, directory, ...(native === undefined ? [] : [native])];
   const child = spawn(process.execPath, args, {

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Address } from "../../src/domain/lane.ts";
 import { transfer, type World, type WorldNode } from "./world.ts";
 
-/** Signers of a cluster whose lanes are spread over its nodes. */
+/** Twenty signers, whose lanes are spread over the nodes of a cluster. */
 export const TWENTY = Array.from(
   { length: 20 },
   (_, index) => `0x${(index + 16).toString(16).padStart(40, "c")}` as Address,
@@ -19,7 +19,7 @@ export function lanesOf(node: WorldNode): number {
   return node.node.gauges().lanesHeld;
 }
 
-/** Every lane is held, and no node holds more than its share. */
+/** Whether every lane is held and no node holds more than its share. */
 export function isBalanced(world: World, nodes: readonly WorldNode[]): boolean {
   const held = nodes.map(lanesOf);
   const lanes = world.database.state.lanes.size;
@@ -42,7 +42,7 @@ export function expectConsecutive(world: World, signers: readonly Address[]): vo
   }
 }
 
-/** A caller that sends one create after another to nodes that listen, and notes how long each took. */
+/** A caller that sends one create after another to nodes that listen, and records how long each took. */
 export function keepSending(
   world: World,
   nodes: readonly WorldNode[],

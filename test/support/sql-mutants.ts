@@ -1,6 +1,6 @@
 /**
- * A statement with one of its conditions removed at a time. The statement's test runs its cases against each: a mutant
- * that behaves like the original in every case is an untested condition.
+ * Makes mutants of a statement, each without one of its conditions. The statement's test runs its cases against each
+ * mutant: one that behaves like the original in every case shows an untested condition.
  *
  * The removed condition stays in the text without effect: parameters keep their types, and the planner drops it.
  */
@@ -17,17 +17,20 @@ interface Piece {
 
 interface Frame {
   from: number;
-  /** The text before the piece. */
+  /** The text before this piece. */
   after: string;
 }
 
-/** `IS NOT DISTINCT FROM` and `ON CONFLICT` hold words that would otherwise end or begin a condition. */
+/** `IS NOT DISTINCT FROM` and `ON CONFLICT` contain words that would otherwise end or begin a condition. */
 const TOKEN =
   /IS (?:NOT )?DISTINCT FROM|ON CONFLICT|'[^']*'|[(),]|\b(?:SELECT|FROM|WHERE|ON|AND|OR|WHEN|THEN|ELSE|END|SET|ORDER|RETURNING|FOR|LIMIT|OFFSET|JOIN|LEFT|CROSS|UNION|AS)\b/g;
 const BEGINS = new Set(["WHERE", "ON", "AND", "OR", "WHEN"]);
 const PASSES = /^(?:IS |')/;
 
-/** Named once more as a list so that rows are found by key whatever the planner believes: an equality beside it decides. */
+/**
+ * A list that repeats a condition so that the planner finds rows by key. It decides nothing, because an equality beside
+ * it does, so it is not removed.
+ */
 const HINT = /= ANY \(/;
 
 export function mutantsOf(sql: string): readonly Mutant[] {

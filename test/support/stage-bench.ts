@@ -22,7 +22,7 @@ import { changesOf } from "./changes-of.ts";
 import { hashNumber } from "./naive-chain.ts";
 import { CHAIN_ID, SIGNERS, TO } from "./world.ts";
 
-/** Rows that a stage reads. */
+/** Rows that a stage reads from the database. */
 export interface ReadableRows {
   allocated: readonly AllocatedRecord[];
   watched: readonly TrackedRecord[];
@@ -32,8 +32,8 @@ export interface ReadableRows {
 }
 
 /**
- * One lane and everything a stage needs, with the writer in the test's hand: what is written is kept, what comes back is
- * what `answer` says, and the lane may be stopped in between.
+ * One lane and everything that a stage needs, with a fake writer: writes are recorded, `answer` determines their
+ * results, and the lane may be stopped meanwhile.
  */
 export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: ChainBenchOptions = {}) {
   const bench: ChainBench = createChainBench(options);
@@ -46,9 +46,9 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     maySend: true,
     feedGrew: 0,
     answer: applied as (write: LaneWrite) => WriteOutcome | Error,
-    /** Called before the answer: for what happens while a write is on its way. */
+    /** Called before a write is answered, to simulate events during the write. */
     meanwhile: (): void => undefined,
-    /** Called at a failpoint. */
+    /** Called when a failpoint is passed. */
     at: (_: Failpoint): void => undefined,
   };
   const ports = {
@@ -100,7 +100,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
 
 export type StageBench = ReturnType<typeof createStageBench>;
 
-/** Answers of a database that accepts everything; nonces start at 100. */
+/** The outcome of a write in a database that accepts everything; nonces start at 100. */
 export function applied(write: LaneWrite): WriteOutcome {
   if (write.kind === "allocate") {
     const items = write.items.map((_, n) => ({ result: "created" as const, nonce: 100 + n, createdAt: new Date(0) }));
@@ -110,7 +110,7 @@ export function applied(write: LaneWrite): WriteOutcome {
   return write.kind === "confirmations" ? { status: "confirmations", newFork: false } : { status: "done" };
 }
 
-/** Events of the transitions written so far, in order. */
+/** The events of the transitions in these writes, in order. */
 export function eventsOf(writes: readonly LaneWrite[]): readonly string[] {
   return writes.flatMap((write) =>
     write.kind === "transition" ? write.items.map(({ event, txId }) => `${event} ${txId}`) : [write.kind],
@@ -144,18 +144,18 @@ export function trackedRecord(nonce: number, overrides: Partial<TrackedRecord> =
   };
 }
 
-/** Signed, claimed and due: ready to be sent. */
+/** A tracked transaction that is signed, claimed and due to be sent. */
 export function due(nonce: number, rawTransaction: Hex = "0x"): Tracked {
   return paced(resumed(trackedRecord(nonce)), { rawTransaction, claimed: true, look: lookedAt(0) });
 }
 
-/** The same transaction at another pace. */
+/** Changes the pace of a transaction. */
 export function paced(tx: Tracked, pace: Partial<TransactionPace>): Tracked {
   tx.pace = { ...tx.pace, ...pace };
   return tx;
 }
 
-/** The same transaction, and another row of it in the database. */
+/** Changes the acknowledged database row of a transaction. */
 export function stored(tx: Tracked, changed: Partial<TransactionRow & TransactionRow["details"]>): Tracked {
   tx.stands(({ expected }) => {
     const { receipt, submitAttempts, lastError } = { ...expected.details, ...changed };

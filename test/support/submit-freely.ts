@@ -5,7 +5,7 @@ import type { Chain, NodeSubmission, SubmitOptions } from "../../src/ports/chain
 
 const freely = () => true;
 
-/** Sends that nothing stops. */
+/** Submits transactions with permission for every send. */
 export async function submitFreely(
   chain: Chain,
   raws: readonly Hex[],

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { waitUntil } from "./wait-until.ts";
 
-/** A server that answers whatever it is sent with the next of these. */
+/** A server that answers each message with the next of these texts. */
 async function serverSaying(...answers: readonly string[]): Promise<number> {
   const left = [...answers];
   const server = createServer((socket) => {
@@ -25,7 +25,7 @@ async function clientOf(proxy: TcpProxy) {
   return client;
 }
 
-it("loses the answer to the next COMMIT that the server carries out: one that it refuses is answered", async () => {
+it("the TCP proxy drops the response to the next successful COMMIT, and passes on that of a refused one", async () => {
   const proxy = await TcpProxy.start(await serverSaying("ROLLBACK\0", "COMMIT\0"));
   onTestFinished(() => proxy.close());
   const client = await clientOf(proxy);
@@ -39,7 +39,7 @@ it("loses the answer to the next COMMIT that the server carries out: one that it
   expect(client.bytesRead).toBe(refusal.length);
 });
 
-it("waits for another client's COMMIT where the first hung up before the server had answered", async () => {
+it("the TCP proxy waits for another client's COMMIT if the first client disconnected before the response", async () => {
   const proxy = await TcpProxy.start(await serverSaying("", "COMMIT\0"));
   onTestFinished(() => proxy.close());
   const hit = proxy.atNextCommit("cut-after");

@@ -1,12 +1,12 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 
-/** Reaction to a COMMIT in the client's bytes: lose them, keep them, or deliver them and lose the answer. */
+/** What happens at a COMMIT in the client's bytes: they are lost, held back, or delivered and the response is lost. */
 export type CommitFault = "cut-before" | "stall-before" | "cut-after" | "hold-answer";
 
 interface Hold {
   readonly text: string;
-  /** From which byte on. */
+  /** Position of the first byte to hold. */
   readonly from: (bytes: Buffer) => number;
   readonly hit: (release: () => void) => void;
 }
@@ -14,7 +14,7 @@ interface Hold {
 interface Pair {
   readonly client: Socket;
   readonly upstream: Socket;
-  /** Handling of the server's bytes. */
+  /** Handles the server's bytes. */
   answer: (bytes: Buffer) => void;
 }
 
@@ -23,17 +23,17 @@ interface Fault {
   readonly hit: () => void;
 }
 
-/** The server's answer to a COMMIT: done, or nothing left to commit. */
+/** The server's response to a COMMIT: done, or nothing left to commit. */
 const DONE = "COMMIT\0";
 const UNDONE = "ROLLBACK\0";
 
 /**
- * A wire between a PostgreSQL client and its server that a test can break. COMMIT is sent in full each time, so it is
- * found in the bytes as they pass.
+ * A proxy between a PostgreSQL client and its server that a test can break. COMMIT is sent as text each time, so it is
+ * found in the bytes.
  */
 export class TcpProxy {
   readonly port: number;
-  /** Target of new connections; a test may change it. */
+  /** The server's port for new connections; a test may change it. */
   upstreamPort: number;
   private readonly server: Server;
   private readonly pairs = new Set<Pair>();
@@ -41,7 +41,7 @@ export class TcpProxy {
   private readonly spoils: { readonly text: string; readonly by: string; readonly hit: () => void }[] = [];
   private readonly holds: Hold[] = [];
   private readonly delays: ((deliver: () => Promise<void>) => void)[] = [];
-  /** How many connections were turned away. */
+  /** Number of refused connections. */
   refused = 0;
   private refusing = false;
   private frozen = false;
@@ -64,7 +64,7 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** The same database through this wire. */
+  /** The URL of the same database through this proxy. */
   through(databaseUrl: string): string {
     const url = new URL(databaseUrl);
     url.hostname = "127.0.0.1";
@@ -72,50 +72,56 @@ export class TcpProxy {
     return url.href;
   }
 
-  /** How often a client has spoken after it was answered, or for the first time. */
+  /** Number of round trips: how often a client sent something first or after a response. */
   get roundTrips(): number {
     return this.trips;
   }
 
-  /** How many clients are connected. */
+  /** Number of connected clients. */
   get connections(): number {
     return this.pairs.size;
   }
 
-  /** For one COMMIT, the next; resolves when it came by. */
+  /** Applies a fault to the next COMMIT; resolves when that has passed. */
   atNextCommit(fault: CommitFault): Promise<void> {
     return new Promise((hit) => this.faults.push({ fault, hit }));
   }
 
   /**
-   * Ends the client at its next COMMIT and keeps its bytes: what a slow wire still carries after its sender has gone.
-   * Resolves with how to deliver them; that resolves when the server has read them and hung up.
+   * Disconnects the client at its next COMMIT and keeps the bytes, as a slow network that still carries them. Resolves
+   * with a function that delivers them; that one resolves when the server has read them and hung up.
    */
   delayNextCommit(): Promise<() => Promise<void>> {
     return new Promise((hit) => this.delays.push((deliver) => hit(deliver)));
   }
 
-  /** Keeps the next bytes in which a client says this, and all that follow; resolves with how to let them go. */
+  /**
+   * Holds the next client bytes that contain this text, and all that follow. Resolves with a function that releases
+   * them.
+   */
   holdAt(text: string): Promise<() => void> {
     return new Promise((hit) => this.holds.push({ text, from: () => 0, hit }));
   }
 
-  /** Delivers the bytes before the next use of this statement, and keeps the rest: bytes that stop coming. */
+  /** Delivers the bytes before the next use of this statement and holds the rest, as if the client stopped sending. */
   holdFrom(statement: string): Promise<() => void> {
-    // A use begins with its kind, one byte, and its length, four; then the empty name of a portal.
+    // A Bind message begins with its type (one byte), its length (four bytes) and the empty name of a portal.
     const from = (bytes: Buffer) => bytes.indexOf(`\0${statement}\0`) - 5;
     return new Promise((hit) => this.holds.push({ text: `\0${statement}\0`, from, hit }));
   }
 
-  /** Delivers the next bytes in which a client says this up to half of it, and keeps the rest and all that follows. */
+  /** Delivers the next client bytes that contain this text up to its middle, and holds the rest and all that follow. */
   holdWithin(text: string): Promise<() => void> {
     const from = (bytes: Buffer) => bytes.indexOf(text) + (text.length >> 1);
     return new Promise((hit) => this.holds.push({ text, from, hit }));
   }
 
-  /** Delivers the next bytes in which a client says this, but not the COMMIT behind it: the server waits, and so do its locks. */
+  /**
+   * Delivers the next client bytes that contain this text, but not the COMMIT after it: the server waits and keeps its
+   * locks.
+   */
   holdCommitBehind(text: string): Promise<() => void> {
-    // A message begins with its kind, one byte, and its length, four; then an empty name.
+    // A message begins with its type (one byte) and its length (four bytes); then an empty name.
     const from = (bytes: Buffer) => {
       const commit = bytes.indexOf("COMMIT\0", bytes.indexOf(text));
       return commit < 0 ? bytes.length : commit - 6;
@@ -123,13 +129,13 @@ export class TcpProxy {
     return new Promise((hit) => this.holds.push({ text, from, hit }));
   }
 
-  /** The next time a client sends this, the server receives another text of the same length. */
+  /** Replaces this text in the client's next message by another one of the same length. */
   spoil(text: string, by: string): Promise<void> {
     if (text.length !== by.length) throw new Error("a message must keep its length");
     return new Promise((hit) => this.spoils.push({ text, by, hit }));
   }
 
-  /** Ends every connection, as a failing network would. */
+  /** Breaks every connection, as a failing network would. */
   cut(): void {
     for (const { client, upstream } of this.pairs) {
       client.destroy();
@@ -137,7 +143,7 @@ export class TcpProxy {
     }
   }
 
-  /** New connections are refused until `admit`. */
+  /** Refuses new connections until `admit` is called. */
   refuse(): void {
     this.refusing = true;
   }
@@ -146,7 +152,7 @@ export class TcpProxy {
     this.refusing = false;
   }
 
-  /** Connections stay open and new ones are accepted, but no client byte arrives: a server that hangs. */
+  /** Keeps connections open and accepts new ones, but delivers no client bytes, as a server that hangs. */
   freeze(): void {
     this.frozen = true;
     for (const { client } of this.pairs) client.pause();
@@ -157,7 +163,7 @@ export class TcpProxy {
     for (const { client } of this.pairs) client.resume();
   }
 
-  /** From now on what the server says arrives so much later: a database that is slow. */
+  /** Delays everything that the server sends from now on, as a slow database. */
   slowDown(ms: number): void {
     this.lateMs = ms;
   }
@@ -245,8 +251,9 @@ export class TcpProxy {
   }
 
   /**
-   * The server has carried it out, and its answer is lost. Where the server refuses (a lock that another fault holds, say)
-   * or the client hangs up before, there was no COMMIT to lose the answer of: the fault waits for the next.
+   * Loses the response after the server has carried out the COMMIT. If the server refuses it (for example because of a
+   * lock that another fault holds) or the client disconnects before, there is no response to lose, and the fault waits
+   * for the next COMMIT.
    */
   private cutAtAnswer(pair: Pair, fault: Fault): void {
     const { client, answer } = pair;
@@ -276,7 +283,7 @@ export class TcpProxy {
     pair.answer = () => undefined;
   }
 
-  /** The client is gone; the server does not know it yet. */
+  /** The client is gone, but the server has not noticed yet. */
   private outlive(pair: Pair): void {
     this.mute(pair);
     this.pairs.delete(pair);
@@ -284,7 +291,7 @@ export class TcpProxy {
     pair.client.destroy();
   }
 
-  /** Delivers bytes already sent to the server, like a kernel that goes on after the process is gone. */
+  /** Ends a pair but still delivers bytes already sent to the server, as a kernel does after its process is gone. */
   private end(pair: Pair): void {
     this.pairs.delete(pair);
     pair.client.destroy();

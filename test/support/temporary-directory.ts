@@ -7,7 +7,10 @@ export interface TemporaryDirectory {
   remove(): Promise<void>;
 }
 
-/** Every account may pass through: under root, a PostgreSQL in it runs under another account. */
+/**
+ * Creates a directory that every account may enter: if the tests run as root, a PostgreSQL in it runs under another
+ * account.
+ */
 export async function makeTemporaryDirectory(): Promise<TemporaryDirectory> {
   const path = await mkdtemp(join(tmpdir(), "fencepost-test-"));
   await chmod(path, 0o755);

@@ -3,12 +3,12 @@ import { RECIPIENT, SIGNER } from "./integration.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** Distinguished on the chain by its value: no two of a test have the same payload. */
+/** A transfer identified on the chain by its value: no two of a test have the same payload. */
 export function transfer(index: number, prefix = "request"): CreateTransaction & { readonly requestId: string } {
   return { signer: SIGNER, requestId: `${prefix}-${index}`, payload: { to: RECIPIENT, value: String(index + 1) } };
 }
 
-/** One that needs nothing from the chain to be accepted. */
+/** A transfer with gas and fees, which is accepted without a read from the chain. */
 export function pricedTransfer(index: number, prefix = "request"): ReturnType<typeof transfer> {
   const { payload, ...rest } = transfer(index, prefix);
   const fees = { gas: "21000", maxFeePerGas: String(20n * GWEI), maxPriorityFeePerGas: String(GWEI) };

@@ -10,7 +10,7 @@ import type { RpcCall } from "../../src/adapters/evm/rpc/wire.ts";
 import { createManualClock, type ManualClock } from "../doubles/manual-clock.ts";
 import { type FaultyRpc, startFaultyRpc } from "./faulty-rpc.ts";
 
-/** One transport on one scripted endpoint that gives back what it is given (`echo`). */
+/** One transport on one scripted endpoint that returns what it receives (`echo`). */
 export interface TransportBench {
   readonly server: FaultyRpc;
   readonly rpc: RpcTransport;
@@ -18,7 +18,7 @@ export interface TransportBench {
   readonly reports: readonly RpcReport[];
 }
 
-/** Closed after each test of the file that asked for it. */
+/** Creates benches that are closed after each test of the calling file. */
 export function useTransportBench(): (options?: Partial<TransportOptions>) => Promise<TransportBench> {
   const closers: (() => Promise<void>)[] = [];
   afterEach(async () => {
@@ -46,7 +46,7 @@ export function echoes(count: number): readonly RpcCall[] {
   return Array.from({ length: count }, (_, index) => echo(index));
 }
 
-/** The answer, or the reason why there is none. */
+/** The result of each reply, or the kind of its error. */
 export function values(replies: readonly RpcReply[]): readonly unknown[] {
   return replies.map((reply) => (reply.ok ? reply.result : kindOf(reply.error)));
 }

@@ -5,14 +5,14 @@ import type { DevChain } from "../../src/main/dev/embedded/start-chain.ts";
 const GWEI = 1_000_000_000n;
 const PRICE = { maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: GWEI };
 
-/** Emits a log with one topic and 32 bytes of data, then deploys nothing. */
+/** Init code that emits a log with one topic and 32 bytes of data, and deploys nothing. */
 export const LOGGING_INIT_CODE: Hex = `0x${"6001600052" + "602a60206000a1" + "60006000f3"}`;
-/** Reverts as it is deployed. */
+/** Init code that reverts during deployment. */
 const REVERTING_INIT_CODE: Hex = "0x60006000fd";
 
 type Json = Record<string, unknown>;
 
-/** A block as a node shows it, with everything that a proof is drawn from. */
+/** A block as a node returns it, with everything that a proof needs. */
 export interface ShownBlock {
   readonly number: number;
   readonly hash: Hash;
@@ -20,7 +20,10 @@ export interface ShownBlock {
   readonly receipts: readonly Json[];
 }
 
-/** One block with a transaction of every type that the chain takes, a deployment, a log, a revert, and `transfers` more. */
+/**
+ * Mines one block with a transaction of every type that the chain accepts, a deployment, a log, a revert, and
+ * `transfers` more.
+ */
 export async function mineVariedBlock(node: DevChain, transfers = 0): Promise<ShownBlock> {
   const { privateKey } = node.accounts[0] as DevChain["accounts"][number];
   const account = privateKeyToAccount(privateKey);

@@ -8,7 +8,7 @@ export interface Patience {
   readonly giveUpMs?: number;
 }
 
-/** For facts outside this process that raise no event here: a file, another process. */
+/** Polls for a fact outside this process that raises no event here, such as a file or another process. */
 export async function waitUntil<T>(
   look: () => Promise<T> | T,
   what: string,

@@ -1,5 +1,5 @@
 /**
- * JSON-RPC as Web3Signer speaks it (its EthSignTransactionResultProvider and EthTransaction): a chain id of its own, envelopes
+ * A fake Web3Signer (its EthSignTransactionResultProvider and EthTransaction): a fixed chain id, transaction types
  * legacy and 1559, unknown fields ignored, one request at a time.
  */
 import type { ServerOptions } from "node:https";
@@ -11,7 +11,7 @@ type Quantities = Readonly<Record<string, Hex | null | undefined>>;
 
 export interface Web3SignerOptions {
   readonly keys: readonly Hex[];
-  /** For every request. Null, which the real one does not offer: the request's own. */
+  /** The chain id for every request. Null, which the real Web3Signer does not offer, uses the request's own. */
   readonly chainId: number | null;
   readonly tls?: ServerOptions;
 }

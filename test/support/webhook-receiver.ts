@@ -7,10 +7,10 @@ export interface Received {
   readonly body: string;
 }
 
-/** An endpoint on this machine that notes what it gets and answers as the test says. */
+/** A webhook endpoint on this machine that records requests and responds as the test says. */
 export class WebhookReceiver {
   readonly received: Received[] = [];
-  /** Answers one request; the default takes everything. */
+  /** Responds to one request; the default accepts everything. */
   answer: (response: ServerResponse, received: Received) => void = (response) => response.end("{}");
   private readonly server = createServer((request, response) => {
     const chunks: Buffer[] = [];

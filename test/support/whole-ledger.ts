@@ -13,12 +13,12 @@ import { UNUSED } from "../../src/domain/policy/use.ts";
 
 const ALL = { kind: "all" } as const;
 
-/** Nothing was ever used of these policies: what is not in it does not exist. */
+/** A complete guard for these policies without any usage. */
 export function unusedGuard(policies: Policies): Guard {
   return { ...(whole(nothingUsed(policies)) as Guard), use: UNUSED };
 }
 
-/** A lane that nothing was ever written for. All of it: what is not in it does not exist. */
+/** A complete ledger of a lane for which nothing was ever written. */
 export function newLedger({ chainId, signer }: Lane): Ledger {
   const bare = bareLedger({ chainId, signer }, { cursor: null, suspendedBy: null, reconciled: true });
   const facts = { mayHaveLost: false, endedThrough: null, epochFloor: 0, repairs: [] };
@@ -26,7 +26,7 @@ export function newLedger({ chainId, signer }: Lane): Ledger {
   return { ...(whole(bare) as Ledger), ...facts, intake, pooled };
 }
 
-/** Folds changes in the order in which they were committed. */
+/** Applies changes in the order in which they were committed. */
 export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
   const folded = { ...ledger };
   for (const change of changes) foldInto(folded, change);

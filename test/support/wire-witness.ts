@@ -2,8 +2,8 @@ import { type DatabaseState, hashKey } from "../doubles/memory-store/state.ts";
 import type { SimulatedChain, WitnessEntry } from "../doubles/simulated-chain/core.ts";
 
 /**
- * Checks the database at the instant something arrives on the wire (I6): bytes that are not stored and claimed by then
- * were sent too early, whatever the database says later.
+ * Checks the database when bytes arrive at the chain (invariant I6): bytes that are not stored and claimed by then were
+ * sent too early, whatever the database contains later.
  */
 export class WireWitness {
   readonly violations: string[] = [];
@@ -20,7 +20,7 @@ export class WireWitness {
     });
   }
 
-  /** Transactions of others are not checked. */
+  /** Runs a send of another program, which is not checked. */
   duringOthers(send: () => void): void {
     this.looksAway = true;
     send();
@@ -42,7 +42,7 @@ export class WireWitness {
     if (row !== undefined) this.noteOwner(`${from} ${nonce}`, row.txId);
   }
 
-  /** I3: whatever payloads were sent at a nonce, they are one transaction's. */
+  /** Invariant I3: all payloads sent at one nonce belong to one transaction. */
   private noteOwner(place: string, txId: string): void {
     const known = this.ownerOf.get(place) ?? txId;
     if (known !== txId) this.violations.push(`nonce ${place} was sent for ${known} and for ${txId}`);

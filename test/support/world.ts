@@ -96,13 +96,16 @@ export interface WorldOptions {
   readonly node?: Partial<NodeSettings>;
   readonly seed?: number;
   readonly signers?: readonly Address[];
-  /** Nodes notify each other. Off by default, because nothing may depend on it. */
+  /** Whether nodes notify each other. Off by default, because correctness must not depend on it. */
   readonly hints?: boolean;
-  /** Each node holds a lock for as long as its session lasts. Else, as behind a pooler, the lease alone decides. */
+  /**
+   * Whether each node holds a lock for as long as its session lasts. Otherwise, as behind a pooler, the lease alone
+   * decides.
+   */
   readonly sessionLocks?: boolean;
   /** Addresses whose keys the chain node holds. */
   readonly nodeSigners?: readonly Address[];
-  /** In the file of every node: the first seeds the database with them. */
+  /** Policies in the file of every node; the first node writes them to the database. */
   readonly policies?: Policies;
 }
 
@@ -112,36 +115,36 @@ export interface WorldNode {
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
   readonly url: string;
-  /** Null if the world has no hints between nodes. */
+  /** The node's hints; null if the world has none. */
   readonly wakeUps: MemoryWakeUps | null;
-  /** Null: it has no session to hold one. */
+  /** The node's session lock; null if it has no session to hold one. */
   readonly lock: MemorySessionLock | null;
   readonly signer: FakeSigner;
-  /** Its way to the chain: another one may be put behind it. */
+  /** The node's chain port; a test may put another chain behind it. */
   readonly rpc: DirectChain;
 }
 
 export interface NodeOptions {
   readonly failpoint?: Failpoints;
-  /** Awaited before and after every call to the database and the chain: the way there and the way back. */
+  /** Awaited before and after every call to the database and the chain. */
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly privateEndpoints?: readonly string[];
-  /** Awaited before each send, for an endpoint that takes no batches. */
+  /** Awaited before each send, for an endpoint that refuses batches. */
   readonly eachSend?: () => Promise<void>;
-  /** Runs each send that starts on this node. */
+  /** Wraps each send that starts on this node. */
   readonly sending?: <T>(node: WorldNode, send: () => T) => T;
   readonly signers?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
   readonly tracing?: Pick<Tracing, "tracer" | "sink">;
-  /** Settings in which this node differs from the others. */
+  /** Chain settings in which this node differs from the others. */
   readonly settings?: Partial<ChainSettings>;
   readonly node?: Partial<NodeSettings>;
-  /** Inside another process: it has no URL, and cannot be asked. */
+  /** The node is embedded in another process: it has no URL and cannot receive requests. */
   readonly embedded?: true;
-  /** In a file of its own, which the others do not have. */
+  /** Policies in a file that only this node has. */
   readonly policies?: Policies;
-  /** How far its machine's time of day is ahead of the database's. */
+  /** How far the machine's wall clock is ahead of the database's, in ms. */
   readonly aheadMs?: number;
 }
 
@@ -150,8 +153,8 @@ function aheadBy(ms: number, clock: Clock): Clock {
 }
 
 /**
- * The whole application on doubles: one database, one chain, any number of nodes, and one clock that the test owns. No
- * socket, no real time: the same seed plays the same story.
+ * The whole application on test doubles: one database, one chain, any number of nodes, and one clock that the test
+ * controls. No sockets and no real time: the same seed gives the same run.
  */
 export class World {
   readonly clock = createManualClock();
@@ -159,11 +162,11 @@ export class World {
   readonly chain: SimulatedChain;
   readonly network = new MemoryNetwork(this.clock);
   private readonly hints = new MemoryHints();
-  /** Shared by all signers: no two signatures are the same, not even of the same transaction. */
+  /** Shared by all signers, so that no two signatures are equal, not even of the same transaction. */
   private readonly draw = counter();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
-  /** Settings of every node that has none of its own. */
+  /** Ceilings and settings of every node that has none of its own. */
   readonly ceilings: Ceilings;
   readonly settings: ChainSettings;
   /** Transactions that callers sent past every node, by hash. */
@@ -192,7 +195,7 @@ export class World {
     return entry;
   }
 
-  /** A node that has not started: for those who run time themselves. */
+  /** Adds a node without starting it, for tests that advance time themselves. */
   addNode(options: NodeOptions = {}): WorldNode {
     const index = this.nodes.length + 1;
     const { policies = null } = { ...this.options, ...options };
@@ -259,14 +262,14 @@ export class World {
     return entry;
   }
 
-  /** A caller sends its signed transaction past every node, without notice. */
+  /** Sends a caller's signed transaction to the chain, past every node. */
   async sendHidden(rawTransaction: Hex): Promise<void> {
     const { txHash, signer, unsigned } = await createFakeCodec().decodeTransaction(rawTransaction);
     this.hidden.set(txHash, { signer, nonce: unsigned.nonce });
     this.wire.duringOthers(() => this.chain.submit(rawTransaction));
   }
 
-  /** Nonces that such transactions used, and no transaction of ours has. */
+  /** Nonces used by hidden transactions and by none of ours. */
   hiddenNonces(signer: Address): readonly number[] {
     const ours = new Set(this.rows().flatMap((row) => (row.lane.signer === signer ? [row.nonce] : [])));
     const mined = [...this.hidden].filter(
@@ -275,7 +278,7 @@ export class World {
     return mined.map(([, { nonce }]) => nonce).filter((nonce) => !ours.has(nonce));
   }
 
-  /** Kill −9: from this instant nothing of the node reaches the database or the chain. */
+  /** Simulates kill −9: from now on nothing that the node sends reaches the database or the chain. */
   crash({ node, store, faults, url, wakeUps, lock }: WorldNode): void {
     this.network.hangUp(url);
     lock?.cut();
@@ -285,7 +288,7 @@ export class World {
     void node.abandon();
   }
 
-  /** The refusal of a request. An accepted one fails the test. */
+  /** Returns the refusal of a request; fails if it is accepted. */
   refusal(request: Promise<unknown>): Promise<FencepostError> {
     return this.settle(
       request.then(
@@ -295,7 +298,7 @@ export class World {
     );
   }
 
-  /** Runs time until the promise has settled; its value or error is the promise's. */
+  /** Advances time until the promise has settled, and returns its value or throws its error. */
   async settle<T>(promise: Promise<T>, limitMs = 60_000): Promise<T> {
     let done = false;
     const marked = promise.finally(() => {
@@ -307,8 +310,8 @@ export class World {
   }
 
   /**
-   * Runs time until the fact holds; fails if it does not within the limit. It checks every 10 ms, but not again before
-   * the next timer is due: until then nothing happens.
+   * Advances time until the fact holds; fails if it does not within the limit. It checks every 10 ms, but not again
+   * before the next timer is due, because nothing happens until then.
    */
   async until(fact: () => boolean, limitMs = 120_000): Promise<void> {
     const deadline = this.clock.monotonicMs() + limitMs;
@@ -321,18 +324,18 @@ export class World {
     }
   }
 
-  /** Every transaction row, by nonce. */
+  /** Every transaction row, ordered by nonce. */
   rows(): readonly TransactionRow[] {
     return [...this.database.state.transactions.values()].sort((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1));
   }
 
-  /** The owner of the signer's lane, by the name of its node. */
+  /** The node id of the owner of the signer's lane. */
   ownerOf(signer: Address): string | undefined {
     const owner = this.laneOf(signer)?.owner ?? null;
     return owner === null ? undefined : this.database.state.instances.get(owner)?.nodeId;
   }
 
-  /** Grows with each term. */
+  /** The fencing token of the signer's lane, which grows with each term. */
   tokenOf(signer: Address): number {
     return this.laneOf(signer)?.token ?? 0;
   }
@@ -373,7 +376,7 @@ export class World {
 
 let serial = 0;
 
-/** A transfer that brings gas and fees, so that nothing needs to be asked of the chain. */
+/** A transfer with gas and fees, so that nothing has to be read from the chain. */
 export function transfer(
   overrides: Partial<Record<"requestId" | "signer" | "payload" | "metadata" | "validUntil" | "nonce", unknown>> = {},
 ): CreateRequest {

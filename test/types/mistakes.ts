@@ -1,6 +1,6 @@
 /**
- * Mistakes that must not compile, in library and SDK: each is marked as an expected error, and the compiler complains
- * if it is none. `types.test.ts` runs the real compiler on this file.
+ * Mistakes with the library and the SDK that must not compile. Each is marked as an expected error, and the compiler
+ * complains if it is none. `types.test.ts` runs the real compiler on this file.
  */
 import { type ClientOptions, createClient, type FencepostClient } from "../../src/client/index.ts";
 import { createFencepost, type Fencepost, type FencepostOptions } from "../../src/index.ts";
@@ -28,7 +28,7 @@ const erc20 = [
   { type: "constructor", stateMutability: "nonpayable", inputs: [{ name: "supply", type: "uint256" }] },
 ] as const;
 
-/** Every one of these compiles. */
+/** Correct uses, all of which must compile. */
 export function right(): unknown[] {
   const loaded = JSON.parse("[]") as unknown[];
   return [sdk, library].flatMap((face) => [
@@ -50,7 +50,7 @@ export function right(): unknown[] {
   ]);
 }
 
-/** viem accepts the values of answers: hashes and addresses are `0x…` to the compiler too. */
+/** viem accepts the values of responses: hashes and addresses have the type `0x…`. */
 export async function answered(): Promise<readonly (`0x${string}` | null | undefined)[]> {
   const sent = await sdk.send({ signer, payload: { to } });
   const { receipt, txHash, attempts } = await sent.mined();

@@ -7,13 +7,13 @@ import { blocksOf } from "../architecture/rules/vocabulary.ts";
 import { listFiles, ROOT, readText } from "../architecture/tree.ts";
 
 const TSC = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
-/** Inside the tree, so that packages are found as from any file of it. */
+/** A folder inside the repository, so that packages are found as from any of its files. */
 const place = mkdtempSync(join(ROOT, "node_modules/.types-"));
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 /**
- * The real compiler's verdict on each of these files, with the tree's settings. Once for all: it reads viem's types
- * each time.
+ * The real compiler's errors for each of these files, with the repository's settings. All are compiled in one run,
+ * because each run reads viem's types.
  */
 function complaints(files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, readonly string[]>> {
   const names = Object.keys(files);
@@ -41,7 +41,7 @@ const mistakes = readFileSync(new URL("mistakes.ts", import.meta.url), "utf8")
   .replaceAll("../../src/client/index.ts", "fencepost/client")
   .replaceAll("../../src/index.ts", "fencepost");
 
-/** Names that snippets leave open, as a reader of the page would have them. */
+/** Types of the names that snippets leave undeclared, as a reader of the page would have them. */
 const GIVEN: Readonly<Record<string, string>> = {
   client: "import('pg').Client",
   order: "{ readonly id: string; readonly total: string }",
@@ -67,15 +67,17 @@ const GIVEN: Readonly<Record<string, string>> = {
   createWalletClient: "typeof import('viem').createWalletClient",
   defineConfig: "typeof import('fencepost/config').defineConfig",
 };
-/** On these pages a name means something else. */
+/** Names with another meaning on these pages. */
 const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
   "docs/pools.md": { client: "ReturnType<typeof import('fencepost/client').createClient>" },
 };
-/** Compiled as a whole in test/support/embed-guide.ts; compiled and run by test/integration/snippets.test.ts. */
+/**
+ * Pages compiled as a whole in test/support/embed-guide.ts, or compiled and run by test/integration/snippets.test.ts.
+ */
 const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md"];
 
 function asModule(path: string, code: string): string {
-  // A part of a configuration file.
+  // A snippet that is only a part of a configuration file is completed.
   const whole = /^\w+: /.test(code) ? `export default defineConfig({ ${code} });` : code;
   const known: typeof GIVEN = { ...GIVEN, ...OF_PAGE[path] };
   const open = Object.keys(known).filter((name) => isUsed(name, whole) && !isDeclared(name, whole));
@@ -94,7 +96,7 @@ function snippetsOf(path: string): Readonly<Record<string, string>> {
 
 const pages = ["README.md", ...listFiles("docs")].filter((path) => path.endsWith(".md") && !ELSEWHERE.includes(path));
 
-describe("the compiler", () => {
+describe("the TypeScript compiler", () => {
   const snippets = Object.assign({}, ...pages.map(snippetsOf)) as Readonly<Record<string, string>>;
   const loose = mistakes.replace("vlaue: 1n", "value: 1n");
   let said: ReadonlyMap<string, readonly string[]>;
@@ -103,17 +105,17 @@ describe("the compiler", () => {
   });
 
   // protects [The SDK and the library] src/contract/schemas/typed-payload.ts, src/client/face.ts
-  it("refuses every planted mistake, in the library and in the SDK, and nothing else", () => {
+  it("rejects every deliberate mistake, in the library and in the SDK, and nothing else", () => {
     expect(mistakes.match(/@ts-expect-error/g)?.length).toBeGreaterThan(20);
     expect(said.get("mistakes.ts")).toEqual([]);
     expect(said.get("elsewhere")).toEqual([]);
   });
 
-  it("would say so where a type had become loose", () => {
+  it("reports an unused @ts-expect-error if a type has become too loose", () => {
     expect(said.get("loose.ts")).toEqual([expect.stringMatching(/Unused '@ts-expect-error' directive/)]);
   });
 
-  it("takes every snippet of README.md and docs/", () => {
+  it("accepts every snippet of README.md and docs/", () => {
     const names = Object.keys(snippets);
     expect(names.length).toBeGreaterThan(15);
     expect(names.flatMap((name) => said.get(name) ?? [])).toEqual([]);

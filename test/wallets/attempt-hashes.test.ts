@@ -15,7 +15,7 @@ describe("the transaction mined instead of an attempt", () => {
     ["the original, where a replacement was asked for", kinds("initial", "replace"), 2, 1, null],
     ["the replacement for more", kinds("initial", "replace", "reprice"), 2, 3, hashOf(3)],
     ["a transaction of somebody else", kinds("initial", "external"), 1, 2, null],
-  ])("%s", (_, attempts, asked, mined, instead) => {
+  ])("is found only if it has the same payload: %s", (_, attempts, asked, mined, instead) => {
     expect(minedInstead(sampleTransaction({ attempts }, mined), hashOf(asked))).toBe(instead);
   });
 
@@ -26,8 +26,8 @@ describe("the transaction mined instead of an attempt", () => {
   });
 });
 
-describe("a pending attempt", () => {
-  it("is shown like a node's pending transaction, with lower-case addresses", () => {
+describe("the pending view of an attempt", () => {
+  it("looks like a node's pending transaction, with lower-case addresses", () => {
     expect(pendingView(sampleTransaction(), hashOf(1).toUpperCase().replace("0X", "0x"))).toMatchObject({
       hash: hashOf(1),
       from: SIGNER.toLowerCase(),
@@ -41,13 +41,13 @@ describe("a pending attempt", () => {
     });
   });
 
-  it("is not shown if its payload is not the transaction's, or the hash is unknown", () => {
+  it("is absent if the attempt's payload is not the transaction's, or the hash is unknown", () => {
     const attempts = kinds("initial", "cancel");
     expect(pendingView(sampleTransaction({ attempts }), hashOf(2))).toBeNull();
     expect(pendingView(sampleTransaction(), hashOf(9))).toBeNull();
   });
 
-  it("is the first by its ordinal, or none while that has no hash", () => {
+  it("uses the attempt with the lowest ordinal, or none while that one has no hash", () => {
     const attempts = kinds("initial", "reprice");
     expect(firstAttempt(sampleTransaction({ attempts: attempts.toReversed() }))?.txHash).toBe(hashOf(1));
     const unsaid = [{ ...attempt(1, "initial"), txHash: null }, attempt(2, "reprice")];
@@ -64,12 +64,12 @@ describe("waitForFinal", () => {
     waitFor: async (txId) => sampleTransaction({ txId, state: "CONFIRMED" }),
   });
 
-  it("waits by the id, or by the hash of any attempt", async () => {
+  it("waits by transaction id, or by the hash of any attempt", async () => {
     expect(await waitForFinal(source(true), { txId: "tx-9" })).toMatchObject({ txId: "tx-9", state: "CONFIRMED" });
     expect(await waitForFinal(source(true), { hash: hashOf(1) })).toMatchObject({ txId: "tx-1" });
   });
 
-  it("fails if there is no such transaction", async () => {
+  it("fails if no transaction has the hash", async () => {
     await expect(waitForFinal(source(false), { hash: hashOf(1) })).rejects.toThrow(
       /knows no transaction with the hash/,
     );

@@ -26,13 +26,13 @@ describe("a transaction of a wallet library", () => {
     expect(intentOf(asked, "order-1")).toEqual({ signer: SIGNER, requestId: "order-1", payload, ...chain });
   });
 
-  it("allows an address without code only if the transport's option says so", () => {
+  it("allows call data to an address without code only if the transport's option permits it", () => {
     const call = { from, to: RECIPIENT, data: "0x01" };
     expect(intentOf(call, "order-1", true)).toMatchObject({ allowNoCode: true });
     expect(intentOf(call, "order-1")).not.toHaveProperty("allowNoCode");
   });
 
-  it("keeps the caller's nonce, also 0", () => {
+  it("keeps the caller's nonce, including 0", () => {
     expect(intentOf({ from, to: RECIPIENT, nonce: "0x0" }, "order-1")).toMatchObject({ nonce: 0 });
     expect(intentOf({ from, to: RECIPIENT, nonce: null }, "order-1")).not.toHaveProperty("nonce");
   });
@@ -51,7 +51,7 @@ describe("a transaction of a wallet library", () => {
     ["nobody's", { to: RECIPIENT }, /needs the account that it is from/],
     ["nothing", { from }, /needs a receiver, or the code of a contract/],
     // protects [Wallet libraries, and tests of callers] src/wallets/intent.ts
-  ])("is refused, never changed silently: %s", (_, asked, message) => {
+  ])("is refused and never changed silently: %s", (_, asked, message) => {
     expect(() => intentOf(asked, "order-1")).toThrow(message);
   });
 });

@@ -8,7 +8,7 @@ import { hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-transacti
 
 const INTENT: Intent = { signer: SIGNER, requestId: "order-1", payload: { to: RECIPIENT } };
 
-/** Errors as the SDK and the library throw them. */
+/** An error as the SDK and the library throw it. */
 class Failure extends Error {
   readonly code: string;
   readonly status: number;
@@ -25,7 +25,7 @@ class Failure extends Error {
 
 const failure = (code: string, status: number, problem: Partial<Problem> = {}) => new Failure(code, status, problem);
 
-/** Answers sends and looks with these, one after the other, and the last for ever. */
+/** Answers sends and reads with these results, one after the other; the last one repeats. */
 function scripted(sends: readonly (Error | string)[], looks: readonly (Error | Transaction)[] = [sampleTransaction()]) {
   const asked: Intent[] = [];
   let looked = 0;
@@ -46,9 +46,9 @@ function scripted(sends: readonly (Error | string)[], looks: readonly (Error | T
   return { source, asked };
 }
 
-describe("a send", () => {
+describe("a send through a wallet library", () => {
   // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
-  it("is repeated under its request id, and never under another, while its outcome is unknown", async () => {
+  it("is repeated under the same request id, never another one, while its outcome is unknown", async () => {
     const unknown = [failure("UNREACHABLE", 0), failure("UNAVAILABLE", 503), failure("UNEXPECTED_ANSWER", 502)];
     const { source, asked } = scripted(
       [...unknown, "tx-1"],
@@ -112,14 +112,14 @@ describe("a send", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("rethrows errors of other code unchanged", async () => {
+  it("rethrows errors that are not Fencepost's unchanged", async () => {
     const mistake = new TypeError("a mistake");
     await expect(sendThrough(scripted([mistake]).source, INTENT, 30_000)).rejects.toBe(mistake);
   });
 });
 
-describe("a request id", () => {
-  it("is that of the surrounding withRequestId across awaits, or a new one", async () => {
+describe("the request id of a wallet send", () => {
+  it("is that of the surrounding withRequestId call, across awaits, or a new one", async () => {
     const named = (id: string) =>
       withRequestId(id, async () => {
         await Promise.resolve();

@@ -2,7 +2,10 @@
 import { InvalidArgumentError } from "commander";
 import { wei } from "./amounts.ts";
 
-/** `transfer(address to, uint256 amount)` → `["address", "uint256"]`; null for a bare name or an invalid signature. */
+/**
+ * Parameter types of a function signature: `transfer(address to, uint256 amount)` → `["address", "uint256"]`. Null for
+ * a bare name or an invalid signature.
+ */
 export function parameterTypes(signature: string): readonly string[] | null {
   const from = signature.indexOf("(");
   const to = closingAt(signature, from);
@@ -12,8 +15,8 @@ export function parameterTypes(signature: string): readonly string[] | null {
 }
 
 /**
- * Parameter types of the function with this name and argument count; of the constructor if the name is null. Null if
- * the ABI has none or several.
+ * Returns the parameter types of the ABI's function with this name and argument count, or of its constructor if the
+ * name is null. Null if no entry or several entries match.
  */
 export function describedTypes(abi: readonly unknown[], name: string | null, count: number): readonly string[] | null {
   const all = abi.map((entry) => (typeof entry === "string" ? ofText(entry, name) : ofObject(entry, name)));
@@ -21,7 +24,7 @@ export function describedTypes(abi: readonly unknown[], name: string | null, cou
   return others.length === 0 ? (types ?? null) : null;
 }
 
-/** `function transfer(address,uint256)`. */
+/** Parameter types of a human-readable ABI entry such as `function transfer(address,uint256)`. */
 function ofText(entry: string, name: string | null) {
   const head = entry.slice(0, Math.max(0, entry.indexOf("("))).trim();
   return head.replace(/^function\s+/, "") === (name ?? "constructor") ? parameterTypes(entry) : null;
@@ -35,7 +38,10 @@ function ofObject(entry: unknown, name: string | null): readonly string[] | null
   return described.inputs.map((input: unknown) => String((Object(input) as { readonly type?: unknown }).type));
 }
 
-/** `(uint256 a, bool b)[] orders` → `(uint256 a, bool b)[]`; `uint256 amount` → `uint256`. */
+/**
+ * Removes the name of an ABI parameter: `(uint256 a, bool b)[] orders` → `(uint256 a, bool b)[]`; `uint256 amount` →
+ * `uint256`.
+ */
 function typeOf(parameter: string) {
   const text = parameter.trim();
   const end = /^(tuple\s*)?\(/.test(text) ? closingAt(text, text.indexOf("(")) + 1 : 0;
@@ -63,7 +69,7 @@ function splitAtTop(text: string): readonly string[] {
   return parts;
 }
 
-/** `types` null: unknown, so the text decides. */
+/** Converts arguments typed in a shell. If `types` is null, the types are unknown and are guessed from each text. */
 export function toArguments(texts: readonly string[], types: readonly string[] | null): readonly unknown[] {
   if (types !== null && types.length !== texts.length) {
     const takes = `takes ${types.length} arguments (${types.join(", ")})`;
@@ -78,7 +84,8 @@ function toArgument(text: string, type: string | null): unknown {
   if (type === null) return /^[[{]/.test(text) ? list(text) : (TRUTH.get(text) ?? text);
   if (/\]$|^\(|^tuple/.test(type)) return list(text);
   if (type === "bool") return TRUTH.get(text) ?? text;
-  // Only a written unit is converted: token amounts have their own decimals.
+  // Convert an integer only if it is typed with a unit (`1ether`). A bare number stays unchanged, because tokens have
+  // their own decimals.
   return /^u?int\d*$/.test(type) && /^[\d.]+\s*[a-z]+$/i.test(text) && !text.startsWith("0x") ? wei(text) : text;
 }
 
@@ -87,7 +94,7 @@ const TRUTH: ReadonlyMap<string, boolean> = new Map([
   ["false", false],
 ]);
 
-/** Parses JSON with its numbers as texts: JavaScript rounds numbers above 2^53. */
+/** Parses JSON and keeps numbers as strings: JavaScript rounds numbers above 2^53. */
 function list(text: string): unknown {
   const exact = text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     token.startsWith('"') ? token : `"${token}"`,

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 
 const DECIMALS = { wei: 0, kwei: 3, mwei: 6, gwei: 9, ether: 18, eth: 18 } as const;
-/** Digits of 2^256: refuse here what a node would refuse. */
+/** Number of decimal digits of 2^256. A longer amount is refused here, because a node would refuse it. */
 const MOST_DIGITS = 78;
 
 /**
@@ -28,14 +28,14 @@ function tooFine(text: string, unit: string) {
     : "It is a fraction of a wei.";
 }
 
-/** Wei as ether, for people. */
+/** Formats an amount in wei as ether, for people. */
 export function inEther(amount: string | bigint): string {
   const digits = BigInt(amount).toString().padStart(19, "0");
   const fraction = digits.slice(-18).replace(/0+$/, "");
   return `${digits.slice(0, -18)}${fraction === "" ? "" : `.${fraction}`} ether`;
 }
 
-/** The same with four decimals, for balances. */
+/** Formats an amount in wei as ether with four decimals, for balances. */
 export function roughly(amount: string | bigint): string {
   const [whole = "", fraction = ""] = inEther(amount).replace(" ether", "").split(".");
   return fraction === "" ? whole : `${whole}.${fraction.slice(0, 4)}`;

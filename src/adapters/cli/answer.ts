@@ -3,20 +3,20 @@ import type { Command } from "commander";
 import { type Output, type Paint, painterFor } from "./terminal.ts";
 
 export interface CommandOptions {
-  /** File to read instead of the one in the working directory. */
+  /** Path of the configuration file; default: the one in the working directory. */
   readonly config?: string;
   readonly json?: boolean;
   readonly verbose?: boolean;
 }
 
-/** How people read a result. */
+/** How a command's result is shown to people. */
 export interface Shown<T> {
   readonly show: (answer: T, paint: Paint) => string;
-  /** Throws if the result means failure. The result is printed before. */
+  /** Throws if the command's result means failure. Called after the result is printed. */
   readonly judge?: (answer: T) => void;
 }
 
-/** A command that prints the result of `ask`, which gets its options and its arguments. */
+/** Makes a command that prints the result of `ask`. `ask` receives the command's options and arguments. */
 export function answerWith<O extends CommandOptions, T>(
   command: Command,
   io: Output,
@@ -28,13 +28,13 @@ export function answerWith<O extends CommandOptions, T>(
   });
 }
 
-/** Prints a result, then judges it. */
+/** Prints a command's result, then throws if the result means failure. */
 export function print<T>(answer: T, io: Output, { show, judge, json }: Shown<T> & Pick<CommandOptions, "json">): void {
   io.stdout(json === true ? `${JSON.stringify(answer, null, 2)}\n` : show(answer, painterFor(io.screen())));
   judge?.(answer);
 }
 
-/** Leaves out members that are undefined. */
+/** Copies an object without its undefined members. */
 export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };

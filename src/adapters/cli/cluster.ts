@@ -1,4 +1,4 @@
-/** `nodes`, `leases`, and the kill switch. */
+/** Commands `nodes` and `leases`, and the kill switch. */
 import type { Command } from "commander";
 import type { ClusterNode, KillSwitchState, KillWish, LaneLease } from "../../client/index.ts";
 import { given } from "./answer.ts";
@@ -15,7 +15,7 @@ export function addClusterCommands(program: Command, ports: RemotePorts): void {
   askNode(leases, ports, { ask: async (client) => ({ items: await client.leases() }), show: leasesTable });
 }
 
-/** `kill` and `unkill`. */
+/** Adds the commands `kill` and `unkill`. */
 export function addKillSwitch(program: Command, ports: RemotePorts): void {
   const add = (command: Command, name: "kill" | "endKill") =>
     askNode(command, ports, {

@@ -1,4 +1,4 @@
-/** `fencepost completions`: the feed of outcomes, one page or endlessly. */
+/** `fencepost completions`: prints the feed of completions, one page or endlessly. */
 import type { Command } from "commander";
 import type { Completion, CompletionsPage, CompletionsQuery, FencepostClient } from "../../client/index.ts";
 import { given, print } from "./answer.ts";
@@ -9,7 +9,10 @@ import { type CliIo, type Paint, painterFor } from "./terminal.ts";
 
 type FeedOptions = RemoteOptions & Omit<CompletionsQuery, "wait"> & { readonly follow?: true };
 
-/** Below a node's limit of 30 s, and below the timeout of most proxies. */
+/**
+ * How long one request waits for new completions, in seconds. Below a node's limit of 30 s and the timeout of most
+ * proxies.
+ */
 const WAIT_SECONDS = 20;
 
 export function addCompletions(program: Command, ports: RemotePorts): void {

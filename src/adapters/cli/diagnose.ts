@@ -1,4 +1,6 @@
-/** `init` begins a set-up, `doctor` checks it, `bench` measures it, and `chaos` tests its fault tolerance. */
+/**
+ * `init` writes a configuration, `doctor` checks it, `bench` measures throughput, and `chaos` tests fault tolerance.
+ */
 import type { Command } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { CommandFailed } from "./failure.ts";
@@ -7,13 +9,13 @@ import { addressed, positive, type RemoteOptions } from "./remote.ts";
 import { figures, inert } from "./table.ts";
 import type { CliIo, Paint } from "./terminal.ts";
 
-/** Result of one check. */
+/** Result of one check of `doctor`. */
 export interface Finding {
   readonly sign: "ok" | "warning" | "mistake";
-  /** Stable, for programs. */
+  /** Stable code of the finding, for programs. */
   readonly code: string;
   readonly text: string;
-  /** Advice; null: nothing to do. */
+  /** How to fix the finding; null if nothing has to be done. */
   readonly fix: string | null;
 }
 
@@ -31,7 +33,7 @@ export interface BenchReport {
   readonly seconds: number;
   readonly createsPerSecond: number;
   readonly latencyMs: { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
-  /** Time from the first create until all were final; null: not all were in time. */
+  /** Seconds from the first create until all transactions were final; null if not all were final in time. */
   readonly confirmedSeconds: number | null;
 }
 
@@ -51,7 +53,7 @@ export interface DiagnosticActions {
   doctor(options: CommandOptions): Promise<readonly Finding[]>;
   bench(options: BenchOptions): Promise<BenchReport>;
   chaos(options: ChaosOptions): Promise<ChaosReport>;
-  /** Writes a configuration file. */
+  /** Writes a configuration file for a new installation; resolves with its path. */
   init(options: CommandOptions): Promise<{ readonly file: string }>;
 }
 

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** A command that failed for a known reason: one line each, without a stack. */
+/** A command failed for a known reason. Printed as single lines without a stack trace. */
 export class CommandFailed extends Error {
   readonly lines: readonly string[];
   readonly exitCode: number;
@@ -13,12 +13,12 @@ export class CommandFailed extends Error {
   }
 }
 
-/** A wrong command line or file. */
+/** Error of a wrong command line or configuration file. */
 export function misused(line: string): CommandFailed {
   return new CommandFailed([line], EXIT_CODES.misused);
 }
 
-/** Advice for common errors, by Node's or PostgreSQL's code. */
+/** Advice for common errors, keyed by the error code of Node.js or PostgreSQL. */
 const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there: is it running, and is the URL right?",
   ECONNRESET: "the other side closed the connection: is it running, and does it speak this protocol?",
@@ -34,12 +34,14 @@ const ADVICE: Readonly<Record<string, string>> = {
     "the database user lacks a right: let it create the schema fencepost, or run `fencepost migrate --grant` with its name as the schema's owner",
 };
 
-/** The driver's message (without a code) if the server requires a password and it has none. */
+/**
+ * Message of the PostgreSQL driver if the server requires a password and none is configured. This error has no code.
+ */
 const NO_PASSWORD = /client password must be a string/;
 
-/** One readable line. */
+/** Describes an error in one readable line. */
 export function describeFailure(error: unknown): string {
-  // Node's AggregateError of a connection to several addresses has an empty message.
+  // Node.js throws an AggregateError with an empty message if it cannot connect to any of a host's addresses.
   const isEmpty = error instanceof AggregateError && error.message === "";
   const cause: unknown = isEmpty ? (error.errors[0] ?? error) : error;
   const text = cause instanceof Error ? cause.message || cause.name : String(cause);
@@ -49,27 +51,27 @@ export function describeFailure(error: unknown): string {
   return advice === undefined ? message : `${message} (${advice})`;
 }
 
-/** The error with its stack and causes, for `--verbose`. */
+/** Describes an error with its stack and causes, for `--verbose`. */
 export function describeWhole(error: unknown): string {
   return error instanceof Error ? inspect(error) : String(error);
 }
 
-/** Exit codes for scripts; docs/cli.md lists the same. */
+/** Exit codes of the CLI, for scripts. docs/cli.md lists them too. */
 export const EXIT_CODES = {
   ok: 0,
-  /** May work at another time or after a repair: database down, port in use, a crash. */
+  /** Exit code of a failure that may go away by itself or after a repair: database down, port in use, a crash. */
   failed: 1,
-  /** The command line or the configuration is wrong: it fails again until it is changed. */
+  /** Exit code if the command line or the configuration is wrong: the command fails again until it is corrected. */
   misused: 2,
-  /** A node refused: the request, the key or the transaction's state does not allow it. */
+  /** Exit code if a node refused: the request, the API key or the transaction's state does not allow the action. */
   refused: 3,
-  /** No node answered. A request may or may not have been accepted. */
+  /** Exit code if no node answered. The request may or may not have been accepted. */
   notReached: 4,
-  /** `--wait`: the transaction is final, and the caller's payload was not executed. */
+  /** Exit code of `--wait` if the transaction is final and the caller's payload was not executed. */
   transactionFailed: 5,
-  /** `--wait`: the transaction was not final in time. It continues. */
+  /** Exit code of `--wait` if the transaction was not final in time. The node continues to process it. */
   stillWaiting: 6,
-  /** A second Ctrl-C or SIGTERM ended the process early. The next start continues its work. */
+  /** Exit code if a second Ctrl-C or SIGTERM ended the process early. The next start continues its work. */
   interrupted: 130,
   terminated: 143,
 } as const;

@@ -7,14 +7,17 @@ import { given } from "./answer.ts";
 import { misused } from "./failure.ts";
 import { CHAIN_ID, count, json } from "./remote.ts";
 
-/** The fields of POST /tx that are options of their own, beside the payload and in it. */
+/** Fields of POST /tx, other than the payload, that have an option of their own. */
 const BESIDE = ["nonce", "chainId", "requestId", "metadata", "validUntil", "allowNoCode"] as const;
 const PRICED = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "type"] as const;
 
 export type IntentOptions = Partial<Pick<CreateTransaction, (typeof BESIDE)[number]>> & {
   readonly [Name in (typeof PRICED)[number] | "signer" | "pool" | "sticky" | "to" | "data" | "bytecode"]?: string;
 } & {
-  /** Files: of a compiled contract, of an ABI (or of a compiled contract), of whole transactions. */
+  /**
+   * Paths of files: a compiled contract (`deploy`), an ABI or compiled contract (`abi`), or a list of whole
+   * transactions (`file`).
+   */
   readonly [File in "deploy" | "abi" | "file"]?: string;
 };
 
@@ -42,7 +45,7 @@ export function addIntent(command: Command): Command {
 
 type Read = (path: string) => Promise<string>;
 
-/** One create request per transaction; `args`: signature and arguments. */
+/** Builds one create request per transaction. `args` holds the function signature and its arguments. */
 export async function intentsOf(
   args: readonly string[],
   options: IntentOptions,
@@ -54,7 +57,7 @@ export async function intentsOf(
   const { transactions: many } = Array.isArray(content)
     ? { transactions: content }
     : (content as { transactions?: unknown });
-  // Each transaction of a file has its own metadata.
+  // Ignore the option `metadata`: each transaction of a file has its own metadata.
   const { requestId, nonce, metadata: _, ...beside } = picked(options, BESIDE);
   const common = { ...beside, ...given({ signer: signerOf(options) }) };
   if (!Array.isArray(many)) return [{ ...(content as CreateTransaction), ...common, ...given({ requestId, nonce }) }];
@@ -76,7 +79,7 @@ async function intentOf(args: readonly string[], options: IntentOptions, read: R
   return { signer, payload, ...picked(options, BESIDE) };
 }
 
-/** Those of these options that are given. */
+/** Copies the named options that are set. */
 function picked<Name extends keyof IntentOptions>(options: IntentOptions, names: readonly Name[]) {
   const said = names.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
   return Object.fromEntries(said) as Partial<Pick<CreateTransaction & IntentOptions, Name>>;
@@ -112,7 +115,7 @@ async function deployment(args: readonly string[], options: IntentOptions, read:
   if (to !== undefined || data !== undefined) throw misused("a new contract has no --to and no --data");
   const artifact: Artifact = deploy === undefined ? {} : await document(deploy, read);
   const bytecode = options.bytecode ?? bytecodeIn(artifact, deploy ?? "");
-  // `'constructor(uint256)' 42`, or only the arguments if an ABI has their types.
+  // The arguments of a deployment are `'constructor(uint256)' 42`, or only `42` if an ABI provides the types.
   const [first = "", ...rest] = args;
   if (/^constructor\s*\(/.test(first)) {
     return { bytecode, abi: [first], args: argumentsOf(rest, parameterTypes(first)) };
@@ -130,7 +133,7 @@ interface Artifact {
   readonly bytecode?: string | { readonly object?: string };
 }
 
-/** A text (Hardhat, solc) or an object (Foundry). */
+/** Reads the bytecode of a compiled contract: a string in files of Hardhat and solc, an object in files of Foundry. */
 function bytecodeIn({ bytecode }: Artifact, file: string) {
   const text = typeof bytecode === "object" ? bytecode.object : bytecode;
   if (typeof text !== "string" || text === "") throw misused(`${file} has no bytecode: is it a compiled contract?`);
@@ -158,7 +161,7 @@ async function document(file: string, read: Read) {
     const content = json(text);
     if (typeof content === "object" && content !== null) return content;
   } catch {
-    // Reported below, with the file's name.
+    // Ignore the JSON error here: the failure is reported below, with the file's name.
   }
   throw misused(`${file === "-" ? "standard input" : file} is not a JSON object`);
 }

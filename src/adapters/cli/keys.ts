@@ -1,6 +1,6 @@
 /**
- * `fencepost keys`: encrypted key files of the configured directory. `keys api`: API keys of the database, through a
- * node.
+ * `fencepost keys` manages the encrypted key files of the configured directory. `keys api` manages API keys in the
+ * database, through a node.
  */
 import { type Command, InvalidArgumentError } from "commander";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../../client/index.ts";
@@ -9,7 +9,7 @@ import { askNode, type RemotePorts } from "./remote.ts";
 import { table, tableOf } from "./table.ts";
 
 export interface ImportOptions extends CommandOptions {
-  /** File of the key; `-` is standard input. */
+  /** File to import the key from; `-` means standard input. */
   readonly from: string;
 }
 
@@ -81,7 +81,7 @@ function addApiKeys(keys: Command, ports: RemotePorts) {
 
 type NewKeyOptions = Omit<AddKey, "name"> & { readonly rate?: number; readonly readRate?: number };
 
-/** The node checks its limits. */
+/** Parses a number. The node checks its limits. */
 function number(text: string) {
   if (/^\d+(\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
   throw new InvalidArgumentError("It must be a number above zero.");

@@ -1,4 +1,4 @@
-/** `fencepost nonces`: reservations for callers that sign by themselves. */
+/** `fencepost nonces`: reserves nonces for callers that sign their transactions themselves. */
 import type { Command } from "commander";
 import type { CreatedTransaction, NonceReservation, ReserveNonce } from "../../client/index.ts";
 import { askNode, CHAIN_ID, type RemotePorts } from "./remote.ts";

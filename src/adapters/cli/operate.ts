@@ -1,4 +1,4 @@
-/** An operator's actions on one transaction. */
+/** Commands for an operator's actions on one transaction. */
 import { type Command, Option } from "commander";
 import type {
   FencepostClient,
@@ -34,7 +34,7 @@ type Operation = "cancel" | "replace" | "resubmit" | "reprice" | "approve" | "re
 type Request = Partial<PricedOrder & ReplaceOrder & ResolveOrder & ResubmitOrder> & { readonly reason: string };
 
 export function addOperating(program: Command, ports: RemotePorts): void {
-  /** The options of the command are the request. */
+  /** Adds one command. Its options become the body of the request. */
   const add = (command: Command, description: string, options: readonly Option[] = []) => {
     const name = command.name() as Operation;
     askNode(command.description(description), ports, {

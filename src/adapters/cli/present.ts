@@ -2,7 +2,7 @@
 import { figures, table } from "./table.ts";
 
 export interface ReadyNode {
-  /** URL for operators; null: the same as `url`. */
+  /** URL of the node for operators; null if it is the same as `url`. */
   readonly adminUrl?: string | null;
   readonly url: string;
   readonly nodeId: string;
@@ -10,26 +10,26 @@ export interface ReadyNode {
 
 export interface ReadyDevNode extends ReadyNode {
   readonly chainId: number;
-  /** Checksummed (EIP-55). */
+  /** Addresses of the signers, with checksum (EIP-55). */
   readonly signers: readonly string[];
   readonly needsKey: boolean;
 }
 
 export interface ConfigRow {
-  /** Key in the configuration file. */
+  /** Name of the setting in the configuration file. */
   readonly key: string;
   readonly variable: string | null;
-  /** For people: with units, and without secrets. */
+  /** Value of the setting for people: with units, and without secrets. */
   readonly value: string;
   readonly origin: string;
 }
 
-/** The line that a supervisor waits for. */
+/** Line that is printed when the node is ready; supervisors wait for it. */
 export function readyLine({ url, adminUrl = null, nodeId }: ReadyNode): string {
   return `${JSON.stringify({ ready: true, url, ...(adminUrl !== null && { adminUrl }), nodeId })}\n`;
 }
 
-/** Welcome text of `dev`, with a command to paste. */
+/** Welcome text of `dev` (`fencepost dev`), with a command to paste. */
 export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyDevNode): string {
   const [from = "", to = from] = signers;
   const body = JSON.stringify({ signer: from, requestId: "hello-1", payload: { to, value: "1" } });
@@ -49,15 +49,15 @@ export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyD
 export interface DemoReport {
   readonly accepted: number;
   readonly confirmed: number;
-  /** Answered with 202, but not confirmed. */
+  /** Number of transactions that were accepted with 202 but not confirmed. */
   readonly lost: number;
-  /** Executed more often than requested. */
+  /** Number of transactions that were executed more often than requested. */
   readonly duplicate: number;
-  /** Nonces below the highest one without a transaction of ours. */
+  /** Number of nonces below the highest one that no transaction of ours used. */
   readonly gaps: number;
   readonly takeovers: number;
   readonly fencedWrites: number;
-  /** Time from the kill until a create on one of its lanes was accepted again. */
+  /** Seconds from the kill of a node until a create on one of its lanes was accepted again. */
   readonly takeOverSeconds: number | null;
   readonly seconds: number;
 }

@@ -1,4 +1,4 @@
-/** A node's pages outside the API: liveness, readiness, metrics and the OpenAPI document. */
+/** Commands that read a node's routes outside the API: liveness, readiness, metrics and the OpenAPI document. */
 import type { Command } from "commander";
 import type { Health, Readiness } from "../../contract/calls/cluster.ts";
 import { print } from "./answer.ts";
@@ -40,7 +40,10 @@ interface Probe {
   readonly show: (page: Page, options: ProbeOptions) => void;
 }
 
-/** "Not ready" is a result; any other refusal is reported as one. */
+/**
+ * Adds a command that reads a probe such as `/readyz`. "Not ready" is printed as a result; any other refusal is an
+ * error.
+ */
 function probe(command: Command, { actions }: RemotePorts, { path, show }: Probe) {
   command.action(async () => {
     const options = command.optsWithGlobals<ProbeOptions>();

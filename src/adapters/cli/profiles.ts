@@ -1,4 +1,7 @@
-/** `fencepost profile`: stores nodes and keys under names, so that commands need neither configuration nor flags. */
+/**
+ * `fencepost profile`: stores node URLs and API keys under names, so that commands need neither a configuration file
+ * nor flags.
+ */
 import type { Command } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { misused } from "./failure.ts";
@@ -17,7 +20,7 @@ export interface Profiles {
 }
 
 export interface ProfileActions {
-  /** Reads the profiles, and the path of their file. */
+  /** Reads the profiles and returns them with the path of their file. */
   readProfiles(): Promise<{ readonly file: string } & Profiles>;
   writeProfiles(profiles: Profiles): Promise<void>;
 }

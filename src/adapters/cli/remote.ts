@@ -1,4 +1,4 @@
-/** Shared by all commands that call a node: its address, its key, and the text of a refusal. */
+/** Shared by all commands that call a node: the node's URL, the API key, and the text shown for a refusal. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { FencepostApiError, type FencepostClient } from "../../client/index.ts";
 import { answerWith, type CommandOptions, type Shown } from "./answer.ts";
@@ -6,17 +6,17 @@ import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import type { CliIo } from "./terminal.ts";
 
 export interface RemoteOptions extends CommandOptions {
-  /** URL of a node instead of the one of the configuration or the current profile. */
+  /** URL of the node to call; overrides the configuration and the current profile. */
   readonly url?: string;
   readonly apiKey?: string;
-  /** Name of a profile. */
+  /** Name of the profile to use. */
   readonly profile?: string;
 }
 
 export interface RemoteActions {
-  /** A client of the chosen node. */
+  /** Creates a client of the chosen node. */
   connect(options: RemoteOptions): Promise<FencepostClient>;
-  /** GETs a path of the same node outside the API, such as `/readyz`. */
+  /** Sends a GET to a path of the chosen node outside the API, such as `/readyz`. */
   look(options: RemoteOptions, path: string): Promise<{ readonly status: number; readonly text: string }>;
 }
 
@@ -25,7 +25,7 @@ export interface RemotePorts {
   readonly io: CliIo;
 }
 
-/** Adds the options that choose the node. */
+/** Adds to a command the options that choose the node. */
 export function addressed(command: Command): Command {
   return command
     .option("--url <url>", "any node, instead of the one that configuration or profile name")
@@ -33,7 +33,7 @@ export function addressed(command: Command): Command {
     .option("--profile <name>", "the node and key stored under this name");
 }
 
-/** A command that makes several calls to a node. */
+/** Makes a command that calls a node several times. */
 export function onNode<O extends RemoteOptions>(
   command: Command,
   { actions }: RemotePorts,
@@ -47,7 +47,10 @@ export function onNode<O extends RemoteOptions>(
   return addressed(command);
 }
 
-/** A command that prints the result of a call to a node. `ask` gets the options that are the command's own. */
+/**
+ * Makes a command that prints the result of one call to a node. `ask` receives the options without those that choose
+ * the node.
+ */
 export function askNode<O extends object, T>(
   command: Command,
   { actions, io }: RemotePorts,
@@ -66,13 +69,13 @@ export function askNode<O extends object, T>(
   return addressed(answerWith(command, io, { ask: asking, ...how }));
 }
 
-/** Turns a refusal into one line with advice; its stack does not help. */
+/** Turns a node's refusal into one line with advice, without a stack trace. */
 export function explainRefusal(error: unknown): never {
   if (!(error instanceof FencepostApiError)) throw error;
   throw new CommandFailed([lineOf(error)], exitCodeOf(error), { cause: error });
 }
 
-/** The client's codes for "no answer". */
+/** Error codes of the client that mean that no node answered. */
 const UNANSWERED: ReadonlySet<string> = new Set(["UNREACHABLE", "TIMEOUT"]);
 
 export function isUnanswered({ code }: FencepostApiError): boolean {
@@ -111,13 +114,13 @@ export function json(text: string): unknown {
   }
 }
 
-/** A whole number: a chain id, a nonce, a position in the feed. */
+/** Parses a whole number from 0 on, such as a chain id, a nonce or a position in the feed. */
 export function count(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a whole number.");
 }
 
-/** A whole number from 1 on. */
+/** Parses a whole number from 1 on. */
 export function positive(text: string): number {
   if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1 on.");
   return Number(text);

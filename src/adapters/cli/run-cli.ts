@@ -25,7 +25,7 @@ export interface ServeOptions extends CommandOptions {
 }
 
 export interface StartOptions extends ServeOptions {
-  /** Nodes on this machine behind one port. */
+  /** Number of nodes to run on this machine behind one port. */
   readonly workers?: number;
 }
 
@@ -44,7 +44,10 @@ export interface MigrateOptions extends CommandOptions {
   readonly afterRestore?: boolean;
 }
 
-/** Implementations of the commands. `dev` and `start` call `ready` once, and resolve when the node has stopped. */
+/**
+ * Implementations of the commands. `dev` and `start` call `ready` once the node is ready, and resolve when it has
+ * stopped.
+ */
 export interface CliActions extends RemoteActions, KeyActions, ProfileActions, DiagnosticActions {
   dev(options: DevOptions, ready: (node: present.ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: present.ReadyNode) => void): Promise<void>;
@@ -80,7 +83,7 @@ function createProgram(actions: CliActions, io: CliIo) {
   return program;
 }
 
-/** Commands in groups, because one list of forty is unreadable. */
+/** Adds the commands in groups, because a help text with one list of forty commands is unreadable. */
 function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   const ports = { actions, io };
   program.commandsGroup("Run nodes:");
@@ -169,10 +172,13 @@ function report(error: unknown, io: CliIo, verbose: boolean) {
   return EXIT_CODES.failed;
 }
 
-/** Commander also throws for `--help` and `--version`, and its messages may have two lines. */
+/**
+ * Reports an error of Commander. Commander also throws for `--help` and `--version`, and its messages may have two
+ * lines.
+ */
 function reportUsage(error: CommanderError, io: CliIo): number {
   if (error.exitCode === 0) return EXIT_CODES.ok;
-  // Commander has printed the help already.
+  // For `commander.help`, Commander has already printed the help.
   if (error.code !== "commander.help") {
     io.stderr(
       `fencepost: ${error.message.replace(/^error: |\.$/g, "").replace(/\s*\n\s*/g, " ")}; see fencepost --help\n`,

@@ -1,4 +1,4 @@
-/** `fencepost send`: one transaction, or a file of them. */
+/** `fencepost send`: sends one transaction, or all transactions of a file. */
 import type { Command } from "commander";
 import {
   type BatchResults,
@@ -63,7 +63,7 @@ async function sendOne(client: FencepostClient, intent: Named, io: CliIo, option
   print(transaction, io, { ...options, show: wholeTransaction, judge: judgeOutcome });
 }
 
-/** Without an answer the request may have been accepted: print how to repeat it. */
+/** If no node answered, the request may have been accepted: print how to repeat it safely. */
 function explainRepeat(error: unknown, requestId: string): never {
   if (!(error instanceof FencepostApiError)) throw error;
   const isUnknown = isUnanswered(error) || error.problem?.outcome === "unknown";

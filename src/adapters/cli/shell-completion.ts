@@ -21,13 +21,16 @@ const HOW = `
   fish:  fencepost completion fish > ~/.config/fish/completions/fencepost.fish
 `;
 
-/** Completions after a command such as `keys api`: its subcommands and options, and the choices of each option. */
+/**
+ * What a shell can complete after a command such as `keys api`: its subcommands and options, and the choices of each
+ * option.
+ */
 interface Place {
-  /** Words after the program's name; empty: the program itself. */
+  /** Path of the command without the program's name; empty for the program itself. */
   readonly path: string;
   readonly commands: readonly Described[];
   readonly options: readonly (Described & { readonly choices: readonly string[]; readonly takesFile: boolean })[];
-  /** Choices of the first argument. */
+  /** Allowed values of the command's first argument. */
   readonly argumentChoices: readonly string[];
 }
 
@@ -60,7 +63,7 @@ function optionsOf(command: Command): Place["options"] {
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** Finds the deepest command among the words before the cursor. */
+/** Shell code that finds the deepest subcommand among the words before the cursor. */
 const walkOver = (words: string, places: readonly Place[]) => `  local word place="" try
   for word in "\${${words}}"; do
     try="\${place:+$place }$word"
@@ -90,7 +93,7 @@ complete -o default -F _fencepost fencepost
 `;
 }
 
-/** Every command below the program, quoted. */
+/** Paths of all commands below the program, quoted for the shell. */
 function pathsOf(places: readonly Place[], quote: string): readonly string[] {
   return places.flatMap(({ path }) => (path === "" ? [] : [`${quote}${path}${quote}`]));
 }

@@ -1,4 +1,4 @@
-/** A transaction for people: as a line, a table row, in full, and as prose. */
+/** Formats a transaction for people: as a line, as a table row, in full, and as prose. */
 import type { Completion, Explanation, Transaction } from "../../client/index.ts";
 import { inEther } from "./amounts.ts";
 import { factsTable, inert, listing, tableOf } from "./table.ts";
@@ -8,7 +8,7 @@ export function statusOf({ state, subState }: { readonly state: string; readonly
   return subState === null ? state : `${state}/${subState}`;
 }
 
-/** Colour of a status; none for any other cell. */
+/** Colour of a table cell that contains a transaction's status; null for any other cell. */
 export function colourOf(cell: string): Colour | null {
   if (/^(FAILED_FINAL|STUCK|REORGED|CONFIRMED\/REPLACED)/.test(cell)) return "red";
   if (cell.startsWith("CONFIRMED")) return "green";
@@ -20,12 +20,12 @@ export function coloured(paint: Paint, status: string): string {
   return colour === null ? status : paint(colour, status);
 }
 
-/** `0xf39F…2266`. */
+/** Shortens an address or hash, for example to `0xf39F…2266`. */
 export function short(hex: string | null): string {
   return hex === null ? "-" : hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
-/** A change of a transaction, after the words that begin its line. */
+/** One line about a change of a transaction; `begins` is printed at its start. */
 export function changeLine(change: Transaction | Completion, begins: string, paint: Paint): string {
   const { signer, nonce, chainId, txId, requestId } = change;
   const lane = `${short(signer)} nonce ${nonce ?? "-"} on chain ${chainId}`;
@@ -33,7 +33,7 @@ export function changeLine(change: Transaction | Completion, begins: string, pai
   return `${begins}  ${coloured(paint, statusOf(change))}  ${lane}  ${txId}${named}\n`;
 }
 
-/** The transaction after an action. */
+/** Text printed after an action on a transaction: the action and the transaction's new state. */
 export function actionReport(action: string, transaction: Transaction, paint: Paint): string {
   const { txId, nonce, attempts } = transaction;
   const lines = attempts.map(({ ordinal, kind, txHash }) => `  attempt ${ordinal}  ${kind.padEnd(11)}  ${txHash}\n`);
@@ -77,7 +77,10 @@ const UNSHOWN: Readonly<Record<string, string>> = {
   silent: "no endpoint answered in time with a usable result",
 };
 
-/** Logs and revert as an endpoint reports them; their texts come from contracts. */
+/**
+ * Formats the logs and the revert reason of a mined transaction as an endpoint reports them. Contracts choose these
+ * texts.
+ */
 function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, paint: Paint) {
   if (kind !== "shown") return `on chain: ${UNSHOWN[kind] ?? kind}\n`;
   const reasons = [revert?.name, revert?.message, revert?.data].filter((each) => typeof each === "string");
@@ -146,7 +149,8 @@ const HISTORY = {
 type HistoryEntry = NonNullable<Transaction["history"]>[number];
 
 /**
- * `explain` as prose: the state, its causes, and what would help. Causes that the summary mentions are not repeated.
+ * Formats the response of `explain` as prose: the state, its causes, and what would help. Causes that the summary
+ * mentions are not repeated.
  */
 export function explanationInWords(explanation: Explanation, paint: Paint): string {
   const { summary, causes, blockedBy, help, actions } = explanation;
@@ -169,7 +173,7 @@ export function explanationInWords(explanation: Explanation, paint: Paint): stri
   ].join("");
 }
 
-/** The action as a command to paste; the operator may improve its reason. */
+/** Formats a suggested action as a command to paste; the operator may edit its reason. */
 function commandOf({ action, path, body }: Explanation["actions"][number]) {
   const { reason, ...rest } = body;
   const [, name] = /\/(?:tx|signers)\/([^/]+)\//.exec(path) ?? [];

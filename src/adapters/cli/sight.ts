@@ -1,4 +1,6 @@
-/** Commands that show the whole cluster: `attention`, `overview`, `search`, `ruler`, `history` and its notices. */
+/**
+ * Commands about the whole cluster: `attention`, `overview`, `search`, `ruler`, `history`, `notices` and `acknowledge`.
+ */
 import { type Command, Option } from "commander";
 import type {
   AcknowledgeOrder,
@@ -63,7 +65,7 @@ export function addSight(program: Command, ports: RemotePorts): void {
   }).addOption(LIMIT);
 }
 
-/** `notices` and `acknowledge`: past events that a person must acknowledge. */
+/** Adds `notices` and `acknowledge`, for past events that a person must acknowledge. */
 export function addNotices(program: Command, ports: RemotePorts): void {
   const notices = program
     .command("notices")

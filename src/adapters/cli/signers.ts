@@ -1,4 +1,4 @@
-/** `signers`, and the operator's actions on a lane. */
+/** The command `signers`, and commands for an operator's actions on a lane. */
 import type { Command } from "commander";
 import type { OrderOptions, RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
 import { roughly } from "./amounts.ts";

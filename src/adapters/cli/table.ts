@@ -2,12 +2,12 @@ import { type Colour, type Paint, plainly } from "./terminal.ts";
 
 export type Row = readonly string[];
 
-/** Colour of a cell, if any. */
+/** Returns the colour of a table cell, or null. */
 export type CellColour = (cell: string, column: number) => Colour | null;
 
 /**
- * Formats columns, two blanks apart. Colours are added last, because they take no width. Cells contain texts of
- * others (reasons, request ids), so control characters become blanks.
+ * Formats a table whose columns are two blanks apart. Colours are added after the padding, because they have no width.
+ * Control characters become blanks, because cells contain foreign texts (reasons, request ids).
  */
 export function table(rows: readonly Row[], paint: Paint = plainly, colourOf: CellColour = () => null): string {
   const shown = rows.map((row) => row.map(inert));
@@ -26,10 +26,10 @@ export function table(rows: readonly Row[], paint: Paint = plainly, colourOf: Ce
 
 type Cell = string | number | null | undefined;
 
-/** Columns by their heads: a member of the item, or a text about it. */
+/** Columns of a table, keyed by heading. Each is a member of the item, or a function that returns the cell. */
 type Columns<T> = Readonly<Record<string, keyof T | ((item: T) => Cell)>>;
 
-/** A table with a headline. A cell without a value is `-`. */
+/** Formats a table with headings. A cell without a value is `-`. */
 export function listing<T>(
   items: readonly T[],
   paint: Paint,
@@ -43,13 +43,16 @@ export function listing<T>(
   return [paint("bold", headline), ...lines].join("\n");
 }
 
-/** Shows a list as a table, or `none` if it is empty. */
+/** Makes a function that formats a list as a table, or returns `none` if the list is empty. */
 export function tableOf<T>(none: string, columns: Columns<T>, colourOf?: CellColour) {
   return ({ items }: { readonly items: readonly T[] }, paint: Paint) =>
     items.length === 0 ? `${none}\n` : listing(items, paint, columns, colourOf);
 }
 
-/** Names and values in two columns. A fact without a value is left out; one with several has a row for each. */
+/**
+ * Formats names and values in two columns. A name without a value is left out; a name with several values has one row
+ * for each.
+ */
 export function factsTable(
   facts: Readonly<Record<string, Cell | readonly string[]>>,
   paint: Paint,
@@ -59,7 +62,7 @@ export function factsTable(
   return table(rows, paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell)));
 }
 
-/** Names and right-aligned figures. */
+/** Formats names with right-aligned numbers. */
 export function figures(facts: Readonly<Record<string, string | number>>): string {
   const lines = Object.entries(facts).map(([name, value]) => `  ${name.padEnd(22)}${`${value}`.padStart(10)}\n`);
   return `\n${lines.join("")}\n`;

@@ -1,35 +1,35 @@
-/** Output of a command: a terminal, or a file, a pipe, another program. */
+/** Output of a command, to a terminal or to a file, a pipe or another program. */
 
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
-  /** False: NO_COLOR is set, or the terminal has no colours. */
+  /** Whether to print colours; false if NO_COLOR is set or the terminal has no colours. */
   readonly colours: boolean;
 }
 
 export interface Output {
   stdout(text: string): void;
-  /** The terminal of standard output; null if it is none. */
+  /** The terminal behind standard output; null if standard output is not a terminal. */
   screen(): Screen | null;
 }
 
 export interface CliIo extends Output {
   readonly version: string;
   stderr(text: string): void;
-  /** True when the reader of standard output has closed it (`| head -1`): endless commands end. */
+  /** True if the reader of standard output has closed it (`| head -1`); endless commands must then end. */
   readerLeft(): boolean;
   now(): Date;
   sleep(ms: number): Promise<void>;
-  /** A new unique id. */
+  /** Returns a new unique id. */
   newId(): string;
-  /** A file's text; `-` is standard input. */
+  /** Reads a file's text; the path `-` means standard input. */
   read(path: string): Promise<string>;
 }
 
 const COLOURS = { red: 31, green: 32, yellow: 33, cyan: 36, grey: 90, bold: 1 } as const;
 export type Colour = keyof typeof COLOURS;
 
-/** Colours a text, or returns it unchanged. */
+/** Function that adds a colour to a text, or returns the text unchanged if colours are off. */
 export type Paint = (colour: Colour, text: string) => string;
 
 export const plainly: Paint = (_, text) => text;
@@ -39,7 +39,7 @@ export function painterFor(screen: Screen | null): Paint {
   return (colour, text) => (text === "" ? text : `\u001b[${COLOURS[colour]}m${text}\u001b[0m`);
 }
 
-/** Redraws from the top left corner, and erases the rest of each line and of the screen. */
+/** Output that redraws the screen from the top left corner and erases the rest of each line and of the screen. */
 export function redrawn(text: string): string {
   return `\u001b[H${text.replaceAll("\n", "\u001b[K\n")}\u001b[J`;
 }

@@ -1,4 +1,4 @@
-/** `tx`, `explain` and `list`. */
+/** The commands `tx`, `explain` and `list`. */
 import { type Command, Option } from "commander";
 import type {
   FencepostClient,
@@ -15,7 +15,7 @@ import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-
 
 type Named = Pick<TransactionListQuery, "signer" | "requestId" | "chainId">;
 
-/** Names of a transaction: its id, a hash of any of its attempts, or the caller's request id. */
+/** Adds the argument that names a transaction: its id, the hash of any attempt, or the caller's request id. */
 function named(command: Command) {
   return command
     .argument("[id]", "its id, or the hash of any of its attempts")

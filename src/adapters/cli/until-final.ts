@@ -8,7 +8,7 @@ import type { CliIo } from "./terminal.ts";
 
 export interface WaitingOptions {
   readonly wait?: true;
-  /** Milliseconds. */
+  /** Longest time to wait for the outcome, in milliseconds. */
   readonly timeout?: number;
 }
 
@@ -25,8 +25,8 @@ export function isFinal({ state }: Pick<Transaction, "state">): boolean {
 }
 
 /**
- * Resolves with the final transaction, or with its state at the timeout. Changes are printed on standard error:
- * standard output carries the result.
+ * Resolves with the final transaction, or with its state at the timeout. Changes are printed on standard error, because
+ * standard output carries only the result.
  */
 export async function untilFinal(
   client: Pick<FencepostClient, "get">,

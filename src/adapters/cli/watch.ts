@@ -1,6 +1,6 @@
 /**
- * `fencepost watch`: transactions that are not final, live. On a terminal a table is redrawn; elsewhere each change
- * is a line.
+ * `fencepost watch`: shows live all transactions that are not final. On a terminal a table is redrawn; otherwise each
+ * change is printed as a line.
  */
 import { type Command, Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
@@ -12,7 +12,7 @@ import { CLEARED, type CliIo, type Paint, painterFor, plainly, redrawn, type Scr
 
 interface WatchOptions extends RemoteOptions {
   readonly signer?: string;
-  /** Milliseconds. */
+  /** Time between two polls, in milliseconds. */
   readonly interval: number;
   readonly once?: true;
 }
@@ -43,7 +43,7 @@ async function watch(client: FencepostClient, options: WatchOptions, io: CliIo) 
   }
 }
 
-/** The oldest of each state, which wait longest. */
+/** Reads the oldest transactions of each open state, because they have waited longest. */
 async function openTransactions(client: FencepostClient, signer: string | undefined): Promise<readonly Transaction[]> {
   const pages = OPEN_STATES.map((state) =>
     client.list({ state, order: "oldest", limit: MOST_OF_A_STATE, ...given({ signer }) }),
@@ -65,7 +65,7 @@ function drawTable(io: CliIo, { signer }: WatchOptions): Show {
   };
 }
 
-/** Lines of title, blank, headline and cursor. */
+/** Number of screen lines used by the title, blank lines, headings and the cursor. */
 const LINES_AROUND = 5;
 
 function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { screen: Screen; paint: Paint }) {
@@ -74,7 +74,7 @@ function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { sc
   const hidden = open.length - height;
   const shown = open.slice(0, height);
   const [heads = "", ...lines] = openTable(shown, io).trimEnd().split("\n");
-  // Cut before colouring: a line that wraps would push the others off the screen.
+  // Cut each line before it is coloured: a line that wraps would push the others off the screen.
   const cut = (line: string) => line.slice(0, screen.columns);
   const rows = lines.map((line, at) => {
     const status = statusOf(shown[at] as Transaction);
@@ -103,7 +103,10 @@ function age({ createdAt }: Transaction, io: CliIo) {
   return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
 }
 
-/** Prints each change. A transaction that is no longer open is final: its outcome is fetched. */
+/**
+ * Prints each change of a transaction as a line. A transaction that is no longer in the list of open ones is final, so
+ * its outcome is fetched.
+ */
 function printChanges(client: FencepostClient, options: WatchOptions, io: CliIo): Show {
   let known = new Map<string, string>();
   const paint = painterFor(io.screen());

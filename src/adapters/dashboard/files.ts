@@ -7,7 +7,7 @@ const CONTENT_TYPES = new Map([
   [".js", "text/javascript; charset=utf-8"],
 ]);
 
-/** Listed one by one, so that no other file of the folder is served. */
+/** Stylesheets are listed one by one, so that no other file of the folder is served. */
 const STYLES = ["style.css", "top.css", "lists.css", "lane.css"];
 const SCRIPTS = [
   "app",
@@ -49,11 +49,17 @@ const FILES = [
 ];
 
 export interface DashboardOptions {
-  /** The node's chain was started for it and ends with it: the page may offer to send what is play money there. */
+  /**
+   * True if the node started its own development chain, which ends with it. The page may then offer test transfers,
+   * because the ether has no value.
+   */
   readonly isDev?: boolean;
 }
 
-/** Path under which it is served → file. Read once: they are small, and do not change while the process lives. */
+/**
+ * Maps the served path of each dashboard file to its content. The files are small and never change while the process
+ * runs, so they are read once.
+ */
 export function dashboardFiles({ isDev = false }: DashboardOptions = {}) {
   const read = (name: string) => ({
     contentType: CONTENT_TYPES.get(extname(name)) as string,
@@ -65,7 +71,10 @@ export function dashboardFiles({ isDev = false }: DashboardOptions = {}) {
   return new Map([["/", { ...page, body }], ...parts]);
 }
 
-/** The browser asks for all scripts at once, instead of finding one by reading another. */
+/**
+ * Adds a preload link for each script, so that the browser fetches all scripts at once instead of discovering them one
+ * after the other.
+ */
 function withParts(page: string, isDev: boolean): Buffer {
   const scripts = FILES.filter((name) => name.endsWith(".js"));
   const links = scripts.map((name) => `  <link rel="modulepreload" href="dashboard/${name}">\n`).join("");

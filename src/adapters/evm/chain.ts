@@ -23,17 +23,20 @@ import type { RpcTransport } from "./rpc/transport.ts";
 import { sendUnsigned, submit } from "./submit/submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
-  /** If absent, the id is read from the endpoints, and at least one must be up. */
+  /** Expected chain id. If absent, it is read from the endpoints, of which at least one must be up. */
   readonly chainId?: number;
 }
 
-/** Throws `WrongChain` if an endpoint that is up serves another chain than the others, or than `chainId`. */
+/**
+ * Creates the chain adapter. Throws `WrongChain` if an endpoint that is up serves another chain than the other
+ * endpoints, or than `chainId`.
+ */
 export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
   if (options.urls.length === 0) throw new TypeError("a chain needs at least one RPC URL");
   const found = await askChainIds(options);
   const chainId = options.chainId ?? found[0]?.chainId;
   if (chainId === undefined) {
-    // The error names origins only: paths and queries carry API keys.
+    // The error message names only the origins of the endpoints: their paths and queries may contain API keys.
     const asked = options.urls.map((url) => new URL(url).origin).join(", ");
     throw new ChainUnavailable(`no RPC endpoint answers (${asked}): is it running, and is the URL right?`);
   }
@@ -115,7 +118,10 @@ function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeM
   };
 }
 
-/** The depth may be the claim of an endpoint that is down by now, so this endpoint must have reached it as well. */
+/**
+ * Settles receipts with a single endpoint. The known depth may have been reported by another endpoint that is down now,
+ * so this endpoint must have reached it too.
+ */
 function settlingAlone(endpoints: Endpoints, prover: BlockProver, question: Question): Ask<readonly ReceiptVerdict[]> {
   const { block, transactions, depth } = question;
   return async (rpc, endpoint) => {

@@ -22,14 +22,14 @@ import { jsonRpcRoutes } from "./routes/json-rpc.ts";
 import { fileRoutes, operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 
-/** How long a request may take to arrive, headers and body; not how long its answer may take. */
+/** Longest time for a request's headers and body to arrive. It does not limit the time until the response. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often Node looks for those that took longer: every 30 seconds by itself. */
+/** How often Node.js checks for requests that exceed this time; its default is 30 seconds. */
 export const LOOK_FOR_SLOW_EVERY_MS = 5_000;
 
 /**
- * All routes on a Fastify instance that does not listen yet; tests call it by `inject`. `arrivals` is called for every
- * connection; `served` has the methods of each path pattern, as registered.
+ * Creates all routes on a Fastify instance that does not listen yet; tests call it through `inject`. `arrivals` is
+ * notified of every connection; `served` maps each registered path pattern to its methods.
  */
 export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
@@ -60,9 +60,11 @@ function bareApp(): FastifyInstance {
   return Fastify({
     logger: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Named here too: Node derives the limit of headers from it, and refuses to create a server whose limit is longer.
+    // Also pass the timeout to Node.js's server: it derives the limit for headers from it, and refuses a limit for
+    // headers that is longer.
     http: { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_EVERY_MS },
-    // While closing, what arrives on a connection that is still open is answered as usual: no failed request.
+    // While the server closes, requests on connections that are still open are answered as usual, so that no request
+    // fails.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 255 },
     schemaController: { compilersFactory: { buildValidator: refuseToValidate } },
@@ -75,8 +77,9 @@ function bareApp(): FastifyInstance {
 }
 
 /**
- * Queries are read in query.ts and bodies by the stage they are for, both with complaints of the error catalogue. Where it
- * is given no builder Fastify loads its own at every start, and a request would be judged by that one's rules as well.
+ * Disables Fastify's validation. Queries are validated in query.ts and bodies by the stage that uses them, both with
+ * errors of the error catalogue. Without this, Fastify loads its own validator at every start and applies its rules
+ * too.
  */
 function refuseToValidate(): never {
   throw new Error("Fastify validates no request here: the schema of a route is for its answer alone");
@@ -89,7 +92,10 @@ function unreadable(code: string | undefined) {
   return invalid("url", `and the headers together are longer than ${maxHeaderSize / 1024} KiB`);
 }
 
-/** The parser leaves invalid escapes unchanged: `%ff` would look for the text "%ff". */
+/**
+ * Refuses URLs with invalid percent-escapes. The parser leaves them unchanged, so `%ff` would be used as the text
+ * "%ff".
+ */
 function refuseBadEncoding(app: FastifyInstance) {
   app.addHook("onRequest", ({ url }, _, done) => {
     try {
@@ -112,7 +118,7 @@ function collectRoutes(app: FastifyInstance) {
   return served;
 }
 
-/** 405 with `Allow`, before any body is read. */
+/** Answers other methods with 405 and `Allow`, before any body is read. */
 function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>) {
   for (const [url, methods] of served) {
     const allow = [...methods].sort().join(", ");
@@ -135,14 +141,14 @@ interface Around extends Pick<AdmissionOptions, "arrivals"> {
 
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
-/** Asked by probes and scrapers under addresses that change. */
+/** Routes that probes and scrapers call under addresses that change, so their Host header is not checked. */
 const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
-/** Around every request: who asks, and how it was answered. */
+/** Adds the hooks around every request: authentication, admission and the metrics of its response. */
 function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around) {
   const { clock, onResponse, operators, within } = options;
   /**
-   * URLs of operators' routes. The 405 routes are added later and hidden with them: their `Allow` would reveal the
+   * URLs of operators' routes. Their 405 routes, added later, are hidden with them, because `Allow` would reveal the
    * methods.
    */
   const operatorsUrls = new Set<string>();
@@ -166,11 +172,11 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
     const entry = { open, anyHost: UNDER_ANY_NAME.has(url) || peer };
     if (config.metered) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
     if (within !== undefined && (takesIn || url.startsWith("/rpc"))) {
-      // Added right before the handler, so that no wait for admission or body loses the trace.
+      // Enter the trace right before the handler, so that waiting for admission or for the body does not lose it.
       const enter: OnRequest = (request, _, done) => within(request.headers.traceparent, done);
       route.preHandler = [enter, ...[route.preHandler ?? []].flat()];
     }
-    // Known here once; Fastify puts a request's `routeOptions` together at every look.
+    // Use the route's settings computed here: Fastify rebuilds a request's `routeOptions` at every access.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
       if (isHidden && !operators.has(request.raw.socket)) return done(noSuchRoute(request));
@@ -186,17 +192,18 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
       if (queues === null || scope === null || urgent) return done();
       (takesIn ? queues.creating : queues.others)(waitingRequest(request, done));
     };
-    // After UNAVAILABLE another node retries or asks elsewhere: nothing was done.
+    // Refuse with UNAVAILABLE: nothing was done, so the calling node retries or calls another node.
     const wait: OnRequest = (request, _, done) => {
       queues?.others(waitingRequest(request, (refusal) => done(refusal && unavailable(refusal.message))));
     };
-    // Other nodes are queued after their own authentication: strangers take no place in the queue.
+    // Requests of other nodes are queued after their authentication, so that unauthenticated callers take no place in
+    // the queue.
     route.onRequest = [before, route.onRequest ?? [], peer && !urgent && queues !== null ? wait : []].flat();
   });
-  // Measured when the answer is sent, not when its last byte has left: waiting for that costs a create a twentieth of
-  // its time.
+  // Measure the duration when the response is sent, not when its last byte has left: waiting for that would cost a
+  // create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
-    // A draining node is leaving: clients that keep connections should open their next one elsewhere.
+    // A draining node stops soon, so it closes kept-alive connections: clients then open the next one to another node.
     if (longPolls.draining) reply.header("connection", "close");
     onResponse?.({
       method: request.method,
@@ -208,7 +215,10 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
   });
 }
 
-/** Only creates wait for the lease; everything that is asked for waits its turn. */
+/**
+ * Creates two admission queues. Only creates wait until this node may act on them (lease); all other requests only wait
+ * their turn.
+ */
 function admissionQueues(options: AdmissionOptions) {
   const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
   return { creating: admissionQueue(options), others: admissionQueue(others) };

@@ -13,7 +13,7 @@ type PortFor = "everybody" | "callers" | "operators";
 
 const DEFAULT_GRACE_MS = 5_000;
 
-/** An HTTP server: one set of routes, checks and limits on any number of ports. */
+/** Creates an HTTP server with one set of routes, checks and limits on any number of ports. */
 export function createHttpServer(
   options: Omit<HttpServerOptions, "operators"> & Pick<RpcSocketsOptions, "loadUpgrader">,
 ) {
@@ -47,14 +47,14 @@ export function createHttpServer(
   };
 
   return {
-    /** Port 0 takes a free port; `url` contains it. */
+    /** Listens on a port. 0 chooses a free port; `url` contains it. */
     async listen(host: string, port: number, to: PortFor = "everybody") {
       open(app.server, to);
-      // Exclusive: in a cluster worker, this port is not shared.
+      // Listen exclusively: in a cluster worker, this port is not shared.
       await app.listen({ host, port, exclusive: true });
       return { url: urlOf(host, app.server.address()) };
     },
-    /** Listens on a further port, shared by the workers of this machine. */
+    /** Listens on an additional port, which all workers on this machine share. */
     async listenShared(host: string, port: number, to: PortFor = "everybody") {
       const server = serverLike(app.server).on("request", app.routing);
       open(server, to);
@@ -63,9 +63,15 @@ export function createHttpServer(
       await once(server, "listening");
       return { url: urlOf(host, server.address()) };
     },
-    /** Still serves requests, but `/readyz` answers 503, long polls end, and connections are not kept alive. */
+    /**
+     * Starts draining: requests are still served, but `/readyz` answers 503, long polls end, and connections are not
+     * kept alive.
+     */
     drain,
-    /** Refuses new connections, lets open requests finish for at most `graceMs`, then closes the rest. */
+    /**
+     * Closes the server: refuses new connections, lets open requests finish for at most `graceMs`, then closes the
+     * rest.
+     */
     close(graceMs = DEFAULT_GRACE_MS) {
       closing ??= close(graceMs);
       return closing;
@@ -73,7 +79,7 @@ export function createHttpServer(
   };
 }
 
-/** A server with the same limits, and the same answer to malformed HTTP. */
+/** Creates a server with the same limits as the first, and the same response to malformed HTTP. */
 export function serverLike(first: Server): Server {
   const { requestTimeout, headersTimeout, keepAliveTimeout } = first;
   const connectionsCheckingInterval = LOOK_FOR_SLOW_EVERY_MS;

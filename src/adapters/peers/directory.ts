@@ -1,10 +1,10 @@
 /**
- * The live instances of this database, with the keys that they publish: requests are sent only to them, and accepted
- * only from them. The data comes from the heartbeat rows that the lease reads anyway; an unknown instance is looked up
- * once more.
+ * The live instances of this database, with the public keys that they publish: requests are sent only to them, and
+ * accepted only from them. The data comes from the heartbeat rows that the lease reads anyway; an unknown instance is
+ * looked up once more.
  *
- * Anybody who can write those rows could publish a key. Against that, nodes may share a secret outside the database:
- * then a row counts only if its proof covers key, instance and URL.
+ * An attacker who can write those rows could publish a key. Against that, nodes may share a secret outside the
+ * database: then a row counts only if its proof covers key, instance and URL.
  */
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../ports/clock.ts";
@@ -14,30 +14,30 @@ import { readPublicKey, writePublicKey } from "./request-head.ts";
 export interface DirectoryOptions {
   readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
   /**
-   * The first secret proves this process's key; each is accepted in proofs of others. Empty: keys in the rows are
-   * trusted without proof.
+   * Shared secrets. The first one proves this process's key; each of them is accepted in other nodes' proofs. Empty:
+   * keys in the rows are trusted without proof.
    */
   readonly secrets: readonly string[];
   readonly readInstances: () => Promise<readonly InstanceRecord[]>;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** Another process, identified by one of its instances. */
+/** Another process of the cluster, identified by one of its instances. */
 interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
-  /** Null if it has published no readable key. */
+  /** Public key of the peer; null if it has published no readable key. */
   readonly key: KeyObject | null;
-  /** False if a secret is configured and the row's proof does not match it. */
+  /** Whether the row's proof matches a shared secret; false if a secret is configured and it does not. */
   readonly isVouchedFor: boolean;
-  /** Uses a request number; false if it was used before, or is too old to know. */
+  /** Marks a request number as used. False if it was used before, or is too old to be remembered. */
   readonly use: (number: number) => boolean;
   readonly published: string;
   isLive: boolean;
   heartbeat: number;
 }
 
-/** Number of own instance ids to keep: requests in flight may still name an earlier registration. */
+/** Number of own instance ids to keep: requests in flight may still name an earlier registration of this process. */
 const SELVES = 16;
-/** Minimum pause between reads, so that requests from strangers cannot load the database. */
+/** Minimum pause between reads of the instances, so that unauthenticated requests cannot load the database. */
 const READ_EVERY_MS = 100;
 
 export type PeerDirectory = ReturnType<typeof peerDirectory>;
@@ -66,12 +66,13 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
 
   const know = (instances: readonly InstanceRecord[]) => {
     const undead = instances.filter(({ dead }) => !dead);
-    // Expired instances are kept with the request numbers that they used: if the database's clock is set back, they are
+    // Keep expired instances with the request numbers that they used: if the database's clock is set back, they are
     // live again, and old requests must not be replayed.
     for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
     undead.forEach(learn);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
-    // The last instance at a URL wins: a restarted process replaces its predecessor, a trusted one any other.
+    // If several instances have one URL, the last one counts: a restarted process replaces its predecessor, and a
+    // trusted process replaces any other.
     const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
     byUrl = new Map(trustedLast.map((each) => [each.url, each]));
   };
@@ -96,15 +97,15 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
       return { publicKey, keyProof: secret === undefined ? null : proofOf(secret, { instanceId, url, publicKey }) };
     },
     isUs: (instanceId: string) => selves.includes(instanceId),
-    /** The newest own instance that other nodes can know. */
+    /** The newest own instance that other nodes can have read. */
     self: () => selves.flatMap((instanceId) => known.get(instanceId) ?? []).at(-1) ?? null,
-    /** The live instance at the URL; null if there is none. Throws if the rows cannot be read. */
+    /** Returns the live instance at the URL; null if there is none. Throws if the rows cannot be read. */
     at: async (url: string) => {
       const found = byUrl.get(url);
       if (found === undefined || !isTrusted(found)) await lookAgain();
       return byUrl.get(url) ?? null;
     },
-    /** Null if the instance is dead or unknown. Throws if the rows cannot be read. */
+    /** Returns the instance with this id; null if it is dead or unknown. Throws if the rows cannot be read. */
     find: async (instanceId: string) => {
       if (!known.has(instanceId)) await lookAgain();
       const found = known.get(instanceId);
@@ -119,7 +120,10 @@ function isTrusted({ key, isVouchedFor }: KnownPeer) {
 
 type Claim = Pick<InstanceRecord, "instanceId" | "url"> & { readonly publicKey: string };
 
-/** The proof covers the URL: otherwise a key copied into another row would attract requests to that row's URL. */
+/**
+ * Proof of an instance's key. It covers the URL: otherwise a key copied into another row would attract requests to that
+ * row's URL.
+ */
 function proofOf(secret: string, { instanceId, url, publicKey }: Claim) {
   const claim = `fencepost instance key 1\n${instanceId}\n${url}\n${publicKey}\n`;
   return createHmac("sha256", secret).update(claim).digest("base64url");
@@ -134,12 +138,14 @@ function isSame(a: string, b: string) {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** Requests of one sender that may overtake each other: many seconds' worth, in 64 KiB of memory per sender. */
+/**
+ * Number of requests of one sender that may overtake each other: those of many seconds, in 64 KiB of memory per sender.
+ */
 const OVERTAKEN_AT_MOST = 8_192;
 
 /**
- * Request numbers that one sender has used. Memory is limited: a number that was overtaken by too many later ones is
- * refused.
+ * Remembers the request numbers that one sender has used. Memory is limited: a number that was overtaken by too many
+ * later ones is refused.
  */
 function usedNumbers() {
   const slots = new Float64Array(OVERTAKEN_AT_MOST);

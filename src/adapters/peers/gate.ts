@@ -6,22 +6,22 @@ import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
 import type { PeerDirectory } from "./directory.ts";
 import { digestOf, isSignedBy, readHead } from "./request-head.ts";
 
-/** Number of heartbeats by which a request may be late: half a minute by default. */
+/** Number of heartbeats by which a request of another node may be late: half a minute by default. */
 const LATE_AT_MOST = 10;
 
-/** Throws if the body is not the signed one. */
+/** Throws if the received body is not the one that the sender signed. */
 export type CheckBody = (body: Buffer) => void;
 
 export function peerGate(directory: PeerDirectory, telemetry: Telemetry) {
-  /** The error is the same for every reason, so that a stranger learns nothing. */
+  /** The error is the same for every reason, so that an unauthenticated caller learns nothing. */
   const refusal = (reason: PeerRefusal) => {
     telemetry.emit({ type: "peer.refused", reason });
     return new FencepostError("UNAUTHENTICATED", "this is for other nodes of the same database");
   };
   return {
     /**
-     * Runs before the body is read, so that a stranger cannot send megabytes. Throws UNAVAILABLE if the sender cannot
-     * be looked up.
+     * Authenticates a request before its body is read, so that an unauthenticated caller cannot send megabytes. Throws
+     * UNAVAILABLE if the sender cannot be looked up.
      */
     async admit(route: string, authorization: string | undefined): Promise<CheckBody> {
       const head = readHead(authorization);

@@ -1,6 +1,7 @@
 /**
- * The Peers port over HTTP. It distinguishes two kinds of failure. A request that certainly never reached the other
- * node's handler may be sent elsewhere. After any other failure the node may have acted, and the outcome is unknown.
+ * Implements the Peers port over HTTP. It distinguishes two kinds of failure. A request that certainly never reached
+ * the other node's handler may be sent elsewhere. After any other failure, the other node may have acted, and the
+ * outcome is unknown.
  */
 import { Agent } from "undici";
 import {
@@ -22,7 +23,7 @@ import { mayBeAt } from "./url-patterns.ts";
 import { decodeActionResult, decodeResults, encodeAction, encodeCreates, encodeKill, readProblem } from "./wire.ts";
 
 export interface HttpPeersOptions extends DirectoryOptions {
-  /** Allowed origins of other nodes; null: any. */
+  /** Patterns of the allowed origins of other nodes; null allows any. */
   readonly urlPatterns: readonly string[] | null;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -33,11 +34,11 @@ const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const CONNECTIONS_PER_ORIGIN = 32;
 const CONNECT_TIMEOUT_MS = 1_000;
 const IDLE_MS = 30_000;
-/** The route does not exist or refused the caller: the handler did not run. */
+/** Statuses that mean that the route does not exist or refused the caller: the handler did not run. */
 const TURNED_AWAY: readonly number[] = [401, 403, 404, 405];
-/** The node could not parse the request: a retry would fail the same way. */
+/** Error codes that mean that the other node could not parse the request: a retry would fail the same way. */
 const UNREADABLE: readonly string[] = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"];
-/** Errors that occur only before a connection exists. */
+/** Error codes that occur only before a connection exists, so the other node did nothing. */
 const NEVER_CONNECTED: readonly string[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
 export function createHttpPeers(options: HttpPeersOptions) {
@@ -57,8 +58,8 @@ export function createHttpPeers(options: HttpPeersOptions) {
   };
 
   /**
-   * Splits creates that are too large for one request. The halves are sent one after another, because creates of one
-   * lane are ordered.
+   * Sends creates in two halves if they are too large for one request. The halves are sent one after another, because
+   * creates of one lane are ordered.
    */
   const inHalves: Peers["create"] = async (url, creates, sending) => {
     const startedMs = clock.monotonicMs();
@@ -86,14 +87,15 @@ export function createHttpPeers(options: HttpPeersOptions) {
       const refusalOrText = await exchange(targetOf(url, PEER_KILLS_PATH), encodeKill(kill), withinMs);
       if (refusalOrText instanceof FencepostError) throw new PeerUnreachable(refusalOrText.message, true);
     },
-    /** Checks requests that other nodes send to this one. */
+    /** Gate that authenticates requests from other nodes. */
     gate: peerGate(directory, telemetry),
   } satisfies Peers & { readonly gate: unknown };
 }
 
 /**
- * Keep-alive connections by origin. An origin is dropped when its last connection was idle too long. After the
- * connection is made, one deadline of the Clock port covers waiting and reading; undici's own timeouts are off.
+ * Settings of keep-alive connections, pooled by origin. An origin is dropped when its last connection was idle too
+ * long. After the connection is made, one deadline of the Clock port covers waiting and reading; undici's own timeouts
+ * are off.
  */
 const CONNECTIONS = {
   connections: CONNECTIONS_PER_ORIGIN,
@@ -109,7 +111,7 @@ function peerRequests({ clock, telemetry, keys, urlPatterns }: HttpPeersOptions,
   const agent = new Agent(CONNECTIONS);
   const underWay = new Set<AbortController>();
   let closed = false;
-  /** Number of the last request; each request has its own. */
+  /** Number of the last request; every request gets its own number. */
   let number = 0;
 
   const refused = (reason: PeerRefusal, url: string) => {
@@ -117,7 +119,7 @@ function peerRequests({ clock, telemetry, keys, urlPatterns }: HttpPeersOptions,
     return new PeerUnreachable(`nothing is sent to ${url}: it is not known to be a node of ours`, true);
   };
 
-  /** Signs the request. Requests go only to a live, proven instance of this database. */
+  /** Signs a request. Requests are sent only to a live, proven instance of this database. */
   const signed = async ({ url, route }: Target, body: string) => {
     const to = await directory.at(url).catch((cause: unknown) => {
       throw new PeerUnreachable("the other nodes cannot be read", true, { cause });
@@ -153,7 +155,7 @@ function peerRequests({ clock, telemetry, keys, urlPatterns }: HttpPeersOptions,
   };
 
   return {
-    /** The text of the answer, or a refusal of the whole request. */
+    /** Sends a request; returns the text of the response, or a refusal of the whole request. */
     exchange: async (target: Target, body: string, withinMs: number) => {
       if (!mayBeAt(target.origin, urlPatterns)) throw refused("url", target.url);
       const { status, text } = await post(target, await signed(target, body), body, withinMs);
@@ -170,8 +172,8 @@ function peerRequests({ clock, telemetry, keys, urlPatterns }: HttpPeersOptions,
 function refusalIn({ origin }: Target, status: number, text: string) {
   const problem = readProblem(text);
   if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
-  // Once the handler has the creates, the status is 200 and each create has its own answer. So a node that is
-  // starting, or that refused the caller, has done nothing.
+  // Classifies a refusal. Once the handler has accepted the creates, the status is 200 and each create has its own
+  // result. So a node that is starting, or that refused the caller, has done nothing.
   const isStarting = status === 503 && problem?.code === "UNAVAILABLE";
   throw new PeerUnreachable(`${origin} answered HTTP ${status}`, isStarting || TURNED_AWAY.includes(status));
 }
@@ -180,7 +182,7 @@ interface Target {
   readonly url: string;
   readonly origin: string;
   readonly route: string;
-  /** The route, below the path of the node's URL. */
+  /** Path of the route, below the path of the node's URL. */
   readonly path: string;
 }
 
@@ -192,7 +194,7 @@ function targetOf(url: string, route: string): Target {
   });
 }
 
-/** Objects of an embedding process may be circular, which JSON cannot express. */
+/** Encodes a request. Objects of an embedding process may be circular, which JSON cannot express. */
 function written(encode: () => string) {
   return orUnreachable("the request cannot be written as JSON", true, encode);
 }
@@ -214,7 +216,7 @@ function read<T>({ origin }: Target, decode: () => T) {
   return orUnreachable(`${origin} answered, but with something else`, false, decode);
 }
 
-/** A host name with several addresses fails once for each. */
+/** True if no connection was made. A host name with several addresses has one error for each address. */
 function neverConnected(cause: unknown) {
   if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(neverConnected);
   const { syscall } = Object(cause) as { syscall?: unknown };

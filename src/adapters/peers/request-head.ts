@@ -1,23 +1,27 @@
 /**
  * `Authorization` of a request between nodes: sender, receiver and a signature. The sender's process signs (Ed25519)
  * the route, the digest of the body, both instances, the request number and its heartbeat. It contains no time: a clock
- * that is set forward or back, a machine's or the database's, must not split a cluster.
+ * of a machine or of the database that is set forward or back must not split a cluster.
  */
 import { createPublicKey, hash, type KeyObject, sign, verify } from "node:crypto";
 import { PEER_SCHEME } from "../../contract/peer-wire.ts";
 
 export interface RequestHead {
-  /** Instance of the sender. */
+  /** Instance id of the node that sends the request. */
   readonly from: string;
   /**
-   * Instance of the receiver: a request to one node cannot be replayed to another, nor to the same one after a restart.
+   * Instance id of the receiver, so that a request to one node cannot be replayed to another, nor to the same one after
+   * a restart.
    */
   readonly to: string;
-  /** Ascending and unique within a process. */
+  /** Number of the request; ascending and unique within a process. */
   readonly number: number;
-  /** Number of renewals of the sender's heartbeat, as far as it knew. It shows that a request was delayed for long. */
+  /**
+   * Number of renewals of the sender's heartbeat that the sender knew of. It shows whether a request was delayed for
+   * long.
+   */
   readonly heartbeat: number;
-  /** SHA-256 of the body. */
+  /** SHA-256 digest of the request's body. */
   readonly digest: string;
 }
 
@@ -34,14 +38,14 @@ export function digestOf(body: string | Buffer): string {
   return hash("sha256", body, "base64url");
 }
 
-/** The value of the header `Authorization`. */
+/** Signs the head and returns the value of the `Authorization` header. */
 export function signHead(route: string, head: RequestHead, privateKey: KeyObject): string {
   const { from, to, number, heartbeat, digest } = head;
   const signature = sign(null, signedText(route, head), privateKey).toString("base64url");
   return `${PEER_SCHEME} from=${from} to=${to} number=${number} heartbeat=${heartbeat} digest=${digest} signature=${signature}`;
 }
 
-/** Null if the header has another form. */
+/** Parses the `Authorization` header; null if it has another form. */
 export function readHead(authorization: string | undefined): SignedHead | null {
   const [, from, to, number, heartbeat, digest, signature] = HEAD.exec(authorization ?? "") ?? [];
   if (from === undefined || to === undefined || digest === undefined || signature === undefined) return null;
@@ -52,12 +56,12 @@ export function isSignedBy(route: string, head: SignedHead, publicKey: KeyObject
   return verify(null, signedText(route, head), publicKey, Buffer.from(head.signature, "base64url"));
 }
 
-/** The published form: the x coordinate of RFC 8037. */
+/** Encodes a public key for publication: the x coordinate of RFC 8037. */
 export function writePublicKey(publicKey: KeyObject): string {
   return publicKey.export({ format: "jwk" }).x ?? "";
 }
 
-/** Null if the text is not a key. */
+/** Parses a published public key; null if the text is not a key. */
 export function readPublicKey(x: string): KeyObject | null {
   try {
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });

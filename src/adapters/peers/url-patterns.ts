@@ -9,7 +9,7 @@ export function mayBeAt(origin: string, patterns: readonly string[] | null): boo
   return patterns === null || patterns.some((pattern) => expressionOf(pattern).test(origin));
 }
 
-/** The star excludes dots, so that `10.0.0.*` does not match `10.0.0.evil.example`. */
+/** Regular expression of a pattern. The star excludes dots, so that `10.0.0.*` does not match `10.0.0.evil.example`. */
 function expressionOf(pattern: string) {
   const literal = pattern.replace(/[.[\]]/g, "\\$&");
   return new RegExp(`^${literal.replaceAll("*", "[^./]+")}$`, "i");

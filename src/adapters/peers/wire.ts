@@ -8,7 +8,7 @@ import { errorFrom } from "../../domain/text/refusal.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import { readForwardedAnswer } from "../../ports/peers.ts";
 
-/** The answer is malformed, so the outcome is unknown. */
+/** Error for a malformed response of another node; the outcome of the request is unknown. */
 function notAnAnswer(detail: string) {
   return new Error(`not an answer: ${detail}`);
 }
@@ -51,7 +51,7 @@ export function decodeResults(text: string, expected: number): readonly (Forward
   });
 }
 
-/** The error in a problem document; null if the text is anything else. */
+/** Reads the error in a problem document; null if the text is anything else. */
 export function readProblem(text: string): FencepostError | null {
   try {
     return errorFrom(asFields(parse(text)));
@@ -60,7 +60,10 @@ export function readProblem(text: string): FencepostError | null {
   }
 }
 
-/** An unknown code is still a refusal. It becomes UNAVAILABLE, because it is not known whether a retry helps. */
+/**
+ * Converts a problem to an error. An unknown code is still a refusal. It becomes UNAVAILABLE, because it is not known
+ * whether a retry helps.
+ */
 function decodeProblem(code: string, fields: Fields) {
   const refused = `the node that acts for this signer refused: ${code}`;
   return errorFrom(fields) ?? unavailable(typeof fields.detail === "string" ? `${refused}: ${fields.detail}` : refused);

@@ -1,43 +1,43 @@
 /**
- * The caller's own open transaction, of any supported library. Recognised by its shape: none of these libraries is
- * imported, and each is called by its one method that takes SQL and parameters.
+ * Adapts the caller's own open database transaction, of any supported library. The library is recognised by the
+ * object's shape, not imported, and called by its one method that takes SQL and parameters.
  *
- * Anything that is recognisably no transaction is refused. A pool, or a library's database object, would commit the
- * intent by itself: a rollback of the caller would leave the payment behind.
+ * An object that is recognisably not a transaction is refused. A pool, or a library's database object, would commit the
+ * intent by itself: after a rollback by the caller, the payment would remain.
  */
 import { invalid } from "../../domain/errors.ts";
 import type { IntakeClient } from "./insert-intake.ts";
 
-/** `pg`: a client on which BEGIN was said. */
+/** `pg`: a client on which BEGIN was executed. */
 export interface PgClient extends IntakeClient {
   readonly totalCount?: never;
 }
 
-/** Drizzle: `db.transaction((tx) => …)`, on any of its PostgreSQL drivers. */
+/** A transaction of Drizzle: `db.transaction((tx) => …)`, on any of its PostgreSQL drivers. */
 export interface DrizzleTransaction {
   readonly _: { readonly session: { prepareQuery(...asked: never): unknown } };
   rollback(): never;
 }
 
-/** Kysely: `db.transaction().execute((trx) => …)`. */
+/** A transaction of Kysely: `db.transaction().execute((trx) => …)`. */
 export interface KyselyTransaction {
   readonly isTransaction: true;
   executeQuery(...asked: never): Promise<unknown>;
 }
 
-/** Knex: `knex.transaction((trx) => …)`. */
+/** A transaction of Knex: `knex.transaction((trx) => …)`. */
 export interface KnexTransaction {
   raw(...asked: never): unknown;
   isCompleted(): boolean;
 }
 
-/** postgres.js: `sql.begin((sql) => …)`. */
+/** A transaction of postgres.js: `sql.begin((sql) => …)`. */
 export interface PostgresJsTransaction {
   unsafe(...asked: never): unknown;
   savepoint(...asked: never): unknown;
 }
 
-/** Prisma: `prisma.$transaction((tx) => …)`. */
+/** A transaction of Prisma: `prisma.$transaction((tx) => …)`. */
 export interface PrismaTransaction {
   $executeRawUnsafe(...asked: never): unknown;
   readonly $connect?: never;
@@ -56,19 +56,19 @@ type Shape = Readonly<Record<string, unknown>>;
 
 interface Library {
   readonly name: string;
-  /** How its transactions are begun, for the error message. */
+  /** How a transaction of this library is begun, for the error message. */
   readonly begin: string;
-  /** The method that takes SQL and parameters, by which the library is recognised. */
+  /** Name of the method that takes SQL and parameters, by which the library is recognised. */
   readonly method: string;
   isTransaction(client: Shape): boolean;
-  /** Arguments for the method. */
+  /** Converts SQL and values to the arguments of this library's method. */
   asked(text: string, values: readonly unknown[]): readonly unknown[];
 }
 
-/** Drizzle prepares queries in its session, and executes them then. */
+/** Drizzle's method that prepares a query in its session; the prepared query is then executed. */
 const PREPARES = "prepareQuery";
 
-/** In this order: some have methods by which others are recognised, `query` above all. */
+/** Supported libraries. The order matters: some have methods by which others are recognised, above all `query`. */
 const LIBRARIES: readonly Library[] = [
   {
     name: "Prisma",
@@ -103,7 +103,7 @@ const LIBRARIES: readonly Library[] = [
     begin: "knex.transaction(async (trx) => …)",
     method: "raw",
     isTransaction: (client) => client.isTransaction === true,
-    // Its placeholders are question marks, in their order; the statement has none of its own.
+    // Knex uses question marks as placeholders, in order; the statement itself contains no question mark.
     asked: (text, values) => {
       const order = [...text.matchAll(/\$(\d+)/g)].map(([, place]) => values[Number(place) - 1]);
       return [text.replace(/\$\d+/g, "?"), order];
@@ -113,13 +113,16 @@ const LIBRARIES: readonly Library[] = [
     name: "pg",
     begin: "client.query('BEGIN') on a client of its own",
     method: "query",
-    // A pool gives each query to any free client.
+    // A pool is no transaction, because it runs each query on any free client.
     isTransaction: (client) => client.totalCount === undefined,
     asked: (text, values) => [text, [...values]],
   },
 ];
 
-/** Throws INVALID_REQUEST for what is no transaction. Whether a client of `pg` has begun one, only its owner knows. */
+/**
+ * Adapts a transaction. Throws INVALID_REQUEST for an object that is not a transaction. Whether BEGIN was executed on a
+ * client of `pg` cannot be checked here.
+ */
 export function intakeClientOf(client: CallerTransaction): IntakeClient {
   const shape = client as unknown as Shape;
   const library = isObject(client)
@@ -142,13 +145,13 @@ export function intakeClientOf(client: CallerTransaction): IntakeClient {
   };
 }
 
-/** A query as Kysely's `CompiledQuery.raw` makes it. */
+/** Builds a query in the form of Kysely's `CompiledQuery.raw`. */
 function compiled(text: string, values: readonly unknown[]) {
   const query = { kind: "RawNode", sqlFragments: [text], parameters: [] };
   return { sql: text, parameters: values, query, queryId: { queryId: "fencepost" } };
 }
 
-/** The object that has the method. */
+/** Returns the object that has the method: the client itself, or its session. */
 function speaker(client: Shape, method: string) {
   const { session } = method === PREPARES && isObject(client._) ? (client._ as Shape) : { session: client };
   return isObject(session) ? (session as Shape) : {};

@@ -27,34 +27,46 @@ import { registerInstance } from "./stores/register-instance.ts";
 import { sightsFrom } from "./stores/sights.ts";
 import { takeoversIn } from "./stores/takeovers.ts";
 
-/** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
+/**
+ * Whether statements are prepared by name, which a transaction pooler may not support (PgBouncer before 1.21). "auto":
+ * only if there is no pooler.
+ */
 export type PreparedStatements = "auto" | "on" | "off";
 
 export interface PostgresStoreOptions {
   readonly databaseUrl: string;
-  /** Unset: `fencepost`. */
+  /** Name of the schema; default: `fencepost`. */
   readonly schema?: string;
   readonly clock: Clock;
-  /** Every transaction is over within a third of it. */
+  /** Duration of a lease. Every transaction ends within a third of it. */
   readonly leaseDurationMs: number;
-  /** Connections for reading; writing and the lease have a few of their own. */
+  /** Number of connections for reading; writing and the lease have a few of their own. */
   readonly poolSize?: number;
   readonly preparedStatements?: PreparedStatements;
-  /** Reads addresses and functions in the policy document. Absent: a document that has any cannot be read. */
+  /** Parses addresses and functions in the policy document. If absent, a document that contains any cannot be read. */
   readonly policyWords?: PolicyWords;
 }
 
-/** The server, or what its database holds, is nothing that nonces may be entrusted to. One line, with what to change. */
+/**
+ * The server, or the content of its database, is not safe to store nonces in. The message is one line, with what to
+ * change.
+ */
 export class UnsuitableServer extends Error {
   override readonly name = "UnsuitableServer";
 }
 
 const OLDEST_VERSION = 150_000;
 const READING = 8;
-/** The committer has three transactions in flight; the others are for looking up what became of one. */
+/**
+ * Number of writing connections: the committer has three transactions in flight; the others are for looking up the
+ * outcome of a commit.
+ */
 const WRITING = 5;
 const LEASING = 3;
-/** Renewals and registrations never queue behind anything else; one to use, one to look up what became of a commit. */
+/**
+ * Number of connections for renewals and registrations, which must never queue behind other work: one to use, and one
+ * to look up the outcome of a commit.
+ */
 const RENEWING = 2;
 
 const cannotRead = (): never => {
@@ -111,7 +123,10 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
 
 const MOST_LISTED = 20;
 
-/** Attempts of two nonces: some of a transaction's payloads could be sent, or decided by, at a nonce that is not its own. */
+/**
+ * Refuses a database in which a transaction has attempts of two nonces: one of its payloads could be sent, or its
+ * outcome decided, at a nonce that is not its own.
+ */
 async function refuseRequeued(connections: Connections) {
   const rows = await ask(connections, findRequeued());
   if (rows.length === 0) return;
@@ -137,7 +152,10 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
   const { policy } = writing;
   const loads = loadsFrom(reading, policy);
   const queries = queriesFrom(reading, policy);
-  /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
+  /**
+   * The highest position of the feed that this process has returned to a caller. If the database's counter is lower,
+   * commits were lost.
+   */
   let seen = { epoch: 0, seq: 0 };
   return {
     ...loads,
@@ -155,7 +173,7 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     changePolicy: (change) => policy.change(leasing, change),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
-      // Not before every earlier commit of this process is over: one that came late would be missing in memory.
+      // Wait until every earlier commit of this process has ended: the loaded lane would lack one that commits later.
       await settleDoubts(leasing);
       return loads.loadLane(fence);
     },

@@ -1,6 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** setTimeout keeps its delay in a signed 32-bit integer; a longer delay fires at once. */
+/** Longest delay of `setTimeout`, which keeps it in a signed 32-bit integer; a longer delay fires at once. */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
@@ -12,8 +12,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * Node's timers use the event loop's cached millisecond and may fire a fraction early by `performance.now()`. Lease
- * deadlines are read from the latter, so a timer fires only when that clock has reached its time.
+ * Schedules a callback. Node.js's timers use the event loop's cached millisecond and may fire a fraction early by
+ * `performance.now()`. Lease deadlines use that clock, so the callback runs only when it has reached the time.
  */
 function after(ms: number, callback: () => void) {
   const dueMs = performance.now() + Math.max(0, ms);

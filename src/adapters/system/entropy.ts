@@ -7,12 +7,12 @@ export function createEntropy(clock: Pick<Clock, "now">): Entropy {
   return { uuid: createUuidSequence(() => clock.now().getTime(), randomFillSync), random: () => Math.random() };
 }
 
-/** Key pair of this process (Ed25519). The private key never leaves the process. */
+/** Creates the key pair of this process (Ed25519). The private key never leaves the process. */
 export function createKeyPair() {
   return generateKeyPairSync("ed25519");
 }
 
-/** 192 bits: 32 characters of base64url. */
+/** Size of a random secret: 192 bits, which are 32 characters of base64url. */
 const SECRET_BYTES = 24;
 
 export const systemSecrets: Secrets = {
@@ -23,18 +23,21 @@ export const systemSecrets: Secrets = {
 };
 
 const ID_BYTES = 16;
-/** Ids per call to the random generator: a call costs more than its bytes. */
+/** Number of ids per call to the random generator, because a call costs more than its bytes. */
 const FILLED_AT_ONCE = 128;
 const COUNTER_LIMIT = 0x1000;
-/** The counter starts in the lower half, so that at least 2,048 ids fit into a millisecond. */
+/**
+ * Mask for the start of a UUID's counter: it starts in the lower half, so that at least 2,048 ids fit into a
+ * millisecond.
+ */
 const COUNTER_START_MASK = 0x7ff;
 const VERSION = 0x7000;
 const VARIANT = 0x80;
 const VARIANT_MASK = 0x3f;
 
 /**
- * UUID version 7 (RFC 9562, section 5.7) with the 12 bits after the version as a counter (section 6.2, method 1): ids of
- * one process are strictly ascending even inside one millisecond, and when the wall clock steps back.
+ * Creates ids: UUID version 7 (RFC 9562, section 5.7) with the 12 bits after the version as a counter (section 6.2,
+ * method 1). Ids of one process are strictly ascending, even inside one millisecond and when the wall clock steps back.
  */
 export function createUuidSequence(nowMs: () => number, fillRandom: (bytes: Uint8Array) => void): () => string {
   const pool = Buffer.alloc(ID_BYTES * FILLED_AT_ONCE);
@@ -65,7 +68,7 @@ export function createUuidSequence(nowMs: () => number, fillRandom: (bytes: Uint
   };
 }
 
-/** The 48-bit timestamp in hex. */
+/** Formats a UUID's 48-bit timestamp in hex. */
 function timeOf(ms: number) {
   const hex = ms.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;

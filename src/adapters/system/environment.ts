@@ -2,7 +2,7 @@ import { homedir, hostname } from "node:os";
 
 export type Environment = ReturnType<typeof readEnvironment>;
 
-/** Environment of the process, read once: no other code reads `process.env`. */
+/** Reads the environment of the process once; no other code reads `process.env`. */
 export function readEnvironment(findHome: () => string = homedir) {
   const variables: Readonly<Record<string, string | undefined>> = { ...process.env };
   const home = homeOrRoot(findHome);
@@ -10,8 +10,9 @@ export function readEnvironment(findHome: () => string = homedir) {
 }
 
 /**
- * systemd's DynamicUser and many containers run a node under an account without an entry in passwd. Then `homedir`
- * throws. Profiles are optional, so the node starts anyway, with the home that Docker gives to such accounts.
+ * Home directory, or root's if there is none. systemd's DynamicUser and many containers run a node under an account
+ * without an entry in passwd; then `homedir` throws. Profiles are optional, so the node starts anyway, with the home
+ * that Docker gives to such accounts.
  */
 function homeOrRoot(findHome: () => string) {
   try {

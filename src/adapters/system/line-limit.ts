@@ -1,6 +1,6 @@
 /**
- * Limits repeated log lines. Of lines of one kind, the first in a window are written and the others counted. The count
- * is logged when the window ends, so that nothing is dropped silently.
+ * Limits repeated log lines. The first lines of a kind in a time window are written, the others are only counted. The
+ * count is logged when the window ends, so that nothing is dropped silently.
  */
 import type { Clock } from "../../ports/clock.ts";
 import type { LogMethod } from "./logger.ts";
@@ -9,9 +9,9 @@ const WINDOW_MS = 10_000;
 
 export interface RepeatLimit<K> {
   readonly clock: Pick<Clock, "after">;
-  /** Lines of a kind that are written in a window. */
+  /** Number of lines of one kind that are written per window. */
   readonly whole: number;
-  /** Kinds contain foreign text: beyond this many, a line counts as `rest`. */
+  /** Largest number of kinds, because kinds contain foreign text; beyond it, a line counts as the kind `rest`. */
   readonly mostKinds: number;
   /** Called when the window ends, with the number of lines that were not written. */
   readonly say: (left: K & { readonly times: number }) => void;
@@ -19,7 +19,7 @@ export interface RepeatLimit<K> {
 
 type Keyed<K> = readonly [key: string, kind: K];
 
-/** Returns the kind of the line; null: the line must not be written, and is counted. */
+/** Makes a function that returns the kind of a line, or null if the line must not be written and is only counted. */
 export function repeatLimit<K>({ clock, whole, mostKinds, say }: RepeatLimit<K>) {
   const kinds = new Map<string, { readonly kind: K; written: number; leftOut: number }>();
   const sum = () => {
@@ -38,7 +38,7 @@ export function repeatLimit<K>({ clock, whole, mostKinds, say }: RepeatLimit<K>)
   };
 }
 
-/** Lines with the same event and message. */
+/** Kind of a log line: lines with the same event and message. */
 interface LineKind {
   readonly event: string;
   readonly level: LogMethod;
@@ -47,7 +47,10 @@ interface LineKind {
 
 export type LeftOut = LineKind & { readonly times: number };
 
-/** Returns true if the line must not be written. Beyond 100 kinds, all lines of an event count as one kind. */
+/**
+ * Makes a function that returns true if a line must not be written. Beyond 100 kinds, all lines of an event count as
+ * one kind.
+ */
 export function lineLimit(clock: Pick<Clock, "after">, say: (left: LeftOut) => void) {
   const take = repeatLimit<LineKind>({ clock, whole: 20, mostKinds: 100, say });
   return (line: LineKind) => take([JSON.stringify([line.event, line.message]), line], [line.event, line]) === null;

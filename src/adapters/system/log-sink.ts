@@ -17,8 +17,8 @@ type Line<T extends Type> = readonly [
 ];
 
 /**
- * The event occurs once per transaction or lane while a chain, a database or a node is away. The first of a kind are
- * logged, the others counted (line-limit.ts). Committed writes (`tx.transition`) are never among them.
+ * Marks events that occur once per transaction or lane while a chain, a database or a node is down. The first of a kind
+ * are logged, the others counted (line-limit.ts). Committed writes (`tx.transition`) are never marked.
  */
 const STORMS = "storms";
 
@@ -45,7 +45,7 @@ const PEER_REFUSALS: { readonly [R in PeerRefusal]: string } = {
 
 /**
  * Log level and message of each event. Every critical write is a `tx.transition`, logged at info, complete and never
- * sampled. Events that only repeat it with a measurement (create, submit, allocation, flush) are debug.
+ * sampled. Events that only add a measurement to it (create, submit, allocation, flush) are debug.
  */
 const LINES: { readonly [T in Type]: Line<T> } = {
   "instance.registered": ["info", "instance registered"],
@@ -57,7 +57,8 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     ({ chainId }) =>
       `the RPC endpoint reports chain ${chainId}, and this database is bound to it from now on; set FENCEPOST_CHAIN_ID to name it yourself`,
   ],
-  // Debug, because a node may acquire thousands of lanes at once; `lanes.taken` summarises them.
+  // Log a lane's acquisition at debug, because a node may acquire thousands of lanes at once; `lanes.taken` summarises
+  // them.
   "lease.acquire": ["debug", (event) => `lease ${event.result}`],
   "lanes.taken": ["info", ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}`],
   "lease.released": ["info", "lease released", STORMS],
@@ -77,7 +78,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "writer.failed": ["warn", "a batch of writes failed", STORMS],
   "create.answered": ["debug", (event) => `create ${event.result}`],
   forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded", STORMS],
-  // Debug for requests of strangers, who could otherwise fill the log; the metric counts them.
+  // Log level debug for requests of unauthenticated callers, who could otherwise fill the log; the metric counts them.
   "peer.refused": [
     ({ reason }) => (reason === "secret" || reason === "url" ? "warn" : "debug"),
     ({ reason }) => `a request between nodes was refused: ${PEER_REFUSALS[reason]}`,
@@ -151,7 +152,7 @@ interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;
   readonly nodeId: string;
   readonly checksum?: Checksum;
-  /** Absent: every line is written. */
+  /** Clock for limiting repeated lines; if absent, every line is written. */
   readonly clock?: Pick<Clock, "after">;
 }
 
@@ -173,7 +174,7 @@ export function createLogSink({ log, nodeId, checksum, clock }: LogSinkSettings)
 
 type Renamed = { readonly lane?: Lane; readonly token?: number | null; readonly message?: string };
 
-/** Fields under the names that all log lines share; some events use other names. */
+/** Fields of an event under the names that all log lines share; some events use other names. */
 function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFields {
   const { type, lane, token, message: _, ...rest } = event as TelemetryEvent & Renamed;
   const ofLane = lane && { chainId: lane.chainId, signer: spell(lane.signer) };
@@ -181,8 +182,8 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFi
 }
 
 /**
- * Several lines per transaction: the JSON is built by hand. The values are ids, hex, numbers and constants, which need
- * no escaping and contain no secret.
+ * Builds the JSON of a transition by hand, because several such lines are written per transaction. The values are ids,
+ * hex, numbers and constants, which need no escaping and contain no secret.
  */
 function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum) {
   const { lane, txId, nodeId, token, from, state, subState, nonce, txHash, ageMs } = event;

@@ -12,22 +12,25 @@ export type Logger = ReturnType<typeof createLogger>;
 
 export interface LoggerSettings {
   readonly level: LogLevel;
-  /** "json": one object per line. "readable": for a terminal. */
+  /** Format of log lines. "json": one object per line. "readable": for a terminal. */
   readonly format: "json" | "readable";
-  /** Colours of the readable form; default true. */
+  /** Whether the readable format uses colours; default true. */
   readonly colours?: boolean;
-  /** A file descriptor, or an object with `write`. */
+  /** Where lines are written: a file descriptor, or an object with `write`. */
   readonly destination: number | { write(text: string): unknown };
   readonly mask: Mask;
 }
 
-/** Memory for lines that the reader has not taken. Beyond it lines are dropped. */
+/** Limit on the memory for lines that the reader has not consumed. Beyond it lines are dropped. */
 const BUFFER_LIMIT_BYTES = 16 * 1024 * 1024;
 
-/** A write blocks the event loop for some 20 µs at any size, so lines are collected. */
+/**
+ * Number of collected characters at which lines are written. A write blocks the event loop for some 20 µs at any size,
+ * so lines are collected.
+ */
 const WORTH_A_WRITE_CHARACTERS = 64 * 1024;
 const LONGEST_DELAY_MS = 50;
-/** Time that the end of a process waits for the reader of its log. */
+/** Longest time that a process waits at its end for the reader of its log. */
 const LAST_WRITE_MS = 1_000;
 
 export function createLogger(settings: LoggerSettings) {
@@ -47,22 +50,22 @@ export function createLogger(settings: LoggerSettings) {
   return {
     log: (level: LogMethod, fields: LogFields, message: string) => log[level](fields, message),
     /**
-     * For lines that are written several times per transaction. `members` are encoded JSON members without secrets, so
-     * nothing is serialised or masked again. Costs a third of `log`.
+     * Writes a line whose `members` are already encoded JSON without secrets, so that nothing is serialised or masked
+     * again. For lines that are written several times per transaction; costs a third of `log`.
      */
     logMembers: (level: LogMethod, members: string, message: string) => {
       if (!log.isLevelEnabled(level)) return;
       const line = `{"level":"${level}","time":"${time()}",${members},"msg":${JSON.stringify(message)}}\n`;
       stream.write(isReadable ? readableLine(line, colours) : line);
     },
-    /** Lets a caller skip building fields for a level that is off. */
+    /** True if lines of this level are written, so that a caller can skip building fields otherwise. */
     enabled: (level: LogMethod) => log.isLevelEnabled(level),
-    /** Resolves when everything is written, or after a limited wait. Called last before the process ends. */
+    /** Resolves when all lines are written, or after a limited wait. Called last before the process ends. */
     flush: stream.flush,
   };
 }
 
-/** Caches the text: many lines have the same millisecond. */
+/** Formats the current time. The text is cached, because many lines have the same millisecond. */
 function isoTime() {
   let atMs = Number.NaN;
   let text = "";
@@ -77,8 +80,9 @@ function isoTime() {
 }
 
 /**
- * Writes asynchronously, so that the event loop never waits for the log. Lines are written when enough have gathered,
- * or 50 ms later, or at the end of the process. Only SIGKILL can lose the last 50 ms.
+ * Opens the log's destination. It writes asynchronously, so that the event loop never waits for the log. Lines are
+ * written when enough have been collected, or 50 ms later, or at the end of the process. Only SIGKILL can lose the last
+ * 50 ms.
  */
 function openDestination(destination: LoggerSettings["destination"]) {
   if (typeof destination !== "number") {
@@ -99,7 +103,7 @@ function openDestination(destination: LoggerSettings["destination"]) {
   const leave = () => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    // Written as a buffer: for text, the stream measures its whole backlog with every write.
+    // Write the lines as a buffer: for text, the stream measures its whole backlog at every write.
     const text = waiting;
     waiting = "";
     if (text === "") return;
@@ -107,7 +111,7 @@ function openDestination(destination: LoggerSettings["destination"]) {
     try {
       stream.write(Buffer.from(text) as unknown as string);
     } catch {
-      // The reader is gone (EPIPE, EAGAIN on a full pipe).
+      // Ignore the error: the log's reader is gone (EPIPE), or the pipe is full (EAGAIN).
     }
   };
   return {
@@ -118,7 +122,7 @@ function openDestination(destination: LoggerSettings["destination"]) {
     },
     flush: async () => {
       leave();
-      // A write in progress must end first, or lines would be torn apart.
+      // Wait for a write in progress, or lines would be split.
       if (!isWriting) return;
       // The stream never drains if its reader is gone, so the wait has a limit.
       const drained = once(stream, "drain").catch(() => undefined);

@@ -29,19 +29,19 @@ const CLUSTER_GAUGES = {
 type Reading<T> = T | Promise<T>;
 
 export interface GaugeSources {
-  /** Null if there is nothing to measure. */
+  /** Reads a gauge; null if there is nothing to measure. */
   readonly gauge: (name: keyof typeof SOURCED_GAUGES) => Reading<number | null | undefined>;
   readonly cluster: () => Reading<ClusterReading>;
 }
 
-/** Figures of the database over the lanes of all nodes. */
+/** Gauges of the whole database, over the lanes of all nodes. */
 export type ClusterReading = Readonly<Record<keyof typeof CLUSTER_GAUGES, number>> & {
   readonly states: Readonly<Record<string, number>>;
 };
 
 interface HttpRequestReport {
   readonly method: string;
-  /** Pattern of the route, not the path: a label with ids would grow without limit. */
+  /** Pattern of the route, not the path: a label with ids would have an unlimited number of values. */
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
@@ -50,7 +50,10 @@ interface HttpRequestReport {
 type Type = TelemetryEvent["type"];
 type EventOf<T extends Type> = Extract<TelemetryEvent, { readonly type: T }>;
 
-/** Counter of one event: name, help, and labels, which are fields of the event. If the event has a `count`, it is added. */
+/**
+ * Counters of events: name, help, and labels, which are fields of the event. If the event has a `count`, that number is
+ * added, else one.
+ */
 const COUNTED: { readonly [T in Type]?: readonly [name: string, help: string, ...labels: (keyof EventOf<T>)[]] } = {
   "lease.acquire": ["lease_acquire_total", "Attempts to acquire a lane", "result"],
   "lease.fenced": ["lease_fenced_total", "Writes of an ended term, which were not made"],
@@ -80,23 +83,29 @@ const COUNTED: { readonly [T in Type]?: readonly [name: string, help: string, ..
 export type Metrics = ReturnType<typeof createMetrics>;
 
 interface MetricsSettings {
-  /** CPU, memory, event loop and GC of the process. Turn it off if the host application reports its own. */
+  /**
+   * Whether to report CPU, memory, event loop and GC of the process. Turn it off if the host application reports its
+   * own.
+   */
   readonly processMetrics?: boolean;
   readonly checksum?: (address: Address) => string;
 }
 
 const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
-/** Buckets for answers: from a node on the same machine to a request that times out. */
+/** Histogram buckets for response times: from a node on the same machine to a request that times out. */
 const ANSWER_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** Buckets from the latency targets under load (20 ms, 150 ms) to a lane that waits for many blocks of 12 s. */
+/**
+ * Histogram buckets for the time to broadcast: from the latency targets under load (20 ms, 150 ms) to a lane that waits
+ * for many blocks of 12 s.
+ */
 const BROADCAST_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 12, 30, 60, 300];
 /**
- * Buckets from one block of 250 ms, over 20 confirmations at 2 s (40 s) and at 12 s (4 min), to a finalized tag (13 to
- * 20 min).
+ * Histogram buckets for the time to finality: from one block of 250 ms, over 20 confirmations at 2 s (40 s) and at 12 s
+ * (4 min), to a finalized tag (13 to 20 min).
  */
 const FINALITY_SECONDS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60, 120, 240, 300, 600, 900, 1200, 1800, 3600];
 
-/** One registry per call: two nodes in one process do not share counters. */
+/** Creates the metrics with a registry of their own, so that two nodes in one process do not share counters. */
 export function createMetrics(settings: MetricsSettings = {}) {
   const registry = new Registry();
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
@@ -107,7 +116,7 @@ export function createMetrics(settings: MetricsSettings = {}) {
     sink: createMetricsSink(registry, instruments, settings.checksum ?? ((address) => address)),
     httpRequest: ({ method, route, status, durationMs }: HttpRequestReport) =>
       instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
-    /** Sets the node's identity once. */
+    /** Sets the node's identity (id and version) once. */
     introduce: ({ nodeId, version }: { readonly nodeId: string; readonly version: string }) =>
       instruments.info.set({ node_id: nodeId, version }, 1),
     refused: ({ rule }: { readonly rule: string }) => instruments.refused.inc({ rule }),
@@ -118,9 +127,9 @@ export function createMetrics(settings: MetricsSettings = {}) {
 }
 
 /**
- * Seven event-loop series of prom-client need a timer of perf_hooks.monitorEventLoopDelay that fires every 10 ms: a
- * hundred wake-ups a second, 40 % of the cost of an idle node. They are removed. The timer cannot be, so it fires once
- * an hour. `nodejs_eventloop_lag_seconds` is measured by the scrape itself and stays.
+ * Event-loop series of prom-client that are removed. These seven need a timer of perf_hooks.monitorEventLoopDelay that
+ * fires every 10 ms: a hundred wake-ups a second, 40 % of the cost of an idle node. The timer cannot be removed, so it
+ * fires once an hour. `nodejs_eventloop_lag_seconds` is measured by the scrape itself and stays.
  */
 const TIMED_SERIES = ["min", "max", "mean", "stddev", "p50", "p90", "p99"];
 const HOUR_MS = 3_600_000;
@@ -140,7 +149,7 @@ function namedIn(registry: Registry) {
   };
 }
 
-/** Metrics that are not simple counters of one event (COUNTED). */
+/** Creates the metrics that are not simple counters of one event (COUNTED). */
 function createInstruments(registry: Registry) {
   const named = namedIn(registry);
   const counter = <L extends string>(name: string, help: string, ...labels: L[]) =>
@@ -210,7 +219,10 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
   });
 }
 
-/** A gauge whose source fails must be missing, not zero: at zero an alert on it would never fire. */
+/**
+ * Reads the source of a gauge. If it fails, the gauge must be missing, not zero: at zero an alert on it would never
+ * fire.
+ */
 async function attempt<T>(read: () => Reading<T>) {
   try {
     return await read();
@@ -219,14 +231,17 @@ async function attempt<T>(read: () => Reading<T>) {
   }
 }
 
-/** Methods beyond this many share one label: names from outside must not grow the registry without limit. */
+/**
+ * Largest number of RPC methods with a label of their own; further ones share one label, because names from outside
+ * must not grow the registry without limit.
+ */
 const METHOD_LABELS = 64;
 
 type Instruments = ReturnType<typeof createInstruments>;
 type Measuring = { readonly [T in Type]?: (event: EventOf<T>) => void };
 type Spell = (address: Address) => string;
 
-/** Updates metrics from events; events without a metric are ignored. */
+/** Makes the sink that updates metrics from telemetry events; events without a metric are ignored. */
 function createMetricsSink(registry: Registry, instruments: Instruments, checksum: Spell): TelemetrySink {
   const count = createCounters(registry);
   const methods = new Set<string>();
@@ -290,7 +305,7 @@ function createCounters(registry: Registry): TelemetrySink {
       return [type, { labels, counter: new Counter(named<string>(name, help, labels)) }];
     }),
   );
-  // Starts at zero: Prometheus sees no increase in the first sample of a series.
+  // Start each alert counter at zero: Prometheus sees no increase in the first sample of a series.
   for (const code of ALERT_CODES) counters.get("alert")?.counter.inc({ code }, 0);
   return (event) => {
     const counted = counters.get(event.type);
@@ -303,9 +318,9 @@ function createCounters(registry: Registry): TelemetrySink {
 }
 
 /**
- * Drift is over if a proof moved the cursor, or if the lane allocates again: nothing is allocated while a mined count
- * above the cursor is unproven. Only lanes that drifted have a series, and only on their owner: on a former owner it
- * would never change again.
+ * Gauge of nonce drift per lane. Drift ends if a proof moved the cursor, or if the lane allocates again: nothing is
+ * allocated while a mined count above the cursor is unproven. Only lanes that drifted have a series, and only on their
+ * owner: on a former owner it would never change again.
  */
 function createDriftGauge(instruments: Instruments, checksum: Spell) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();

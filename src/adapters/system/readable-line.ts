@@ -1,7 +1,7 @@
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 35 };
 const DIM = 2;
 const LEVEL_WIDTH = 5;
-/** A long hash is shortened to its ends; the JSON format has it in full. */
+/** Matches a long hash. It is shortened in readable lines; the JSON format has it in full. */
 const LONG_HEX = /^0x[0-9a-f]{24,}$/i;
 
 /** Formats a JSON log line as `12:00:03 info  message  key=value …` for a terminal. */
@@ -22,7 +22,9 @@ function shorten(value: unknown) {
   return LONG_HEX.test(value) ? `${value.slice(0, 8)}…${value.slice(-4)}` : oneLine(value);
 }
 
-/** Removes control characters: foreign text, such as a node's answer, must not move the cursor or forge a log line. */
+/**
+ * Removes control characters: foreign text, such as a node's response, must not move the cursor or forge a log line.
+ */
 function oneLine(text: string) {
   return text.replace(/\p{Cc}+/gu, " ");
 }
@@ -31,7 +33,7 @@ function inColour(text: string, code: number) {
   return `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/** Masking may break an escape sequence and so the JSON. Then the line is shown unchanged. */
+/** Parses a JSON log line. Masking may break an escape sequence and so the JSON; then the line is shown unchanged. */
 function parsed(json: string) {
   try {
     return JSON.parse(json) as Record<string, unknown>;

@@ -3,7 +3,10 @@ import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 
 export type TelemetrySink = (event: TelemetryEvent) => void;
 
-/** Passes each event to every sink, in order. An error of a sink is ignored: observation must not affect the node. */
+/**
+ * Passes each telemetry event to every sink, in order. An error of a sink is ignored: observation must not affect the
+ * node.
+ */
 export function createTelemetry(sinks: readonly TelemetrySink[], mask: Mask): Telemetry {
   return {
     emit(reported) {
@@ -12,14 +15,17 @@ export function createTelemetry(sinks: readonly TelemetrySink[], mask: Mask): Te
         try {
           sink(event);
         } catch {
-          // The other sinks still get the event.
+          // Ignore the error of one sink: the other sinks still get the event.
         }
       }
     },
   };
 }
 
-/** Fields with text from outside: an endpoint, a database, a hook. All other fields are ids, numbers and constants. */
+/**
+ * Event fields with text from outside: an endpoint, a database, a hook. All other fields are ids, numbers and
+ * constants.
+ */
 const FOREIGN_WORDS = ["message", "reason", "detail"] as const;
 
 function masked(event: TelemetryEvent, mask: Mask) {

@@ -1,6 +1,6 @@
 /**
- * Traces through OpenTelemetry's API package, which the user installs. Without the package, or without a registered
- * SDK, nothing is recorded and nothing read. The user configures the exporter (docs/traces.md).
+ * Records traces through OpenTelemetry's API package, which the user installs. Without the package, or without a
+ * registered SDK, nothing is recorded and no trace context is read. The user configures the exporter (docs/traces.md).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { formatTraceparent, parseTraceparent, type TraceContext } from "../../domain/text/trace-context.ts";
@@ -15,20 +15,20 @@ type Span = import("@opentelemetry/api").Span;
 interface TracingOptions {
   readonly clock: Pick<Clock, "now">;
   readonly version: string;
-  /** Null if the package is not installed. */
+  /** OpenTelemetry's API package; null if it is not installed. */
   readonly api?: Api | null;
 }
 
 export interface Tracing {
   readonly tracer: Tracer;
   readonly sink: (event: TelemetryEvent) => void;
-  /** Runs `work` in this trace, unless another span is active. */
+  /** Runs `work` in the trace of this `traceparent` header, unless another span is active. */
   within(traceparent: unknown, work: () => void): void;
   /** Sets how to read the trace context of a transaction that another process created. */
   connect(read: (txId: string) => Promise<string | null>): void;
 }
 
-/** Null if the API package is not installed. */
+/** Opens tracing; null if OpenTelemetry's API package is not installed. */
 export async function openTracing(options: TracingOptions): Promise<Tracing | null> {
   const api = options.api === undefined ? await loadApi() : options.api;
   return api === null ? null : tracingWith(api, options);
@@ -44,7 +44,7 @@ async function loadApi(): Promise<Api | null> {
 
 function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
   const received = new AsyncLocalStorage<TraceContext>();
-  // Looked up each time: an SDK may be registered after the node was created.
+  // Look the tracer up each time, because an SDK may be registered after the node was created.
   const tracerOf = () => api.trace.getTracer("fencepost", version);
   const beneath = ({ traceId, spanId, sampled }: TraceContext) => {
     const traceFlags = sampled ? api.TraceFlags.SAMPLED : api.TraceFlags.NONE;
@@ -85,7 +85,7 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
   };
 }
 
-/** Without a registered SDK the API's default provider has no delegate. */
+/** True if an SDK is registered: otherwise the API's default provider has no delegate. */
 function isRegistered(api: Api) {
   const provider = api.trace.getTracerProvider();
   return !(provider instanceof api.ProxyTracerProvider) || provider.getDelegateTracer("fencepost") !== undefined;

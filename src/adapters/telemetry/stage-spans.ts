@@ -1,7 +1,7 @@
 /**
- * One span per stage of a transaction, starting at the end of the previous stage. All are children of the create's
- * span, on every node: its context is stored with the transaction. A node that took over the lane reads the context
- * once, and its first span starts at the takeover.
+ * Records one span per stage of a transaction, starting at the end of the previous stage. All spans are children of the
+ * create's span, on every node, because its context is stored with the transaction. A node that took over the lane
+ * reads the context once, and its first span starts at the takeover.
  */
 import { type LaneKey, laneKey } from "../../domain/lane.ts";
 import { parseTraceparent, type TraceContext } from "../../domain/text/trace-context.ts";
@@ -21,14 +21,16 @@ export interface SpanReport {
 interface StageSpanPorts {
   readonly clock: Pick<Clock, "now">;
   readonly report: (span: SpanReport) => void;
-  /** True if an SDK records traces. */
+  /** True if a registered OpenTelemetry SDK records traces. */
   readonly isOn: () => boolean;
 }
 
 type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
 type UnparentedSpan = Omit<SpanReport, "parent">;
 
-/** Span name of each event that ends a stage or a detour. Other events are only in the transaction's history. */
+/**
+ * Span name of each event that ends a stage or a detour from it. Other events are only in the transaction's history.
+ */
 const NAMES: Partial<Record<TransitionEvent, string>> = {
   sign: "fencepost.sign",
   broadcast: "fencepost.broadcast",
@@ -40,7 +42,7 @@ const NAMES: Partial<Record<TransitionEvent, string>> = {
   replace: "fencepost.replace",
 };
 
-/** Beyond this many, the oldest transactions are dropped, and read again if they change. */
+/** Largest number of remembered transactions. Beyond it, the oldest are dropped, and read again if they change. */
 const MOST_KNOWN = 100_000;
 /**
  * Limit on pending reads of the database. Beyond it spans are dropped: tracing must not slow the takeover of many
@@ -50,7 +52,7 @@ const MOST_ASKED = 1_000;
 const ASKED_AT_ONCE = 4;
 
 interface Known {
-  /** Null if the transaction has no trace. */
+  /** Trace context of the transaction's create; null if it has no trace. */
   readonly parent: TraceContext | null;
   readonly sinceMs: number;
 }
@@ -99,7 +101,10 @@ export function createStageSpans({ clock, report, isOn }: StageSpanPorts) {
 
 type Found = (txId: string, parent: TraceContext | null, spans: readonly UnparentedSpan[]) => void;
 
-/** Reads the trace contexts of transactions that another process created; their spans wait meanwhile. */
+/**
+ * Reads the trace contexts of transactions that another process created. Their spans are kept until the context
+ * arrives.
+ */
 function contextReads(found: Found) {
   const asked = new Map<string, UnparentedSpan[]>();
   const queue: string[] = [];

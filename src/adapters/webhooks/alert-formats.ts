@@ -5,17 +5,20 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 export type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
-/** An alert message: the event, its place, and the number of repeats since the last message. */
+/** An alert message: the event, its subject, and the number of repeats since the last message. */
 export interface AlertMessage extends Pick<Alert, "severity" | "code" | "message" | "txId"> {
-  /** "resolved": the condition of an earlier alert with the same code and subject is over. */
+  /**
+   * Whether the alert begins or ends. "resolved": the condition of an earlier alert with the same code and subject is
+   * over.
+   */
   readonly status: "firing" | "resolved";
   readonly nodeId: string;
-  /** ISO 8601. */
+  /** Time of the alert in ISO 8601. */
   readonly at: string;
-  /** Includes repeats that were not sent singly. */
+  /** Number of occurrences, including repeats that were not sent separately. */
   readonly count: number;
   readonly chainId?: number;
-  /** Position in the configuration, from 1. */
+  /** Position of the endpoint in the configuration, from 1. */
   readonly endpoint?: number;
   readonly signer?: string;
 }
@@ -27,7 +30,7 @@ const HOSTS: ReadonlyMap<string, AlertFormat> = new Map([
   ["open.larksuite.com", "feishu"],
 ]);
 
-/** Chat services are recognised by host; any other host gets the plain JSON. */
+/** Message format for a webhook's URL. Chat services are recognised by host; any other host gets plain JSON. */
 export function formatOf(url: string): AlertFormat {
   return HOSTS.get(new URL(url).hostname) ?? "json";
 }
@@ -43,7 +46,10 @@ export function formatAlert(format: AlertFormat, alert: AlertMessage): unknown {
   return BODIES[format](alert);
 }
 
-/** DingTalk and Feishu refuse with status 200 and an error in the body. Null if the alert was accepted. */
+/**
+ * Reads an error from a webhook's response; null if the alert was accepted. DingTalk and Feishu refuse with status 200
+ * and an error in the body.
+ */
 export function refusalIn(format: AlertFormat, answer: string): string | null {
   if (format !== "dingtalk" && format !== "feishu") return null;
   try {
@@ -61,7 +67,7 @@ function inWords({ status, severity, code, message, nodeId, count, chainId, sign
   return `[Fencepost ${status === "resolved" ? "OVER" : severity}] ${code}: ${message}\n${words.join(" · ")}`;
 }
 
-/** Slack reserves three characters: https://api.slack.com/reference/surfaces/formatting#escaping */
+/** Escapes the three characters that Slack reserves: https://api.slack.com/reference/surfaces/formatting#escaping */
 function escapeSlack(text: string) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

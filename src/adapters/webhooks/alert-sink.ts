@@ -1,7 +1,7 @@
 /**
  * Sends alerts to a webhook, for installations without Alertmanager. An alert is sent once per window. If it repeats,
- * it is sent again with a count, and once more when it is resolved. It cannot block or crash the node: the queue has a
- * limit, and a webhook that is away costs alerts, which the log still has.
+ * it is sent again with a count, and once more when it is resolved. The sink cannot block or crash the node: the queue
+ * has a limit, and if the webhook is down, alerts are dropped, but the log still has them.
  */
 
 import { defined } from "../../domain/defined.ts";
@@ -17,11 +17,11 @@ import { type PostPorts, postJson } from "./post-json.ts";
 export interface AlertSinkOptions extends PostPorts {
   readonly entropy: Pick<Entropy, "random">;
   readonly url: string;
-  /** Absent: chosen by the URL's host. */
+  /** Format of the messages; if absent, chosen by the URL's host. */
   readonly format?: AlertFormat;
   readonly nodeId: string;
   readonly checksum?: Checksum;
-  /** Time in which repeats are only counted. */
+  /** Time after an alert in which repeats are only counted. */
   readonly windowMs?: number;
   /** Called with the reason if an alert could not be sent. */
   readonly onLost?: (reason: string) => void;
@@ -29,7 +29,7 @@ export interface AlertSinkOptions extends PostPorts {
 
 interface Open {
   readonly alert: Alert;
-  /** Repeats since the last message. */
+  /** Number of repeats of the alert since its last message. */
   repeats: number;
   cancelTimer: () => void;
 }
@@ -75,7 +75,7 @@ export function createAlertSink(options: AlertSinkOptions) {
     enqueue(alert, 1);
   };
 
-  /** Sends the resolution at once, with the repeats so far. Only for an alert that was sent. */
+  /** Sends the resolution of an alert at once, with the repeats so far. Only if the alert was sent. */
   const end = (resolved: Extract<TelemetryEvent, { readonly type: "alert.resolved" }>) => {
     const key = alertKey(resolved);
     const before = open.get(key);
@@ -92,7 +92,7 @@ export function createAlertSink(options: AlertSinkOptions) {
       if (event.type === "alert") take(event);
       if (event.type === "alert.resolved") end(event);
     },
-    /** Sends what is queued, within a time limit. */
+    /** Sends the queued alerts, within a time limit. */
     close: async () => {
       closed = true;
       for (const { alert, repeats, cancelTimer } of open.values()) {

@@ -1,6 +1,6 @@
 /**
- * A gas oracle behind a URL that returns JSON with fees. It only advises: without a usable answer the chain's fee
- * market decides alone, and its fees have the same limits as any other (domain/fees.ts).
+ * Reads fees from a gas oracle behind a URL that returns JSON. The oracle only advises: without a usable response the
+ * chain's fee market decides alone, and the oracle's fees have the same limits as any other (domain/fees.ts).
  */
 import type { Offer } from "../../domain/transaction/fees.ts";
 import type { GasOracle } from "../../ports/gas-oracle.ts";
@@ -9,17 +9,17 @@ import { fetchText, type PostPorts, parseAnswer } from "./post-json.ts";
 
 interface GasOracleOptions extends Pick<PostPorts, "clock" | "fetch"> {
   readonly url: string;
-  /** Path of each fee in the answer, such as `standard.maxFee`. */
+  /** Path of each fee in the oracle's response, such as `standard.maxFee`. */
   readonly fields: { readonly maxFeePerGas: string; readonly maxPriorityFeePerGas: string };
   readonly unit: "wei" | "gwei";
   readonly chainId: number;
   readonly telemetry: Telemetry;
 }
 
-/** Cache time: there may be four blocks a second, but oracles update less often. */
+/** How long a response of the oracle is cached: there may be four blocks a second, but oracles update less often. */
 const ASK_AGAIN_MS = 3_000;
 const TIMEOUT_MS = 2_000;
-/** A price is a plain decimal number with a limited number of digits. */
+/** Matches a price: a plain decimal number with a limited number of digits. */
 const FIGURE = /^(\d{1,30})(?:\.(\d{1,30}))?$/;
 const DECIMALS = { wei: 0, gwei: 9 };
 
@@ -59,7 +59,7 @@ function readOffer(text: string, { fields, unit }: GasOracleOptions): Offer {
   return { maxFeePerGas, ...(tip === null ? {} : { maxPriorityFeePerGas: tip }), isFixed: false };
 }
 
-/** Null if the path has no value. */
+/** Reads the fee at a path of the oracle's response; null if the path has no value. */
 function feeAt(answer: unknown, path: string, unit: GasOracleOptions["unit"]) {
   const found = path
     .split(".")

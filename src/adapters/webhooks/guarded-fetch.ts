@@ -3,7 +3,10 @@ import { isIP, type LookupFunction } from "node:net";
 import { Agent, buildConnector, fetch } from "undici";
 import { addressGuard } from "./networks.ts";
 
-/** Only `code` is shown to people: the address may reveal the internal network. */
+/**
+ * A connection was refused because of its address. Only `code` is shown to people: the address may reveal the internal
+ * network.
+ */
 class AddressRefused extends Error {
   override readonly name = "AddressRefused";
   readonly code = "private address";
@@ -12,7 +15,8 @@ class AddressRefused extends Error {
 const CONNECT_TIMEOUT_MS = 4_000;
 
 /**
- * A fetch that connects only to public addresses, and to those of the given networks. `lookup` is replaced in tests.
+ * Makes a fetch that connects only to public addresses, and to those of the given networks. `lookup` is replaced in
+ * tests.
  */
 export function guardedFetch(
   networks: readonly string[],
@@ -23,7 +27,7 @@ export function guardedFetch(
     lookup(name, { ...options, all: true }, (error, found, family) => {
       if (error !== null) return callback(error, found, family);
       const addresses = found as unknown as readonly LookupAddress[];
-      // One private address refuses the name: the connector chooses among them.
+      // Refuse a name if any of its addresses is private, because the connector may choose any of them.
       if (!addresses.every(({ address }) => mayConnect(address))) return callback(new AddressRefused(), []);
       const [first] = addresses;
       return options.all === true
@@ -33,7 +37,7 @@ export function guardedFetch(
   };
   const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: guarded });
   const dispatcher = new Agent({
-    // A literal address is never looked up.
+    // Check a literal address here, because it is never looked up.
     connect: (options, callback) => {
       const literal = options.hostname.replace(/^\[|\]$/g, "");
       if (isIP(literal) !== 0 && !mayConnect(literal)) return callback(new AddressRefused(), null);

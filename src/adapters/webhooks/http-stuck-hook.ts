@@ -1,7 +1,8 @@
 /**
- * The stuck-transaction hook over HTTP. The request body is the context as JSON, the answer the decision. With a secret
- * each request is signed, so that the endpoint can verify sender and time: `Fencepost-Signature: t=…,v1=…`, the
- * HMAC-SHA256 of `t.body` in hex. Retries of one request have the same `Idempotency-Key`.
+ * Calls the hook for stuck transactions over HTTP. The request body is the context as JSON, the response is the
+ * decision. With a secret each request is signed, so that the receiver can verify sender and time:
+ * `Fencepost-Signature: t=…,v1=…`, the HMAC-SHA256 of `t.body` in hex. Retries of one request have the same
+ * `Idempotency-Key`.
  */
 import { createHmac } from "node:crypto";
 import type { Entropy } from "../../ports/entropy.ts";
@@ -14,7 +15,7 @@ interface HttpStuckHookOptions extends PostPorts {
   readonly secret?: string;
 }
 
-/** Three tries with pauses end before the node stops waiting. */
+/** Timeout of one try, short enough that three tries with pauses end before the node stops waiting. */
 const TRY_TIMEOUT_MS = 4_000;
 const TRIES = 3;
 

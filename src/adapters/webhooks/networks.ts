@@ -1,12 +1,13 @@
 /**
  * Addresses that hooks and alerts may connect to. A host name can be made to resolve to any address at any time, such
  * as a cloud's metadata service or a database. So each address is checked after the name was resolved and before the
- * first byte leaves. Private addresses are refused unless their network is configured.
+ * first byte is sent. Private addresses are refused unless their network is configured.
  */
 import { BlockList, isIP } from "node:net";
 
 /**
- * IANA's special-purpose registries: this host, private use, link-local, shared, benchmarks, multicast, translation.
+ * Private networks, from IANA's special-purpose registries: this host, private use, link-local, shared, benchmarks,
+ * multicast, translation.
  */
 const PRIVATE = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],
@@ -15,7 +16,7 @@ const PRIVATE = [
   ...["fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
 ];
 
-/** True for an address or a network such as `10.0.0.0/8`. */
+/** True if the text is an address or a network such as `10.0.0.0/8`. */
 export function isNetwork(text: string): boolean {
   const [address = "", prefix, ...rest] = text.split("/");
   const version = isIP(address);
@@ -23,7 +24,7 @@ export function isNetwork(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bitsOf(address));
 }
 
-/** Checks addresses, not names. An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) is checked as IPv4. */
+/** Makes a check of addresses, not names. An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) is checked as IPv4. */
 export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
   const own = listOf(allowed);
   return (address) => {

@@ -5,7 +5,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 export interface PostPorts {
   readonly clock: Clock;
   readonly entropy: Pick<Entropy, "random">;
-  /** Connects only to addresses that hooks and alerts may reach (guarded-fetch.ts). */
+  /** Fetch that connects only to addresses that hooks and alerts may reach (guarded-fetch.ts). */
   readonly fetch: typeof globalThis.fetch;
 }
 
@@ -13,17 +13,17 @@ export interface Delivery {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Time of one try, from sending to the last byte of the answer. */
+  /** Timeout of one try, from sending to the last byte of the response. */
   readonly timeoutMs: number;
   readonly tries: number;
-  /** Aborts the delivery, also between two tries. */
+  /** Aborts the delivery, even between two tries. */
   readonly signal?: AbortSignal;
 }
 
-/** The receiver refused the request. */
+/** The receiver of a webhook refused the request. */
 class Refused extends Error {
   override readonly name = "Refused";
-  /** True if a retry would not help. */
+  /** True if a retry of the refused request would not help. */
   readonly isFinal: boolean;
 
   constructor(message: string, isFinal = true) {
@@ -36,7 +36,8 @@ const PAUSE: BackoffRule = { firstMs: 250, mostMs: 5_000 };
 const MAX_ANSWER_BYTES = 256 * 1024;
 
 /**
- * Posts until the receiver accepts. No answer, 429 and 5xx are retried with back-off. Resolves with the answer's text.
+ * Posts a body until the receiver accepts it. A missing response, 429 and 5xx are retried with back-off. Resolves with
+ * the response's text.
  */
 export async function postJson(ports: PostPorts, delivery: Delivery): Promise<string> {
   const { url, headers, body, timeoutMs, signal } = delivery;
@@ -52,7 +53,7 @@ export async function postJson(ports: PostPorts, delivery: Delivery): Promise<st
   }
 }
 
-/** Sends one request, and resolves with the answer's text if the status says that it was taken. */
+/** Sends one request, and resolves with the response's text if the status means success. */
 export async function fetchText(
   { clock, fetch }: Pick<PostPorts, "clock" | "fetch">,
   url: string,
@@ -62,7 +63,7 @@ export async function fetchText(
   const cancelTimer = clock.after(timeoutMs, () => deadline.abort(new Error(`no answer within ${timeoutMs} ms`)));
   const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
   try {
-    // A redirect is refused: a signed body must reach no other address than the configured one.
+    // Refuse redirects: a signed body must reach no other address than the configured one.
     const response = await fetch(url, { ...request, redirect: "error", signal: AbortSignal.any(signals) });
     const text = await readLimited(response);
     if (response.ok) return text;
@@ -94,7 +95,10 @@ async function readLimited(response: Response) {
   return Buffer.concat(bytes).toString("utf8");
 }
 
-/** Only the code of the cause is shown: "fetch failed" says nothing, and the cause's message contains the address. */
+/**
+ * Short reason of a failed fetch. Only the cause's code is shown: "fetch failed" explains nothing, and the cause's
+ * message contains the address.
+ */
 function reasonOf(error: unknown) {
   const { cause } = Object(error) as { cause?: unknown };
   const { code } = Object(cause) as { code?: unknown };

@@ -2,26 +2,26 @@ import { keepNewest } from "../../domain/keep-newest.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HeldQuery } from "../api.ts";
 
-/** Questions to the chain, by subject: one answer serves every caller that comes soon enough. */
+/** Cache of answers from the chain, by subject: one request serves all callers that accept an answer of its age. */
 export class Answers<K, T> {
   private readonly clock;
   private readonly most;
   private readonly questions = new Map<K, { readonly askedAtMs: number; readonly answer: Promise<T> }>();
 
-  /** `most`: subjects that are kept; the oldest are dropped. */
+  /** `most`: maximum number of subjects kept; the oldest are dropped. */
   constructor(clock: Clock, most = Number.POSITIVE_INFINITY) {
     this.clock = clock;
     this.most = most;
   }
 
-  /** The answer to a question that is younger than `atMostMs`, else to a new one. */
+  /** Returns the cached answer if its request is younger than `atMostMs`, else sends a new request. */
   about(key: K, atMostMs: number, ask: (nowMs: number) => Promise<T>): Promise<T> {
     const nowMs = this.clock.monotonicMs();
     const known = this.questions.get(key);
     if (known !== undefined && nowMs - known.askedAtMs < atMostMs) return known.answer;
     const question = { askedAtMs: nowMs, answer: ask(nowMs) };
     keepNewest(this.questions, key, question, this.most);
-    // A failure serves only those who already wait for it.
+    // A failed request is not cached: it fails only the callers that already wait for it.
     question.answer.catch(() => {
       if (this.questions.get(key) === question) this.questions.delete(key);
     });
@@ -36,9 +36,9 @@ export class Answers<K, T> {
 const EVERY_MS = 1_000;
 
 /**
- * A view that many callers watch. It is drawn at most once a second, only while somebody asks, and once for all
- * callers. The answer comes as soon as the view's revision differs from the one that the caller has seen, or when the
- * caller's wait is over.
+ * A view that many callers watch. It is computed once for all callers, at most once a second, and only while a caller
+ * waits. A caller gets its response as soon as the view's revision differs from the one it has seen, or when its wait
+ * time ends.
  */
 export function sharedLook<T>(clock: Clock, draw: () => Promise<T>) {
   const views = new Answers<"view", T>(clock);

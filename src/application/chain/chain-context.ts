@@ -28,49 +28,58 @@ import { HeadFollower } from "./head-follower.ts";
 
 const TAG_PATIENCE_MS = 60_000;
 
-/** Transactions whose receipts are looked for by hash in one question, at most. */
+/** Maximum number of transactions whose receipts are looked up by hash in one request. */
 export const LOOKS_AT_ONCE = 100;
 
-/** One chain as this node knows it: the port, its settings, the head, the tracked hashes, and what may be asked once per block. */
+/**
+ * One chain as this node knows it: the port, its settings, the head, the tracked hashes, and cached values that are
+ * requested at most once per block.
+ */
 export class ChainContext {
   readonly chain;
   readonly counts;
   /**
-   * Latest values from one of the loops, for lists of many signers, which do not call the chain. Nothing is decided by
-   * them.
+   * Last known balances from the background loops, for lists of many signers, which do not call the chain. For display
+   * only; no decision uses them.
    */
   readonly knownBalances = new Map<Address, bigint>();
-  /** Latest fee market from one of the loops. Nothing is decided by it. */
+  /** Last known fee market from the background loops. For display only; no decision uses it. */
   knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
   readonly settings;
-  /** The settings in force: as configured, else by the chain's id. */
+  /** Fee ceilings in force: as configured, else the defaults for the chain's id. */
   readonly ceilings;
   readonly follower;
   readonly gasLimits;
   readonly hashes: LaneIndex["hashes"] = new Map();
   readonly onChain: LaneIndex["onChain"] = new Set();
   readonly disputes;
-  /** Findings about this chain and its lanes that are not over. */
+  /** Open alerts about this chain and its lanes. */
   readonly standing;
   reachable = true;
-  /** Called if the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
+  /**
+   * Requests an early poll: called if the next transaction of a lane can only be sent once the previous one is seen
+   * mined. Set by the chain's loop.
+   */
   lookSoon: () => void = () => undefined;
-  /** Batch size that the endpoints last accepted: halved after a poll without an answer, doubled after one with. */
+  /**
+   * Receipt batch size that the endpoints last accepted: halved after a poll without an answer, doubled after a poll
+   * with one.
+   */
   looksAtOnce = LOOKS_AT_ONCE;
-  /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
+  /** Hash of the chain's first block: the stored one, and the one that an endpoint last returned. */
   genesisHash: Hash | null = null;
   seenGenesis: Hash | null = null;
-  /** Wall-clock time of the first look that failed since the last that did not. */
+  /** Wall-clock time of the first failed poll since the last successful one; null while the chain is reachable. */
   unreachableSince: Date | null = null;
-  /** Wall-clock time at which this node first saw the head that it has; null: it has none. */
+  /** Wall-clock time at which this node first saw its current head; null if it has no head yet. */
   headSince: Date | null = null;
   private blocks: BlockPace = NO_BLOCKS;
   private failedPasses = 0;
-  /** Newest canonical block that this node stored; saves a write if nothing changed. */
+  /** Newest canonical blocks that this node stored; saves a write if nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly ports;
-  /** When it is to be said that the node does not know the tag that finality goes by; null: it does. */
+  /** When to alert that the node does not support the block tag used for finality; null if it supports the tag. */
   private tagAlert: When | null = null;
   private readonly markets: Answers<"market", FeeMarket>;
   private sanity: { readonly of: readonly bigint[]; readonly limit: bigint | null } | null = null;
@@ -97,7 +106,7 @@ export class ChainContext {
     this.disputes = new Disputes({ ...ports, chainId: chain.chainId, pollIntervalMs: settings.pollIntervalMs });
   }
 
-  /** The head was looked at and may be another one. */
+  /** Called after each poll of the head, which may have changed. */
   noteHead(): void {
     const { head } = this.follower;
     if (head === null || head.number === this.blocks.head) return;
@@ -105,33 +114,37 @@ export class ChainContext {
     this.headSince = this.ports.clock.now();
   }
 
-  /** Usual time between blocks; null: unknown. */
+  /** Usual time between blocks in ms; null if unknown. */
   get usualBlockMs(): number | null {
     return usualBlockMs(this.blocks);
   }
 
   /**
-   * The endpoints answer, and no block comes. `lanes`: whose transactions wait for one. Unsent or held back, they wait for
-   * something else, and a chain that mines on demand has no block to make for them.
+   * True if the endpoints answer but no new block appears although transactions of `lanes` wait for one. Unsent and
+   * held transactions do not count: they wait for something else, and a chain that mines on demand makes no block for
+   * them.
    */
   isStalled(lanes: readonly OwnedLane[]): boolean {
     const { clock } = this.ports;
     const sentAt = lanes.flatMap(({ mined, unmined }) => [
       ...[...unmined.values()].flatMap(({ held, firstSentAt }) => (held ? [] : (firstSentAt?.getTime() ?? []))),
-      // A mined one waits for the next block since the newest came.
+      // A mined transaction waits for the next block from the time the newest block arrived.
       ...(mined.size > 0 ? [0] : []),
     ]);
     const awaitedMs = sentAt.length === 0 ? null : clock.now().getTime() - Math.min(...sentAt);
     return this.reachable && isStalled(this.blocks, clock.monotonicMs(), awaitedMs);
   }
 
-  /** A pass over the chain failed for a reason of our own: reported once until a pass is whole again. */
+  /** A pass over the chain failed because of our own error: alert once, until a pass completes again. */
   passFailed(message: string): void {
     this.failedPasses++;
     this.standing.raise({ severity: "ERROR", code: "PASS_FAILED", message, chainId: this.chain.chainId });
   }
 
-  /** `work` says whether every lane could be judged; a lane that could not may be the reason of the failure before. */
+  /**
+   * `work` returns true if every lane was processed. If a lane was skipped, an earlier failure may be due to that lane,
+   * so its alert stays open.
+   */
   async endingFailures(work: () => Promise<boolean>): Promise<void> {
     const { chainId } = this.chain;
     const before = this.failedPasses;
@@ -139,14 +152,17 @@ export class ChainContext {
       this.standing.resolve({ code: "PASS_FAILED", chainId }, `a pass over chain ${chainId} was whole`);
   }
 
-  /** A new head: what was asked of the one before is out of date. */
+  /** Clears answers that were cached for the previous head. */
   forget(): void {
     this.markets.clear();
     this.balances.clear();
     this.opinions.clear();
   }
 
-  /** A young chain has no such block yet; one that has none that can be gone by after a while may never have one. */
+  /**
+   * A young chain has no safe or finalized block yet. If none appears after a while, alert: the chain may never have
+   * one.
+   */
   noteTag(tag: "safe" | "finalized", known: boolean): void {
     const { chainId } = this.chain;
     const code = "FINALITY_TAG_MISSING";
@@ -168,7 +184,7 @@ export class ChainContext {
     return priceUnder(this.ceilings, content, priceFirstAttempt(market, wishes, this.usualLimit(market)));
   }
 
-  /** Fees from the caller need no market: such a transaction can be priced while the chain is away. */
+  /** A transaction whose caller set all fees needs no market, so it can be priced while the chain is unreachable. */
   marketFor(wishes: FeeWishes): Promise<FeeMarket> {
     return isFullyPriced(wishes) ? Promise.resolve(NO_MARKET) : this.feeMarket();
   }
@@ -178,14 +194,20 @@ export class ChainContext {
     return agreed === true ? baseFees : this.follower.seenBaseFees;
   }
 
-  /** A market that is one endpoint's word may be false with all its history: the blocks that were followed bound it, too. */
+  /**
+   * A fee market from a single endpoint may be false, history included: the base fees of the followed blocks bound it,
+   * too.
+   */
   private usualLimit(market: FeeMarket) {
     const seenBaseFees = this.seenBaseFees(market);
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
     return this.sanity.limit;
   }
 
-  /** Base fee for a refusal: the lower one of the newest block and of the last market that two endpoints agreed on. */
+  /**
+   * Base fee used to refuse a transaction: the lower of the newest block's and the one in the last market that two
+   * endpoints agreed on.
+   */
   get leastBaseFee(): bigint | null {
     const { baseFee } = this.follower;
     const agreed = this.knownMarket?.agreed === true ? this.knownMarket.baseFees.at(-1) : undefined;
@@ -211,7 +233,7 @@ export class ChainContext {
     return balance;
   }
 
-  /** The block at a height by two endpoints: requested once for all lanes that have something there. */
+  /** The block at a height according to two endpoints; requested once for all lanes with transactions in it. */
   secondOpinion(blockNumber: number): Promise<SecondOpinion> {
     return this.opinions.about(blockNumber, this.settings.pollIntervalMs, () => this.chain.secondOpinion(blockNumber));
   }
@@ -221,20 +243,22 @@ interface Configured {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
 }
 
-/** Every chain that is configured. */
+/** Contexts of all configured chains. */
 export function contextsOf(ports: Pick<Ports, "clock" | "telemetry"> & Configured): ReadonlyMap<number, ChainContext> {
   const contexts = ports.chains.map(({ chain, settings }) => new ChainContext(chain, settings, ports));
   return new Map(contexts.map((context) => [context.chain.chainId, context]));
 }
 
-/** The chain that a caller asks for. */
+/** The context of the chain that a caller named. */
 export function askedFor(chains: ReadonlyMap<number, ChainContext>, chainId: number): ChainContext {
   const context = chains.get(chainId);
   if (context === undefined) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
   return context;
 }
 
-/** Canonical hash by height: from the frozen view if it reaches that far, else from one batch of requests. */
+/**
+ * Canonical block hash by height: from the follower's window if it reaches that far, else from one batch of requests.
+ */
 export async function canonicalHashes(
   context: ChainContext,
   numbers: readonly number[],
@@ -254,22 +278,25 @@ export async function canonicalHashes(
   return hashes;
 }
 
-/** Enough for a busy node's callers; the oldest entries are removed. */
+/** Maximum number of addresses kept, enough for a busy node; the oldest are removed. */
 const MOST_KEPT = 10_000;
 
 /**
- * Addresses that have, or had, code. It only ever permits: a reorg may take code away again, and a contract may destroy
- * itself, but what has been a contract is no mistyped address.
+ * Addresses that have, or had, code. An entry only ever permits a call: a reorg may remove code and a contract may
+ * destroy itself, but an address that was a contract is not a typing error.
  */
 export class KnownCode {
   private readonly addresses = new Map<Address, "seen" | "deployed">();
 
-  /** An endpoint has shown its code: there is nothing more to ask. */
+  /** True if an endpoint has returned the code of this address: it need not be requested again. */
   isSeen(address: Address): boolean {
     return this.addresses.get(address) === "seen";
   }
 
-  /** Known by its code, or by a receipt of its deployment, which lagging endpoints do not have yet. */
+  /**
+   * True if the address's code was seen, or a receipt shows its deployment; lagging endpoints may not have that code
+   * yet.
+   */
   isKnown(address: Address): boolean {
     return this.addresses.has(address);
   }
@@ -289,20 +316,24 @@ export class KnownCode {
 }
 
 /**
- * The most gas that a transaction may ask for on one chain. Its block says one limit; the other, for a single transaction,
- * is what the settings say, else what is known of the chain by its id, else what a node named when it refused a payload.
+ * Maximum gas of one transaction on a chain: the lower of the block's gas limit and the cap per transaction. The cap
+ * comes from the settings, else from the known caps by chain id, else from a node's refusal of a payload.
  *
- * Reads: the followed head. Writes: nothing durable. A crash forgets what was learned; the next refusal teaches it again.
+ * Reads: the followed head. Writes: nothing durable. A crash forgets the learned cap; the next refusal teaches it
+ * again.
  */
 
-/** A learned limit is used for this long: a chain may raise its cap, and one refusal may have been a mistake. */
+/** How long a learned gas cap is used: a chain may raise its cap, and one refusal may have been a mistake. */
 const LEARNED_FOR_MS = 60 * 60_000;
-/** Below every cap that is in use: one endpoint that names less would have most creates refused. It is not believed. */
+/**
+ * Lowest gas cap that is learned from a refusal. Every cap in use is higher; believing an endpoint that names a lower
+ * one would refuse most creates.
+ */
 const LEAST_CAP = 1_000_000n;
 
 interface Options {
   readonly chainId: number;
-  /** Null: not configured. */
+  /** Configured gas cap per transaction; null if not configured. */
   readonly configured: bigint | null;
   readonly clock: Clock;
   readonly blockGasLimit: () => bigint | null;
@@ -316,18 +347,18 @@ export class GasLimits {
     this.options = options;
   }
 
-  /** Null: neither a block was seen nor a cap is known. */
+  /** Maximum gas of a transaction; null if no block was seen and no cap is known. */
   get most(): GasLimit | null {
     return lowerLimit(this.options.blockGasLimit(), this.cap);
   }
 
-  /** For one transaction, however large the block; null: none is known. */
+  /** Gas cap for one transaction, independent of the block's size; null if unknown. */
   get cap(): bigint | null {
     const { chainId, configured } = this.options;
     return configured ?? knownGasCap(chainId) ?? this.fresh();
   }
 
-  /** Every node that was asked refused `gas`, and named `cap` as the most it takes. */
+  /** Learns a gas cap: every endpoint that was tried refused `gas` and named `cap` as its maximum. */
   learn(cap: bigint, gas: bigint): void {
     if (cap < LEAST_CAP || cap >= gas) return;
     this.learned = { cap, untilMs: this.options.clock.monotonicMs() + LEARNED_FOR_MS };

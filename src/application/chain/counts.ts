@@ -1,7 +1,7 @@
 /**
- * The chain's transaction counts of signers: requested only here. A caller that needs a count says how old it may be,
- * so that one answer serves all of a poll, and requests of one moment leave together. A count of one endpoint is a
- * hint; a cursor moves only by counts that endpoints agree on (domain/counts.ts).
+ * The chain's transaction counts of signers, requested only here. A caller states how old a count may be, so that one
+ * answer serves a whole poll, and simultaneous requests are sent together. A count from one endpoint is a hint; a
+ * cursor moves only by counts that endpoints agree on (domain/counts.ts).
  *
  * Each request is independent: one that fails or hangs delays no other signer.
  */
@@ -15,19 +15,19 @@ import type { HeadFollower } from "./head-follower.ts";
 
 type Tag = "latest" | "pending";
 
-/** A signer's count, as one endpoint reported it. */
+/** A signer's transaction count as one endpoint reported it. */
 export interface CountFact {
   readonly count: number;
-  /** How far this node had followed the chain when it asked. */
+  /** Head block that this node had followed when it requested the count. */
   readonly atBlock: number;
-  /** The endpoint that said so. */
+  /** The endpoint that reported the count. */
   readonly endpoint: string;
-  /** Monotonic. */
+  /** Monotonic time of the request in ms. */
   readonly askedAtMs: number;
 }
 
 export interface Freshness {
-  /** An answer to a question that is younger than this serves as well; 0: it is asked anew. */
+  /** Maximum age in ms of a cached answer; 0 sends a new request. */
   readonly atMostMs: number;
 }
 
@@ -51,7 +51,7 @@ export class Counts {
     this.asked = { latest: new Answers(clock), pending: new Answers(clock) };
   }
 
-  /** The count of one endpoint. Throws `ChainUnavailable`. */
+  /** The signer's mined transaction count from one endpoint. Throws `ChainUnavailable`. */
   mined(signer: Address, { atMostMs }: Freshness): Promise<CountFact> {
     return this.ask(signer, "latest", atMostMs);
   }
@@ -61,7 +61,8 @@ export class Counts {
   }
 
   /**
-   * The counts of every endpoint that is up, requested anew; an endpoint that has not reached `atBlock` yet says so.
+   * A signer's counts from every endpoint that is up, newly requested; an endpoint that has not reached `atBlock` yet
+   * is marked as behind.
    */
   async everywhere(signer: Address, atBlock: number, tag: Tag = "latest"): Promise<readonly CountAnswer[]> {
     const answers = await this.context.chain.transactionCountEverywhere(signer, atBlock, tag);
@@ -70,17 +71,20 @@ export class Counts {
     return answers;
   }
 
-  /** Count as of a block; null if the endpoint no longer keeps that state. */
+  /** A signer's transaction count as of a block; null if the endpoint no longer keeps that block's state. */
   at(signer: Address, blockNumber: number): Promise<number | null> {
     return this.context.chain.transactionCountAt(signer, blockNumber);
   }
 
-  /** The last answer to any caller, for people to look at; nothing is asked for it, and nothing decided by it. */
+  /** The last counts that any caller received, for display. Sends no request, and no decision uses them. */
   lastKnown(signer: Address): Readonly<Record<Tag, number | null>> {
     return { latest: this.known.latest.get(signer) ?? null, pending: this.known.pending.get(signer) ?? null };
   }
 
-  /** A poll interval. Those who begin to wait in the same millisecond go on together, and so ask in one request. */
+  /**
+   * Waits for one poll interval. Callers that begin to wait in the same millisecond resume together, so that their
+   * requests form one batch.
+   */
   nextPoll(): Promise<void> {
     const nowMs = this.clock.monotonicMs();
     const dueMs = Math.ceil(nowMs) + this.context.settings.pollIntervalMs;

@@ -1,7 +1,8 @@
 /**
- * Blocks that decide nothing, because a chain's endpoints disagree about them, or because one that is up has not
- * answered about them for a minute: it is behind, or answers other requests only. The dispute ends when two agree, or
- * the only one that is up no longer contradicts itself. People are alerted, but not once per block and poll.
+ * Blocks on which no decision is based, because the chain's endpoints disagree about them, or because an endpoint that
+ * is up has not returned them for a minute (it is behind, or answers only other requests). A dispute ends when two
+ * endpoints agree, or when the only endpoint that is up no longer contradicts itself. Operators are alerted, but not
+ * for every block and poll.
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { BlockPlace } from "../../ports/chain.ts";
@@ -10,14 +11,14 @@ import type { Ports } from "../../ports/ports.ts";
 export interface Dispute {
   readonly code: "RPC_DISAGREES" | "RPC_BEHIND";
   readonly block: BlockPlace;
-  /** Latest answers, each with its endpoint. */
+  /** Latest answers about the disputed block, each with its endpoint. */
   readonly answers: readonly string[];
   readonly since: Date;
-  /** The same, monotonic. */
+  /** Monotonic time in ms at which the dispute began. */
   readonly sinceMs: number;
-  /** Looks in a row that found them at odds. */
+  /** Number of consecutive checks in which the endpoints disagreed. */
   readonly times: number;
-  /** Monotonic: not asked about before. */
+  /** Monotonic time in ms before which the disputed block is not requested again. */
   readonly nextAskMs: number;
 }
 
@@ -31,15 +32,18 @@ interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
  * to be fetched at every poll.
  */
 const LONGEST_WAIT_MS = 30_000;
-/** One alert of a code in this time: an endpoint that is wrong about every block would raise one for each block. */
+/**
+ * Minimum time between two alerts of one code: an endpoint that is wrong about every block would otherwise raise an
+ * alert per block.
+ */
 const ALERT_INTERVAL_MS = 60_000;
-/** Endpoints are a few blocks apart all the time. */
+/** How long an endpoint may be behind before an alert: endpoints are often a few blocks apart. */
 const PATIENCE_MS = 60_000;
 
 export class Disputes {
   private readonly ports;
   private readonly open = new Map<Hash, Dispute>();
-  /** Contradictions in the newest market; null: there are none. */
+  /** Contradictions between endpoints in the newest fee market; null if there are none. */
   prices: Pick<Dispute, "answers" | "since"> | null = null;
   /** Monotonic time of the last alert, by code. */
   private readonly alertedAtMs = new Map<Dispute["code"], number>();
@@ -48,13 +52,13 @@ export class Disputes {
     this.ports = ports;
   }
 
-  /** The reason why it decides nothing; null: none, or not for long. */
+  /** The dispute because of which a block decides nothing; null if there is none, or if it has not lasted long. */
   about(blockHash: Hash): Dispute | null {
     const dispute = this.open.get(blockHash);
     return dispute !== undefined && this.isOfNote(dispute) ? dispute : null;
   }
 
-  /** False: they were at odds a moment ago. */
+  /** False if the endpoints disagreed about the block so recently that it is too early to request it again. */
   mayAsk(blockHash: Hash): boolean {
     const dispute = this.open.get(blockHash);
     return dispute === undefined || this.ports.clock.monotonicMs() >= dispute.nextAskMs;
@@ -68,13 +72,19 @@ export class Disputes {
     this.keep({ ...begun, answers, times, nextAskMs: clock.monotonicMs() + waitMs });
   }
 
-  /** An endpoint whose answer is needed is silent. What was contradicted before stays so until two endpoints agree. */
+  /**
+   * An endpoint whose answer is needed does not answer. A block that was contradicted before stays disputed until two
+   * endpoints agree.
+   */
   wait(block: BlockPlace, detail: string): void {
     if (this.open.get(block.hash)?.code === "RPC_DISAGREES") return;
     this.keep({ ...this.begun("RPC_BEHIND", block), answers: [detail] });
   }
 
-  /** Contradictions in the newest market; null: there are none, or none any more. The lower price counts meanwhile. */
+  /**
+   * Records contradictions between endpoints in the newest fee market; null if there are none (any more). Until they
+   * agree, the lower price is used.
+   */
   notePrices(answers: readonly string[] | null): void {
     this.prices = answers && { answers, since: this.prices?.since ?? this.ports.clock.now() };
     if (answers === null) return;
@@ -89,12 +99,12 @@ export class Disputes {
     this.open.delete(blockHash);
   }
 
-  /** Forgets disputes about blocks that hold nothing of ours any more. */
+  /** Drops disputes about blocks that no longer contain our transactions. */
   keepOnly(isOfInterest: (blockHash: Hash) => boolean): void {
     for (const hash of this.open.keys()) if (!isOfInterest(hash)) this.open.delete(hash);
   }
 
-  /** Disputes that people should know of, the oldest first. */
+  /** Disputes that operators should see, oldest first. */
   ofNote(): readonly { readonly code: Dispute["code"]; readonly number: number; readonly since: Date }[] {
     const open = [...this.open.values()].filter((dispute) => this.isOfNote(dispute));
     return open.map(({ code, block, since }) => ({ code, number: block.number, since }));

@@ -1,9 +1,9 @@
 /**
- * Finds the transaction at a nonce of a signer once the chain's count has passed it: by the node's own look-up by
- * sender and nonce, else by the block in which the count passed the nonce, found by halving, else, if the node has
- * pruned that far, by a scan of the last blocks.
+ * Finds the mined transaction at a signer's nonce, once the chain's transaction count has passed that nonce: by the
+ * node's own look-up by sender and nonce; else by binary search for the block in which the count passed the nonce;
+ * else, if the node has pruned that state, by a scan of the last blocks.
  *
- * Reads: the chain. Writes: nothing. A transaction that no answer shows is `unseen`, and decides nothing (I7).
+ * Reads: the chain. Writes: nothing. A transaction that no endpoint shows is `unseen`, and decides nothing (I7).
  */
 import type { Address } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction/transaction.ts";
@@ -11,21 +11,21 @@ import type { ChainTransaction } from "../../ports/chain.ts";
 import { type ChainContext, canonicalHashes } from "./chain-context.ts";
 
 export type Sent =
-  /** Mined on the canonical chain, and this is its receipt. */
+  /** The transaction is mined on the canonical chain, with this receipt. */
   | { readonly kind: "mined"; readonly transaction: ChainTransaction; readonly receipt: Receipt }
-  /** No block that we follow has passed the nonce. */
+  /** No block on the followed chain has used the nonce yet. */
   | { readonly kind: "open" }
-  /** Passed, and nothing there to be shown now. */
+  /** The nonce is used, but no endpoint shows its transaction now. */
   | { readonly kind: "unseen"; readonly detail: string };
 
 export interface SentQuery {
   readonly signer: Address;
   readonly nonce: number;
-  /** Finds of earlier queries of the same pass, by nonce: several nonces are often in one block. */
+  /** Transactions that earlier queries of this pass found, by nonce: several nonces are often in one block. */
   readonly seen: Map<number, ChainTransaction>;
 }
 
-/** Throws `ChainUnavailable`. */
+/** Finds the transaction at a nonce. Throws `ChainUnavailable`. */
 export async function findSent(context: ChainContext, query: SentQuery): Promise<Sent> {
   const found = query.seen.get(query.nonce) ?? (await lookUp(context, query));
   if (found === "open") return { kind: "open" };
@@ -46,14 +46,14 @@ async function lookUp(context: ChainContext, query: SentQuery): Promise<LookUp> 
   const tip = context.follower.window.tip;
   if (tip === null) return "open";
   const passed = await context.counts.at(query.signer, tip.number);
-  // A node forgets the latest state last: if even that is gone, the endpoint is behind, or faulty.
+  // A node prunes the latest state last: if even that is missing, the endpoint is behind or faulty.
   if (passed === null || passed <= query.nonce) return "open";
   const place = await passedIn(context, query, tip.number);
   if ("prunedBelow" in place) return scan(context, query, place.prunedBelow);
   return (await readBlock(context, query, place.block)) ?? "unseen";
 }
 
-/** The first block whose count is above the nonce, or how far down the node could be asked. */
+/** Finds the first block whose count is above the nonce; or returns the lowest block whose state the node still had. */
 async function passedIn(
   context: ChainContext,
   query: SentQuery,
@@ -61,7 +61,7 @@ async function passedIn(
 ): Promise<{ readonly block: number } | { readonly prunedBelow: number }> {
   let high = tip;
   let low = -1;
-  // Most are recent: ever larger steps down from the tip, then halves.
+  // Most transactions are recent: search down from the tip in doubling steps, then by halves.
   for (let step = 1; tip - step >= 0; step *= 2) {
     const count = await context.counts.at(query.signer, tip - step);
     if (count === null) return { prunedBelow: high };

@@ -1,8 +1,8 @@
 /**
- * Gas that a call needs on this chain, and whether the chain would accept that much.
+ * Gas that a call needs on this chain, and whether the chain accepts that much.
  *
- * Reads: the chain's estimate of the call, the known limits. Writes: nothing. One endpoint's estimate is believed if
- * little depends on it; if it is out of all proportion and expensive too, a second endpoint must confirm it.
+ * Reads: the chain's estimate of the call, the known limits. Writes: nothing. One endpoint's estimate is trusted if it
+ * is plausible or cheap; if it is out of proportion and expensive too, a second endpoint must confirm it.
  */
 
 import { needsCode } from "../../domain/chain/receiver-code.ts";
@@ -13,17 +13,23 @@ import type { FeeMarket, FeeWishes } from "../../domain/transaction/fees.ts";
 import type { Call, EndpointAnswer, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 
-/** Two honest endpoints may be at neighbouring blocks, and a call may cost more in one of them. */
+/**
+ * Maximum ratio of two estimates that count as equal: honest endpoints may be at neighbouring blocks, where the call
+ * costs differ.
+ */
 const SAME_WITHIN = 2n;
 
-/** An estimate if `call.gas` is absent, a trial run if it is given; refused if the chain accepts less. */
+/**
+ * Estimates the gas if `call.gas` is absent, else runs the call with that gas. Refuses a call that needs more gas than
+ * the chain accepts.
+ */
 export async function simulateWithin(context: ChainContext, call: Call): Promise<Simulation> {
   const simulation = await context.chain.simulate(asAsked(context, call));
   noteCode(context, call, simulation);
   return withinLimits(context, call, simulation);
 }
 
-/** Everything that one request asks the chain about a call. */
+/** The call with everything to be checked in one request to the chain. */
 export function asAsked(context: ChainContext, call: Call): Call {
   return askingCode(context, withKnownCost(context, call));
 }
@@ -36,12 +42,16 @@ export function withinLimits(context: ChainContext, call: Call, simulation: Simu
   return detail === null ? simulation : { outcome: "gasOverBlock", detail };
 }
 
-/** Throws UNAVAILABLE if two endpoints contradict each other: then neither is believed. */
+/**
+ * Confirms an expensive estimate with a second endpoint. Throws UNAVAILABLE if two endpoints contradict each other:
+ * then neither is trusted.
+ */
 export async function confirmEstimate(context: ChainContext, call: Call, estimated: Estimated): Promise<void> {
   const { gas } = estimated;
   if (!isOutOfProportion(gas, call) || !isDear(context, estimated)) return;
   const answers = await context.chain.simulateEverywhere(withKnownCost(context, call));
-  // The endpoint of the first estimate is unknown: the next one answers if one fails.
+  // All endpoints are compared, because it is unknown which one gave the first estimate: requests fail over between
+  // endpoints.
   const others = answers.filter((answer) => !isAsMuch(answer, gas));
   if (answers.length < 2 || answers.length - others.length >= 2) return;
   const said = others.map(inWords).join(", ");
@@ -60,12 +70,15 @@ function inWords(given: EndpointAnswer<Simulation>) {
 
 export interface Estimated {
   readonly gas: bigint;
-  /** The content that decides its price. */
+  /** The fee market and the caller's fee settings, which decide the transaction's price. */
   readonly market: FeeMarket;
   readonly wishes: FeeWishes;
 }
 
-/** At the price that is wanted, this much gas costs more than a transaction may: then its price would have to give way. */
+/**
+ * True if this much gas at the wanted price costs more than the ceiling for a transaction, so that the price would have
+ * to be lowered.
+ */
 function isDear(context: ChainContext, { gas, market, wishes }: Estimated) {
   const { reached } = context.priceOn(market, wishes, { gas, value: 0n });
   return reached !== null && reached.variable !== "FENCEPOST_MAX_FEE_GWEI";
@@ -77,15 +90,14 @@ function withKnownCost({ chain }: ChainContext, call: Call) {
 }
 
 /**
- * Call data to an address without code does nothing, and is paid for: refused while that is free.
+ * Refuses call data to an address without code, before any gas is spent: such a call does nothing and still costs gas.
  *
- * Reads: the chain's word, which rides along with the estimate or the trial run of the same call. Writes: nothing. Code
- * that was seen once is not asked for again. "Absent" and "not yet" are different answers: an endpoint that lags has no
- * code of what was deployed a moment ago, so every endpoint that is up is asked before anything is refused, and one that
- * keeps silent leaves it open (I7).
+ * Reads: the code check that is part of the call's estimate or trial run. Writes: nothing. Code that was seen once is
+ * not requested again. A lagging endpoint does not have the code of a recent deployment yet, so a call is refused only
+ * after every endpoint that is up was queried; if one does not answer, the call is not refused (I7).
  */
 
-/** The call, with a check of the receiver's code if that matters and is unknown. */
+/** Adds a check of the receiver's code to the call, if the call needs code there and none was seen yet. */
 export function askingCode({ knownCode }: ChainContext, call: Call): Call {
   const isOpen = call.to !== null && !knownCode.isSeen(call.to) && needsCode(call);
   return isOpen ? { ...call, asksCode: true } : call;
@@ -96,8 +108,8 @@ export function noteCode({ knownCode }: ChainContext, { to }: Call, simulation: 
 }
 
 /**
- * Answer of an endpoint that has the code, if the first one has none: its estimate was for a call without effect. Null:
- * none has it.
+ * If the first endpoint has no code at the receiver, its estimate is of a call without effect: returns the simulation
+ * of an endpoint that has the code. Null if no endpoint has it.
  */
 export async function simulationWithCode(
   context: ChainContext,
@@ -115,12 +127,12 @@ export async function simulationWithCode(
   return isAbsent && !context.knownCode.isKnown(call.to as Address) ? null : said;
 }
 
-/** The call ran, but the endpoint saw no code at its receiver. */
+/** True if the call ran but the endpoint saw no code at the receiver. */
 function isBlind(simulation: Simulation) {
   return simulation.outcome === "ok" && simulation.hasCode === false;
 }
 
-/** The answer if the endpoint saw code; null: it saw none. Only code reverts. */
+/** The endpoint's simulation if it saw code at the receiver, else null. A revert proves that there is code. */
 function seenBy(given: EndpointAnswer<Simulation>): Simulation | null {
   if (given.kind === "silent") return null;
   const { answer } = given;

@@ -1,9 +1,9 @@
 /**
  * Follows the head of one chain and keeps a hash-linked window of recent blocks. One follower per chain and node; its
- * RPC cost grows with blocks, not with pending transactions. What it learns goes to consumers through bounded buffers.
+ * RPC cost grows with blocks, not with pending transactions. New blocks go to consumers through bounded buffers.
  *
- * Reads: the chain. Writes: nothing durable. A crash leaves nothing: the next follower begins at the head it finds, and
- * the receipt of every tracked hash is looked for once.
+ * Reads: the chain. Writes: nothing durable. After a crash, the next follower begins at the current head, and the
+ * receipt of every tracked hash is looked up once.
  */
 import { BlockBuffer, type Drained } from "../../domain/chain/block-buffer.ts";
 import { type BlockRef, BlockWindow, isLinked } from "../../domain/chain/block-window.ts";
@@ -23,12 +23,18 @@ export interface Subscription {
   drain(): Drained<HeadChange>;
 }
 
-/** Room beyond the watch depth, so that a reorg of that depth still finds its fork point here. */
+/** Blocks kept beyond the watch depth, so that a reorg of that depth still finds its fork point in the window. */
 const SPARE_BLOCKS = 16;
-/** Kept as they come, never fetched for their own sake: `finalized` may lag two epochs and more behind the head. */
+/**
+ * Minimum number of blocks in the window. They are kept as they arrive and never fetched for this purpose: `finalized`
+ * may lag two epochs or more behind the head.
+ */
 const LEAST_CAPACITY = 256;
 const FETCH_AT_ONCE = 64;
-/** Blocks that may not exist yet are asked for at each look: after a long absence the next look has fewer than the last. */
+/**
+ * Maximum number of probable next blocks that a poll requests in advance: after a long pause, the next poll finds fewer
+ * blocks than the last one did.
+ */
 const LIKELY_AT_MOST = 8;
 
 export class HeadFollower {
@@ -39,15 +45,17 @@ export class HeadFollower {
   private readonly settledDepth;
   private readonly capacity;
   private readonly buffers = new Set<BlockBuffer<HeadChange>>();
-  /** The frozen view: immutable, replaced as a whole. */
+  /** Window of recent canonical blocks: immutable, replaced as a whole. */
   window = BlockWindow.empty;
   /** The newest block with its contents; null before the first answer. */
   head: Block | null = null;
-  /** Base fees of the last blocks that were followed, oldest first: each was an answer of its own. Replaced after each change. */
+  /**
+   * Base fees of the last followed blocks, oldest first; each came in a separate response. Replaced after each change.
+   */
   seenBaseFees: readonly bigint[] = [];
   private recomputes = false;
   private broken = false;
-  /** How many blocks the last change has brought. */
+  /** Number of blocks that the last change of the head added. */
   private stride = 0;
 
   constructor(chain: Chain, telemetry: Telemetry, settings: ChainSettings) {
@@ -60,15 +68,15 @@ export class HeadFollower {
   }
 
   /**
-   * Base fee of the newest block; of the last block whose header hash was right, if this one's is wrong and others of
-   * the chain were right.
+   * Base fee of the newest block. If that block's header does not match its hash although earlier headers of this chain
+   * did, the base fee of the last block that matched.
    */
   get baseFee(): bigint | null {
     const isForged = this.recomputes && this.head?.headerHolds === false;
     return (isForged ? this.seenBaseFees.at(-1) : this.head?.baseFeePerGas) ?? null;
   }
 
-  /** Whether, since the last call, the chain has changed below everything that is watched. */
+  /** True if, since the last call, a reorg went deeper than the watched blocks. Resets the flag. */
   takeDiscontinuity(): boolean {
     const { broken } = this;
     this.broken = false;
@@ -86,8 +94,8 @@ export class HeadFollower {
   }
 
   /**
-   * One poll of the head. True if the canonical chain changed. Throws `ChainUnavailable`. If nothing `isAwaited`, the
-   * blocks in between are not fetched: they contain nothing of ours.
+   * Polls the head once. True if the canonical chain changed. Throws `ChainUnavailable`. If `isAwaited` returns false,
+   * the blocks in between are not fetched: they contain none of our transactions.
    */
   async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
@@ -98,7 +106,8 @@ export class HeadFollower {
       this.stride = 0;
       return false;
     }
-    // Asked only now: what was sent since the question left may be in one of those blocks.
+    // `isAwaited` is called only after the response: a transaction sent in the meantime may be in one of the skipped
+    // blocks.
     const isNext = head.number === tip.number + 1 && head.parentHash === tip.hash;
     if (!isNext && head.number > tip.number && this.buffers.size <= 1 && !isAwaited()) return this.skipTo(head);
     const branch = await this.branchTo(head, ahead);
@@ -124,7 +133,7 @@ export class HeadFollower {
 
   /**
    * The blocks from the window to `head`. "lagging": the endpoint is behind and contradicts nothing. "lost": the fork
-   * point is deeper than the window, or the node does not know it.
+   * point is older than the window, or the endpoint does not have it.
    */
   private async branchTo(head: Block, ahead: readonly Block[]): Promise<readonly Block[] | "lagging" | "lost"> {
     const tip = this.window.tip as BlockRef;
@@ -140,7 +149,7 @@ export class HeadFollower {
     if (!isLinked(branch)) throw new ChainUnavailable("the chain moved while it was read");
     for (let depth = 0; depth <= this.capacity; depth++) {
       const first = branch[0] as Block;
-      // Nothing below is known: no parent can be found there.
+      // The window has no block below this one, so no parent can be found there.
       if (first.number <= (this.window.oldest?.number ?? 0)) return "lost";
       if (this.window.contains({ number: first.number - 1, hash: first.parentHash })) return branch;
       const parent = await this.chain.blockByHash(first.parentHash);
@@ -151,8 +160,9 @@ export class HeadFollower {
   }
 
   /**
-   * A chain that is quicker than our looks has several blocks more at each: as many as last time are asked for together
-   * with the head, in one request. Those below the head that came without a gap; what is missing is fetched as usual.
+   * Blocks that probably follow the tip. If the chain adds several blocks per poll, a poll requests as many as the last
+   * one found, together with the head in one request. Returns those that link up without a gap; missing blocks are
+   * fetched as usual.
    */
   private async likelyNext(): Promise<readonly Block[]> {
     const { tip } = this.window;
@@ -166,7 +176,10 @@ export class HeadFollower {
     return next;
   }
 
-  /** First poll, or continuity lost: fills the window anew and notifies listeners that blocks may have been missed. */
+  /**
+   * Fills the window anew, at the first poll or after continuity was lost, and notifies listeners that they may have
+   * missed blocks.
+   */
   private async begin(head: Block) {
     const first = this.window.tip === null;
     const below = await blocksBetween(this.chain, Math.max(0, head.number - this.depth + 1), head.number - 1);
@@ -186,7 +199,9 @@ export class HeadFollower {
     return true;
   }
 
-  /** The window begins anew at the head. Listeners that would need the gap have nothing in it. */
+  /**
+   * Restarts the window at the head. Listeners miss the blocks in between, which contain none of their transactions.
+   */
   private skipTo(head: Block): true {
     this.window = BlockWindow.of([head]);
     this.head = head;
@@ -198,7 +213,8 @@ export class HeadFollower {
   }
 
   private noteBaseFees(before: readonly bigint[], added: readonly Block[]) {
-    // Once a header hashed to its hash, those of this chain can be recomputed: one that does not was changed by an endpoint.
+    // Once one header hashed to its block hash, the hashes of this chain are known to be recomputable: a later header
+    // that does not match was altered by an endpoint.
     this.recomputes ||= added.some(({ headerHolds }) => headerHolds === true);
     const held = this.recomputes ? added.filter(({ headerHolds }) => headerHolds !== false) : added;
     this.seenBaseFees = [...before, ...held.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);
@@ -209,7 +225,7 @@ export class HeadFollower {
   }
 }
 
-/** The blocks of these heights, in order and none missing. Throws `ChainUnavailable`. */
+/** The blocks of these heights, in ascending order without gaps. Throws `ChainUnavailable`. */
 export async function blocksBetween(chain: Chain, from: number, to: number): Promise<readonly Block[]> {
   const blocks: Block[] = [];
   for (let start = from; start <= to; start += FETCH_AT_ONCE) {

@@ -1,8 +1,8 @@
 /**
- * Blocks past a depth, as an endless stream: ascending, each height once. The consumer may be as slow as it likes: its
- * buffer is its own, bounded, and says when it dropped something; what is missing is then read from the chain again.
+ * Endless stream of blocks that are deeper than a given depth: ascending, each height once. The consumer may be slow:
+ * its own bounded buffer reports when it dropped blocks, which are then read from the chain again.
  *
- * Reads: the follower, and the chain after a gap. Writes: nothing. A crash ends the stream; `from` picks it up again.
+ * Reads: the follower, and the chain after a gap. Writes: nothing. A crash ends the stream; `from` resumes it.
  */
 import { isLinked } from "../../domain/chain/block-window.ts";
 import { StableStream } from "../../domain/chain/stable-stream.ts";
@@ -12,14 +12,14 @@ import type { ChainContext } from "./chain-context.ts";
 import { blocksBetween, type HeadChange, type Subscription } from "./head-follower.ts";
 
 export interface StableBlocksOptions {
-  /** Blocks on top before one is emitted. */
+  /** Number of blocks that must be on top of a block before it is emitted. */
   readonly depth: number;
-  /** First height to emit; without it, the head at the time of asking. */
+  /** First height to emit; if absent, the head at the time of the call. */
   readonly from?: number;
   readonly signal: AbortSignal;
 }
 
-/** Heights that are read before the stable ones are given out: a reader that begins far back never holds them all. */
+/** Heights read per page: a consumer that starts far back never holds all blocks in memory. */
 const PAGE = 1_024;
 
 export async function* stableBlocks(
@@ -50,7 +50,7 @@ class StableReader {
   private readonly depth;
   private readonly subscription;
   private readonly stream: StableStream<Block>;
-  /** Beginning of the stream; null before any block was seen. */
+  /** First height of the stream; null before any block was seen. */
   private firstHeight;
   private owed: readonly HeadChange[] = [];
   private gap = false;
@@ -64,7 +64,7 @@ class StableReader {
     this.gap = this.firstHeight !== null;
   }
 
-  /** Blocks that became stable since the last call. If the chain does not answer, the next call repeats the request. */
+  /** Blocks that became stable since the last call. If the chain does not answer, the next call requests them again. */
   async next() {
     const { items, gapPotential } = this.subscription.drain();
     this.owed = [...this.owed, ...items];
@@ -78,7 +78,7 @@ class StableReader {
     return {
       stable: results.flatMap(({ stable }) => stable),
       brokeStability: results.some(({ brokeStability }) => brokeStability),
-      // There is another page to be read, at once.
+      // True if another page is to be read at once.
       more: this.gap,
     };
   }
@@ -89,7 +89,10 @@ class StableReader {
     return { added: added.filter(({ number }) => number >= first), removed };
   }
 
-  /** A page from the last certain height towards the head, read from the chain; null if it does not answer. */
+  /**
+   * Reads a page of blocks from the chain, from the last certain height towards the head; null if the chain does not
+   * answer.
+   */
   private async rescan() {
     const { window } = this.context.follower;
     const { tip } = window;
@@ -97,7 +100,8 @@ class StableReader {
     const first = this.stream.emittedThrough === null ? this.firstHeight : this.stream.emittedThrough + 1;
     const last = Math.min(tip.number, first + this.depth + PAGE - 1);
     const added = await unlessSilent(blocksBetween(this.context.chain, first, last), null);
-    // Read by number, while the follower goes by hash: unless both saw one chain, heights would come twice or not at all.
+    // This page is read by height, while the follower links blocks by hash: unless both are on the same branch, heights
+    // would be emitted twice or skipped.
     if (added === null || !isLinked(added)) return null;
     const top = added.at(-1);
     if (top !== undefined && (window.hashAt(top.number) ?? top.hash) !== top.hash) return null;

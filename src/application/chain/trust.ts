@@ -1,8 +1,9 @@
 /**
- * Decides whether this is still the chain of a lane. A chain that was reset, or an endpoint that answers falsely, shows
- * in three ways: another chain id, another first block, or a count below settled transactions whose watch is over. From
- * the first sign nothing is decided for the lane. After two signs on more than half of the endpoints the lane stops:
- * nothing is sent, allocated or decided until two checks find nothing any more.
+ * Decides whether an endpoint still serves the chain that a lane was used on. A chain that was reset, or an endpoint
+ * that answers falsely, shows in three ways: another chain id, another first block, or a transaction count below
+ * settled transactions that are no longer watched. After the first sign, nothing is decided for the lane. After two
+ * signs on more than half of the endpoints the lane stops: nothing is sent, allocated or decided until two checks find
+ * no sign.
  *
  * Reads: the chain's identity and counts, settled rows of the database. Writes: the chain's first block, once. A crash
  * leaves nothing: every owner checks before its first pass over a lane.
@@ -21,7 +22,7 @@ import type { ChainContext } from "./chain-context.ts";
 
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";
 
-/** Lanes that may be worked on in this pass. A lane that owes a look at the chain's identity has it first. */
+/** Lanes that may be processed in this pass. A lane whose check of the chain's identity is due is checked first. */
 export async function trustedLanes(
   ports: LanePorts,
   context: ChainContext,
@@ -35,14 +36,17 @@ export async function trustedLanes(
   if (due.length > 0) await lookAll(ports, context, due);
   const trusted: OwnedLane[] = [];
   for (const lane of lanes) {
-    // Blocks of this pass go by unseen for those that are not trusted.
+    // A lane that is not trusted misses the blocks of this pass, so its receipts must be looked up later.
     if (owesLook(lane)) oweReceipts(lane);
     else trusted.push(lane);
   }
   return trusted;
 }
 
-/** The same look, on the reconciler's own beat. Returns those whose chain nothing speaks against. */
+/**
+ * Checks the chain's identity on the reconciler's schedule. Returns the lanes for which no evidence speaks against the
+ * chain.
+ */
 export async function trustedOnSight(
   ports: LanePorts,
   context: ChainContext,
@@ -58,7 +62,7 @@ function owesLook(lane: OwnedLane) {
 
 async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const failures: unknown[] = [];
-  /** True for a failure of ours: not of the chain, nor the end of a term. */
+  /** Records a failure of our own, and returns true for it; an unavailable chain or the end of a term is not one. */
   const note = (error: unknown) => {
     const isOurs = !(error instanceof ChainUnavailable || error instanceof TermOver);
     if (isOurs) failures.push(error);
@@ -67,7 +71,7 @@ async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly 
   try {
     const identity = await identityEvidence(context, lanes);
     // A lane whose count or rows cannot be read delays no other lane. The database is read only if a count is lower
-    // than expected: until it has answered, that counts against the chain.
+    // than expected; until that read succeeds, the low count is evidence against the chain.
     const look = async (lane: OwnedLane) => {
       try {
         const evidence = identity ?? (await lane.term.during(countEvidence(ports, context, lane)));
@@ -87,7 +91,7 @@ async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly 
   context.passFailed(message);
 }
 
-/** Null: nothing shows that it is another chain than the one we know. */
+/** Evidence that the endpoint serves another chain than the known one; null if there is none. */
 async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane[]): Promise<string | null> {
   const { chain } = context;
   context.genesisHash ??= lanes.find(({ genesisHash }) => genesisHash !== null)?.genesisHash ?? null;
@@ -100,7 +104,10 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
   return (await isShownByMost(context)) ? evidence : null;
 }
 
-/** More than half of the endpoints contradict, or there is no other endpoint. Throws if a silent one could decide. */
+/**
+ * True if more than half of the endpoints contradict the known chain, or if there is no other endpoint. Throws if an
+ * endpoint that does not answer could decide.
+ */
 async function isShownByMost(context: ChainContext) {
   const answers = await context.chain.identityEverywhere();
   const said = answers.flatMap((given) => (given.kind === "says" ? contradiction(context, given.answer) : []));
@@ -116,7 +123,7 @@ function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentit
   return `the chain begins with ${found.genesisHash}, and we know one that begins with ${genesisHash}`;
 }
 
-/** A lane on which nothing is open has nothing to lose: its identity is enough. */
+/** For a lane without open transactions the check of the chain's identity is enough; its count is not compared. */
 async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: OwnedLane): Promise<string | null> {
   if (lane.idle) return null;
   const { signer } = lane.lane;
@@ -124,7 +131,7 @@ async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: O
   if (count >= (lane.lowestOpen() ?? lane.cursor ?? 0)) return null;
   const settled = await ports.store.settledBelow(lane.lane);
   if (count >= settled) return null;
-  // At any height: what is settled is deeper than an endpoint may lag and still count as up.
+  // Counts are accepted at any height: settled transactions are deeper than an endpoint may lag and still count as up.
   const most = countNotExceeded(await counts.everywhere(signer, 0));
   if (most === null) throw new ChainUnavailable(SILENT);
   if (most >= settled) return null;
@@ -157,17 +164,21 @@ function oweReceipts(lane: OwnedLane) {
   for (const tx of lane.unmined.values()) happened(tx, lookOwed);
 }
 
-/** The first owner of any lane on the chain notes its first block; every later owner compares. */
+/**
+ * The first owner of any lane on the chain stores the hash of the chain's first block; later owners compare theirs with
+ * it.
+ */
 async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const [lane] = lanes;
   const genesisHash = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
   try {
     await lane.term.write({ kind: "identify", genesisHash });
-    // Another node may have been first, and on another chain: the stored value is compared, not the one to be written.
+    // Compare with the stored hash, not with the one just written: another node may have written first, and from
+    // another chain.
     context.genesisHash = (await ports.store.loadLane(lane.fence))?.genesisHash ?? null;
   } catch (error) {
-    // Nothing is known to compare with until it is written down: this lane tries again with its next look.
+    // The first block's hash is not stored yet, so there is nothing to compare with: check this lane again.
     happened(lane, chainLookOwed);
     throw error;
   }

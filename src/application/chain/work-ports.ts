@@ -6,22 +6,22 @@ import type { ChainContext } from "./chain-context.ts";
 /** Ports of work across the lanes and chains of a node. */
 export interface WorkPorts extends LanePorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
-  /** The lanes that this node owns on a chain, now. */
+  /** The lanes that this node currently owns on a chain. */
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-  /** The intake table has a row that is due a nonce. */
+  /** Signals that the intake table has a row that needs a nonce. */
   readonly intakeDue: () => void;
 }
 
-/** Work on one lane: what it is done with, the lane's chain, and the lane. */
+/** Input of work on one lane: the ports, the context of the lane's chain, and the lane. */
 export interface LaneWork {
   readonly ports: LanePorts;
   readonly context: ChainContext;
   readonly lane: OwnedLane;
 }
 
-/** The one list of ports for calls: queries and operations pick from it. */
+/** All ports of API calls; queries and operations pick from it. */
 export interface CallPorts extends Omit<Ports, "signer">, Omit<WorkPorts, keyof Ports> {
   readonly signer: WorkPorts["signer"] & Pick<Ports["signer"], "addresses">;
-  /** How long a final transaction is kept; absent: for ever. */
+  /** How long a final transaction is kept; if absent, for ever. */
   readonly retention?: { readonly ageMs: number };
 }

@@ -1,9 +1,9 @@
 /**
- * This node among the others: what it publishes, what it knows of them, and which lanes it should hold.
+ * This node's part in the cluster: what it publishes, what it knows of the other nodes, and which lanes it should own.
  *
- * Reads: heartbeat rows, kills. Writes: its own announcement, kills. A node that joins gets its share from the others,
- * a few lanes per beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence
- * decides (I10).
+ * Reads: heartbeat rows, kills. Writes: its own announcement, kills. A node that joins gets its share of the lanes from
+ * the others, a few per heartbeat; a node that drains or loses a chain gives its lanes away. None of this is needed for
+ * correctness: the fence decides (I10).
  */
 
 import { findsKeyAway, isReachable, type Member } from "../../domain/cluster/placement.ts";
@@ -35,18 +35,26 @@ interface ClusterPorts
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";
   readonly chains: ReadonlyMap<number, ChainContext>;
-  /** A chain that was away for so long is no longer announced; a node that was silent for so long is dead. */
+  /**
+   * A chain that was unreachable for this long is no longer announced; a node without a heartbeat for this long is
+   * dead.
+   */
   readonly leaseDurationMs: number;
-  /** The picture changed: there may be lanes to claim. */
+  /** Called when the view of the cluster changed: there may be lanes to claim. */
   readonly onChange: () => void;
-  /** Creates that may wait for one lane. */
+  /** Maximum number of creates that may wait for one lane. */
   readonly queueLimit: number;
 }
 
-/** Share of the misplaced lanes that moves each time, and the minimum: a join must not move everything at once. */
+/**
+ * Fraction of the misplaced lanes that moves per pass, and the minimum number: a join must not move all lanes at once.
+ */
 const MOVE_PART = 4;
 const MOVE_LEAST = 4;
-/** How long a lane that was given away is left to its taker: many of its beats, and less than a create has patience for. */
+/**
+ * How long a lane that was given away is left to its new owner: many heartbeats of that node, but less than a create
+ * waits.
+ */
 const LEFT_TO_TAKER_MS = 1_000;
 
 export class Cluster {
@@ -58,17 +66,20 @@ export class Cluster {
   readonly keys;
   readonly pendingCreates;
   private readonly pendingRequests;
-  /** Requests that other nodes enqueued for this one's lanes. */
+  /** Dequeues requests that other nodes enqueued for this node's lanes. */
   readonly dequeue;
   private readonly ports;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
-  /** The last giving of each lane. One that is back since was not taken, and is not given there again for a lease. */
+  /**
+   * Last hand-over of each lane. A lane that has returned since was not claimed by its new owner, and is not given to
+   * that node again for one lease.
+   */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
   private readonly unowned;
   /**
-   * Lanes that this node claimed while it stands back (domain/cluster/stand-back.ts), and their intended owners: a node
-   * that did not take a lane is not given it again.
+   * Lanes that this node claimed although it stands back (domain/cluster/stand-back.ts), and their intended owners: a
+   * node that did not claim a lane is not given it again.
    */
   private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
@@ -113,7 +124,7 @@ export class Cluster {
     return this.ports.lease().instanceId;
   }
 
-  /** True: a request for another node's lane is forwarded. False: it is refused with the owner's URL. */
+  /** True if this node forwards a request for another node's lane; false if it refuses it with the owner's URL. */
   get forwards(): boolean {
     return this.ports.mode === "worker-queue";
   }
@@ -123,7 +134,10 @@ export class Cluster {
     return { signers: [...this.signers], ...this.abilities() };
   }
 
-  /** This node lost its lanes because its heartbeat stopped: for a while, others keep them if they can. */
+  /**
+   * Called after this node lost its lanes because its heartbeat stopped: for a while, other nodes keep those lanes if
+   * they can.
+   */
   wasSilent(): void {
     const { clock, leaseDurationMs } = this.ports;
     this.silences = afterSilence(this.silences, clock.monotonicMs(), leaseDurationMs);
@@ -131,13 +145,16 @@ export class Cluster {
     this.leftBy.clear();
   }
 
-  /** Placement gives this lane to us, or to no known member. */
+  /** True if placement assigns this lane to this node, or to no known member. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
     return favourite === null ? !this.draining : favourite.instanceId === this.selfId;
   }
 
-  /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
+  /**
+   * Of lanes assigned to other nodes, those that this node should claim anyway, because no node has owned them for the
+   * length of a lease.
+   */
   async unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     if (!this.standsBack) return [];
     const chains = this.reachableChains();
@@ -150,9 +167,9 @@ export class Cluster {
   }
 
   /**
-   * True if another node is to have the lane: this node gave it away a moment ago, or stands back
-   * (domain/cluster/stand-back.ts). Only for a moment: the new owner may have crashed before it took the lane. Whether
-   * the new owner is live is checked before a request is sent to it.
+   * True if another node should own the lane: this node gave it away a moment ago, or stands back
+   * (domain/cluster/stand-back.ts). True only for a short time, because the new owner may have crashed before it
+   * claimed the lane. Before a request is sent to the new owner, its liveness is checked.
    */
   async isForAnother(lane: Lane): Promise<boolean> {
     if (!this.isLeftToAnother(lane)) return false;
@@ -160,14 +177,17 @@ export class Cluster {
     return this.isLeftToAnother(lane);
   }
 
-  /** A create for the lane that comes here will find a node that acts for it: this one, one that it can ask, or one that it leaves it for. */
+  /**
+   * True if a create for the lane that arrives here can be served: by this node, by a node that it can forward to, or
+   * by one that it can enqueue the create for.
+   */
   reaches(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
     if (favourite === null || favourite.instanceId === this.selfId) return this.canServe(lane);
     return this.forwards || !isReachable(favourite) || this.ports.selfUrl === "";
   }
 
-  /** Others that are live, take lanes and can be asked. */
+  /** Number of other nodes that are live, own lanes and can be called. */
   get peers(): number {
     const { selfUrl } = this.ports;
     const isPeer = (member: Member) => isReachable(member) && member.url !== selfUrl && !member.draining;
@@ -181,7 +201,7 @@ export class Cluster {
     if (await this.membership.learn(instances)) this.ports.onChange();
   }
 
-  /** Publishes what has changed about this node; does nothing otherwise. */
+  /** Publishes this node's announcement if it has changed. */
   async announce(): Promise<void> {
     const announcement = { ...this.abilities(), draining: this.draining };
     const text = `${this.selfId} ${JSON.stringify(announcement)}`;
@@ -190,18 +210,21 @@ export class Cluster {
     this.announced = text;
   }
 
-  /** Requests for this node's lanes were answered or declined: their senders wait, and this node may be one of them. */
+  /**
+   * Called after requests for this node's lanes were answered or declined: notifies their senders, of which this node
+   * may be one.
+   */
   answered(): void {
     this.ports.wakeUps.notify("taken");
     this.answersCame();
   }
 
-  /** Owners have answered something that this node may wait for. */
+  /** Called when lane owners have answered requests that this node may be waiting for. */
   answersCame(): void {
     this.pendingRequests.look();
   }
 
-  /** From here on this node takes no lane. */
+  /** Stops this node from claiming lanes, for shutdown. */
   async drain(): Promise<void> {
     this.draining = true;
     this.pendingRequests.close();
@@ -209,9 +232,9 @@ export class Cluster {
     await this.lookAgain();
   }
 
-  /** Gives away some of what belongs elsewhere by now. */
+  /** Gives away some of the lanes that placement now assigns to other nodes. */
   async rebalance(): Promise<void> {
-    // A single node has no one to give lanes to.
+    // Nothing to do on a single node: there is no other node to give lanes to.
     const { selfId } = this;
     if (!this.draining && this.membership.members.every((member) => member.instanceId === selfId)) return;
     const all = this.ports.lanes().all();
@@ -220,7 +243,10 @@ export class Cluster {
     await Promise.all(moving.map((lane) => this.give(lane)));
   }
 
-  /** Refusal of a request for a lane that this node cannot act for. A signer is unknown only after one more look. */
+  /**
+   * Error for a request whose lane this node cannot serve. A signer is reported as unknown only after membership was
+   * read once more.
+   */
   async refusal(lane: Lane): Promise<FencepostError> {
     if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
     const favourite = this.membership.favourite(lane);
@@ -229,7 +255,7 @@ export class Cluster {
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 
-  /** Resumes the work that a kill stopped. */
+  /** Resumes the work that a kill had stopped. */
   private goOn() {
     for (const { signing, broadcasting } of this.ports.lanes().all()) {
       signing?.kick();
@@ -252,11 +278,15 @@ export class Cluster {
     return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
   }
 
-  /** The lane stays here: its intended owner did not take it after the hand-over, or while this node stands back. */
+  /**
+   * True if the lane stays here because its intended owner did not claim it, after a hand-over or while this node
+   * stands back.
+   */
   private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);
-    // Every member finds the key away, or this one alone reaches the chain: the lane would move in vain.
+    // Moving the lane would be useless: its intended owner's key does not sign either, or only this node reaches the
+    // chain.
     if (favourite !== null && findsKeyAway(favourite, lane)) return true;
     return this.standsBack && favourite !== null && this.leftBy.get(laneKey(lane)) === favourite.instanceId;
   }
@@ -267,7 +297,7 @@ export class Cluster {
     return this.standsBack && favourite !== null && isReachable(favourite) && !this.isOurs(lane);
   }
 
-  /** Given to the node that it still belongs to, and not longer ago than that. */
+  /** True if the lane was given, within the last `withinMs`, to the node that it is still assigned to. */
   private isWithTaker(lane: Lane, withinMs: number) {
     const favourite = this.membership.favourite(lane);
     const given = this.given.get(laneKey(lane));

@@ -1,7 +1,7 @@
 /**
- * Items that arrive in one turn of the event loop are handled together, each with its own result: a single create then costs
- * little more than one of a batch. No item waits for more to come; in a turn that brings many, the first of them leave while
- * the others are still being read.
+ * Items that arrive in one turn of the event loop are handled together, each with its own result: a single create then
+ * costs little more than a create in a batch. No item waits for further ones; if a turn brings many, the first are sent
+ * while the others are still being read.
  *
  * Reads, writes: nothing. A crash here leaves nothing behind.
  */
@@ -15,7 +15,7 @@ interface Gathered<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Answers each item by its place, as soon as its result is known. */
+/** Handles items together; `answer` is called with each item's index as soon as its result is known. */
 type Together<Item, Result> = (items: readonly Item[], answer: (at: number, result: Result) => void) => Promise<void>;
 
 export class Gathering<Item, Result> {
@@ -26,7 +26,7 @@ export class Gathering<Item, Result> {
   private gathered: Gathered<Item, Result>[] = [];
   private weight = 0;
 
-  /** `enough`: items of this weight leave at once. */
+  /** `enough`: total weight at which the gathered items are sent at once. */
   constructor(
     clock: Pick<Clock, "soon">,
     together: Together<Item, Result>,
@@ -70,10 +70,11 @@ export class Gathering<Item, Result> {
 }
 
 /**
- * Creates on their way to another node. Creates of one moment to the same node share a request, of all lanes and callers: a
- * request between nodes costs more than a create.
+ * Batches creates that are forwarded to another node. Simultaneous creates to one node share a request, across lanes
+ * and callers: a request between nodes costs more than a create.
  *
- * Reads and writes: nothing. A crash here loses what was not sent, and the caller's repeat finds what was.
+ * Reads and writes: nothing. A crash here loses creates that were not sent; for those that were, a retry by the caller
+ * finds them.
  */
 
 type Answers = Awaited<ReturnType<Peers["create"]>>;
@@ -83,7 +84,7 @@ interface Parcel {
   readonly sending: Sending;
 }
 
-/** Creates of one request; a larger parcel travels alone. */
+/** Maximum number of creates in one request; a larger batch is sent alone. */
 const MOST_AT_ONCE = 1_000;
 
 export type ForwardCreates = ReturnType<typeof forwardCreates>;
@@ -93,7 +94,7 @@ export function forwardCreates({ peers, clock }: Pick<Ports, "peers" | "clock">)
   const open = (key: string, url: string) => {
     const carry = async (parcels: readonly Parcel[], answer: (at: number, answers: Answers) => void) => {
       const repeat = parcels.some(({ sending }) => sending.repeat);
-      // The shortest time of all: no create waits for longer than its sender allowed.
+      // Use the shortest time-out of the batch: no create waits longer than its sender allowed.
       const withinMs = Math.min(...parcels.map(({ sending }) => sending.withinMs));
       const creates = parcels.flatMap((parcel) => parcel.creates);
       const answers = await peers.create(url, creates, { repeat, withinMs }).finally(() => {
@@ -111,8 +112,9 @@ export function forwardCreates({ peers, clock }: Pick<Ports, "peers" | "clock">)
   };
   return {
     /**
-     * A repeated create shares a request with its own lane alone: another lane that hangs at the owner may be why no answer
-     * came. The owner looks for its id first, too, which costs time that creates sent for the first time should not pay.
+     * A repeated create shares a request only with creates of its own lane: another lane that hangs at the owner may be
+     * why the first try had no answer. The owner also looks up its id first, which first-time creates should not pay
+     * for.
      */
     send(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Answers> {
       const [first] = creates;

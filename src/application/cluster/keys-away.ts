@@ -1,9 +1,9 @@
 /**
- * Keys of this node that do not sign, by the signatures that its lanes requested. Published with the heartbeat, so that
- * a lane moves to a node whose signer answers.
+ * Tracks which keys of this node fail to sign, by the results of its lanes' signing requests. Published with the
+ * heartbeat, so that a lane moves to a node whose signer answers.
  *
- * Reads: nothing. Writes: nothing; the cluster announces it. A wrong or old picture moves a lane in vain, never causes
- * a wrong write (I10).
+ * Reads: nothing. Writes: nothing; the cluster announces it. A wrong or outdated view moves a lane needlessly, but
+ * never causes a wrong write (I10).
  */
 import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../domain/cluster/key-health.ts";
 import type { Address } from "../../domain/lane.ts";
@@ -17,7 +17,7 @@ interface KeysAwayPorts {
 }
 
 export class KeysAway {
-  /** The given signer; the result of each request is recorded in `health`. */
+  /** Wraps the given signer and records the result of each request in `health`. */
   readonly signer: Signer;
   private readonly ports;
   private readonly health = new Map<Address, KeyHealth>();
@@ -44,7 +44,7 @@ export class KeysAway {
       this.signed(address);
       return signed;
     } catch (error) {
-      // Refused before the key was used: that does not show whether it would sign.
+      // The request was refused before the key was used, which does not show whether the key would sign.
       if (error instanceof SignerAway && error.signed.length > 0) this.signed(address);
       else if (!(error instanceof SigningRefused)) this.failed(address);
       throw error;

@@ -1,11 +1,11 @@
 /**
- * The kill switch. The node that is asked stops at once, writes the kill to the database, and notifies every other node
- * directly; a node that is notified, or reads it in the database, stops too. So a kill reaches every node by either
- * way, also while the database is slow or away. It ends by a row that says so, never by a missing row: a node with a
- * kill that is not stored keeps writing it until it is, even if the node that was asked has crashed.
+ * The kill switch. The node that receives a kill stops at once, writes the kill to the database, and notifies every
+ * other node directly. A node that is notified, or reads the kill in the database, stops too; so a kill reaches every
+ * node even while the database is slow or down. A kill ends by a row that records its end, never by a missing row: a
+ * node with an unstored kill keeps trying to store it, even if the node that received it has crashed.
  *
- * Reads and writes: kills. Until they were read once nothing may be sent: a kill may be in force that this process,
- * just started, does not know. A crash leaves the stored kill, and the notified nodes.
+ * Reads and writes: kills. Until a process has read the kills once it sends nothing: a kill may be in force. A crash
+ * leaves the stored kill, and the notified nodes.
  */
 
 import { concerns, type Kill } from "../../domain/cluster/kills.ts";
@@ -21,24 +21,27 @@ interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "t
   readonly store: Pick<Ports["store"], "keepKills" | "endKills" | "kills">;
   readonly members: () => readonly Member[];
   readonly selfUrl: string;
-  /** Something may be sent that could not be before. */
+  /** Called when a kill ended: transactions may be sent that were stopped before. */
   readonly onEnded: () => void;
-  /** The other nodes would read something new. */
+  /** Called after a kill or its end was written, so that other nodes read it. */
   readonly onWritten: () => void;
   readonly onHistoryChanged: (error: HistoryChanged) => void;
 }
 
-/** Until when an order is answered; what is not done by then goes on behind the answer. */
+/** Time within which a kill request is answered; unfinished work continues in the background. */
 const ANSWER_WITHIN_MS = 200;
-/** Limit of one notification: a node that has not answered by then is notified again. */
+/** Time-out of one notification: a node that has not answered by then is notified again. */
 const NOTIFY_WITHIN_MS = 500;
 const AGAIN_MS = 250;
-/** Ten seconds: by then a node that cannot be notified has read the kill, or is past its own deadline. */
+/**
+ * Number of notifications, ten seconds in all: by then a node that cannot be reached has read the kill from the
+ * database, or has passed its own deadline.
+ */
 const NOTIFY_TIMES = 40;
 
 interface Held {
   readonly kill: Kill;
-  /** The kill is in the database, as of the last read. */
+  /** True if the last read found the kill in the database. */
   written: boolean;
 }
 
@@ -50,9 +53,9 @@ interface Notified {
 export class KillSwitch {
   private readonly ports;
   private readonly held = new Map<string, Held>();
-  /** Read once at least. */
+  /** True once the kills have been read from the database. */
   private isKnown = false;
-  /** Number of kills and ends at the last read; null: they must be read again. */
+  /** Number of kills and ends at the last read; null if they must be read again. */
   private readAt: number | null = null;
   private keeping: Promise<void> | null = null;
   private readonly stopping = new AbortController();
@@ -61,12 +64,12 @@ export class KillSwitch {
     this.ports = ports;
   }
 
-  /** Nothing of this signer may be sent now. */
+  /** True if no transaction of this signer may be sent now. */
   holds(signer: Address): boolean {
     return !this.isKnown || (this.held.size > 0 && this.concerning(signer) !== null);
   }
 
-  /** The order that stops a signer; null: none is known. */
+  /** The kill that stops a signer; null if none is known. */
   concerning(signer: Address): Kill | null {
     for (const { kill } of this.held.values()) if (concerns(kill, signer)) return kill;
     return null;
@@ -77,8 +80,9 @@ export class KillSwitch {
   }
 
   /**
-   * Stops at once. Says how much of the rest was done soon; what was not goes on. Always an order of its own: one that is
-   * held for the same signer may have been ended at another node, which this one has not read yet.
+   * Stops at once. The result reports which of the remaining steps were done in time; the others continue in the
+   * background. Always creates a new kill: an earlier one for the same signer may have been ended at another node,
+   * which this node has not read yet.
    */
   async order(order: Omit<Kill, "killId">): Promise<KillAnswer> {
     const { clock, entropy } = this.ports;
@@ -90,13 +94,13 @@ export class KillSwitch {
     return this.answer(nodes);
   }
 
-  /** Another node was asked. It may crash before the order is written down: so this one writes it, too. */
+  /** Receives a kill from another node. That node may crash before it stores the kill, so this node stores it, too. */
   receive(kill: Kill): void {
     this.hold(kill);
     void this.keep();
   }
 
-  /** Nothing is sent before the end is durable. */
+  /** Ends a kill. Nothing is sent before the end is durable. */
   async end(order: Omit<Kill, "killId">): Promise<KillAnswer> {
     const unwritten = this.about(order.signer).filter(({ written }) => !written);
     const ending = this.ports.store.endKills(
@@ -111,7 +115,7 @@ export class KillSwitch {
     return this.answer([]);
   }
 
-  /** The heartbeat rows were read, and with them the number of kills and ends. */
+  /** Called after the heartbeat rows were read, with the number of kills and ends from that read. */
   async noticed(changes: number | undefined): Promise<void> {
     if (changes === undefined || changes === this.readAt) return;
     await this.read();
@@ -129,7 +133,7 @@ export class KillSwitch {
     return [...this.held.values()].filter(({ kill }) => kill.signer === signer);
   }
 
-  /** One for each signer, the first: people may have given the same kill many times. */
+  /** The first kill of each signer: operators may have issued the same kill many times. */
   private shown(): readonly Kill[] {
     const kills = [...this.held.values()].map(({ kill }) => kill);
     return kills.filter(({ signer }, at) => kills.findIndex((each) => each.signer === signer) === at);
@@ -152,7 +156,10 @@ export class KillSwitch {
     return this.ports.members().filter((member) => isReachable(member) && member.url !== this.ports.selfUrl);
   }
 
-  /** Resolves after the first attempt; continues in the background until the node is notified. */
+  /**
+   * Notifies a node of a kill. Resolves after the first attempt; retries in the background until the node has
+   * confirmed.
+   */
   private async notify(node: Notified, kill: Kill, times: number) {
     try {
       await this.ports.peers.kill(node.member.url, kill, NOTIFY_WITHIN_MS);
@@ -163,7 +170,7 @@ export class KillSwitch {
     }
   }
 
-  /** Writes down what is not; resolves after the first try, and goes on behind that until it is. */
+  /** Stores the kills that are not stored yet. Resolves after the first attempt; retries in the background. */
   private keep() {
     this.keeping ??= this.keepOnce().finally(() => {
       this.keeping = null;
@@ -176,7 +183,7 @@ export class KillSwitch {
     if (unwritten().length === 0) return;
     try {
       await this.ports.store.keepKills(unwritten().map(({ kill }) => kill));
-      // Read again: a kill may have been ended before this node was notified of it.
+      // Read the kills again: this kill may have been ended before this node was notified of it.
       await this.read();
       this.ports.onWritten();
     } catch (error) {
@@ -193,13 +200,16 @@ export class KillSwitch {
     if (!isOver()) this.ports.clock.after(AGAIN_MS, () => void (isOver() ? null : again()));
   }
 
-  /** If it is not known which changes this read has seen, the next read of the instances repeats it. */
+  /**
+   * Reads the kills. `readAt` stays null until the count is known, so that the next read of the heartbeat rows repeats
+   * this read.
+   */
   private async read() {
     this.readAt = null;
     const asked = [...this.held.values()];
     const rows = await this.ports.store.kills(asked.map(({ kill }) => kill.killId));
     const found = new Set(rows.map(({ killId }) => killId));
-    // A database that has lost a row has not ended the order.
+    // A missing row does not end a kill: the database may have lost the row, so the kill is written again.
     for (const each of asked) each.written = found.has(each.kill.killId);
     for (const { killId, signer, actor, reason, ended } of rows) {
       if (ended) this.held.delete(killId);

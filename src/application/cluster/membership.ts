@@ -1,8 +1,8 @@
 /**
- * The live instances, what each can serve, and the intended owner of each lane. From the heartbeat rows that the lease
- * reads anyway; the signers of an instance never change and are read once.
+ * The live instances, what each can serve, and the intended owner of each lane. Derived from the heartbeat rows that
+ * the lease reads anyway; the signers of an instance never change and are read once.
  *
- * Reads: instances and their signers. Writes: nothing. A wrong or old picture costs a hop, never a wrong write (I10).
+ * Reads: instances and their signers. Writes: nothing. A wrong or outdated view costs a hop, never a wrong write (I10).
  */
 import { holdsKey, type Member, place, rank, servedLanes } from "../../domain/cluster/placement.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
@@ -21,7 +21,7 @@ export class Membership {
     this.store = store;
   }
 
-  /** Applies a read of the heartbeat rows. True if the picture changed. */
+  /** Applies a read of the heartbeat rows. True if the view of the cluster changed. */
   async learn(instances: readonly InstanceRecord[]): Promise<boolean> {
     const alive = instances.filter((instance) => !instance.dead && !instance.expired);
     const fingerprint = alive
@@ -41,19 +41,21 @@ export class Membership {
     return true;
   }
 
-  /** The member that should own the lane; null if no live one can serve it. */
+  /** The member that should own the lane; null if no live member can serve it. */
   favourite(lane: Lane): Member | null {
     return this.placement.get(laneKey(lane)) ?? null;
   }
 
-  /** All that can serve it, favourite first; if none reaches the chain, those that at least have the key. */
+  /**
+   * All members that can serve the lane, its intended owner first; if none reaches the chain, those that have the key.
+   */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
     if (favourite === null) return this.members.filter((member) => holdsKey(member, lane) && !member.draining);
     return [favourite, ...rank(lane, this.members).filter((member) => member !== favourite)];
   }
 
-  /** A live member holds the key, even if none can use it right now. */
+  /** True if a live member holds the lane's key, even if none can use it right now. */
   isKnown(lane: Lane): boolean {
     return this.members.some((member) => holdsKey(member, lane));
   }
@@ -76,11 +78,11 @@ export class Membership {
 }
 
 /**
- * Lanes that no node has acquired for the length of a lease. A node of an older release does not know that this one
- * stands back: each leaves the lane to the other, and without this check the lane would never have an owner.
+ * Finds lanes that no node has acquired for the length of a lease. A node of an older release does not know that this
+ * one stands back: each leaves the lane to the other, and without this check the lane would never have an owner.
  *
- * Reads: the leases, a few times a lease, and only while this node stands back. Writes: nothing. An unchanged token
- * shows that the lane had no owner between two reads.
+ * Reads: the leases, a few times per lease duration, and only while this node stands back. Writes: nothing. An
+ * unchanged token shows that the lane had no owner between two reads.
  */
 
 const LOOKS_PER_LEASE = 4;
@@ -94,7 +96,7 @@ export function unownedLanes({ store, clock, leaseDurationMs }: UnownedPorts) {
   let before = new Map<LaneKey, { readonly token: number; readonly sinceMs: number }>();
   let nextLook = AT_ONCE;
   return {
-    /** Those of the lanes that were free at every read for a lease. None between two reads. */
+    /** Those of the given lanes that were free at every read for the length of a lease. Empty if no read is due yet. */
     async among(lanes: readonly Lane[]): Promise<readonly Lane[]> {
       const nowMs = clock.monotonicMs();
       if (lanes.length === 0 || !isDue(nextLook, nowMs)) return [];
@@ -110,7 +112,7 @@ export function unownedLanes({ store, clock, leaseDurationMs }: UnownedPorts) {
       before = free;
       return lanes.filter((lane) => nowMs - (free.get(laneKey(lane))?.sinceMs ?? nowMs) >= leaseDurationMs);
     },
-    /** An earlier reading says nothing about now. */
+    /** Discards earlier reads of the leases: they say nothing about the present. */
     forget() {
       before = new Map();
       nextLook = AT_ONCE;

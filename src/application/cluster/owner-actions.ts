@@ -1,10 +1,10 @@
 /**
- * Actions on a lane, asked of any node: done by the lane's owner. They take the same way as a create (route.ts), with one
- * difference: after no answer they are not sent again. Not every action has an id that identifies its repeat, so the outcome
- * is unknown, and the operator looks first.
+ * Actions on a lane: any node accepts the request, the lane's owner carries it out. They are routed like a create
+ * (route.ts), with one difference: if no answer arrives they are not sent again. Not every action has an id that
+ * identifies a repeat, so the outcome is unknown, and the operator must check first.
  *
- * Reads: membership. Writes: nothing itself; an action writes under the fence of the lane it is given. A crash leaves what
- * the owner committed.
+ * Reads: membership. Writes: nothing itself; an action writes under the fence of its lane. After a crash, what the
+ * owner committed remains.
  */
 import { FencepostError, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
@@ -19,7 +19,10 @@ import type { Result, Router } from "./route.ts";
 const UNANSWERED =
   "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
 
-/** Throws a FencepostError for the caller; its answer must survive JSON. */
+/**
+ * An action that the lane's owner carries out. Throws a FencepostError for the caller; its result must be serializable
+ * as JSON.
+ */
 export type OwnerAction = (lane: OwnedLane, request: LaneRequest) => Promise<unknown>;
 
 interface OwnerActionPorts {
@@ -42,7 +45,10 @@ export class OwnerActions {
     this.actions.set(name, action);
   }
 
-  /** Throws the owner's refusal. If this node is the owner, `act` does it: absent, the registered action. */
+  /**
+   * Forwards an action to the lane's owner and throws the owner's refusal. If this node is the owner, it runs `act`, or
+   * the registered action if `act` is absent.
+   */
   async forwardToOwner(lane: Lane, request: LaneRequest, act?: OwnerAction): Promise<unknown> {
     const { router, peers, requests } = this.ports;
     const [result] = await router.deliver<LaneAnswer>({
@@ -58,7 +64,7 @@ export class OwnerActions {
     return (result as LaneAnswer).answer;
   }
 
-  /** Asked by another node: done here or refused, but never forwarded again. */
+  /** Handles an action forwarded by another node: carries it out or refuses it, but never forwards it again. */
   async receive(lane: Lane, request: LaneRequest): Promise<Result<LaneAnswer>> {
     const result = await this.act(lane, request);
     return result instanceof BetweenOwners ? result.toPeer() : result;
@@ -76,25 +82,26 @@ export class OwnerActions {
   }
 }
 
-/** The node that sent the action may be one version newer than the owner. */
+/** Error for an unknown action: the node that forwarded it may be one version newer than the owner. */
 export function notKnownYet(action: string): FencepostError {
   const detail = `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`;
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1 });
 }
 
 /**
- * Carries out the requests that other nodes enqueued for this one, because it has no URL (pending-requests.ts).
+ * Carries out the requests that other nodes enqueued for this node because it has no URL (pending-requests.ts).
  *
- * Reads: waiting requests for lanes that this node owns. Writes: their answers; the requested change is written under the
- * fence of the lane, as if this node had been asked itself. Invariants: I1, I10. A crash after a request was begun leaves it
- * begun: the lane's next owner does it again if a repeat is recognised, and otherwise answers that the outcome is unknown.
+ * Reads: waiting requests for lanes that this node owns. Writes: their answers; the requested change is written under
+ * the fence of the lane, as for a request received directly. Invariants: I1, I10. A crash after a request was begun
+ * leaves it begun: the lane's next owner repeats it if a repeat is recognised, and otherwise answers that the outcome
+ * is unknown.
  */
 
 interface DequeuePorts {
   readonly store: Pick<LeftRequestStore, "beginRequests" | "answerRequest" | "putBackRequest">;
   readonly instanceId: () => string;
   readonly actions: Pick<OwnerActions, "receive">;
-  /** Senders may look for their answers. */
+  /** Called after a request was answered, so that its sender reads the answer. */
   readonly onAnswered: () => void;
 }
 
@@ -111,11 +118,11 @@ export class Dequeue {
     this.ports = ports;
   }
 
-  /** Begins every request that is there. A request waits for no other: one may take seconds. */
+  /** Begins every waiting request. Requests run independently, because one may take seconds. */
   async look(lanes: () => readonly { readonly lane: Lane }[]): Promise<void> {
     const { store, instanceId } = this.ports;
     const own = lanes().map(({ lane }) => lane);
-    // A request that is put back meanwhile waits for the next look.
+    // Requests already under way are skipped; one that is put back meanwhile waits for the next call.
     const seen = new Set(this.underWay.keys());
     for (let hasMore = own.length > 0; hasMore; ) {
       const begun = await store.beginRequests(own, instanceId(), [...seen]);
@@ -128,7 +135,7 @@ export class Dequeue {
     }
   }
 
-  /** Resolves when everything that was begun has ended. */
+  /** Resolves when all requests under way have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay.values());
   }
@@ -141,12 +148,15 @@ export class Dequeue {
       if (answer === "nothing done") await store.putBackRequest(request.leftId, by);
       else if (answer !== "in doubt") await store.answerRequest(request.leftId, by, answer.json);
     } catch {
-      // The database did not take the answer: the next look finds the request begun and without one.
+      // The answer could not be written to the database: the next call finds the request begun and unanswered.
     }
     onAnswered();
   }
 
-  /** Without an answer the lane is not this node's any more, and its next owner begins the request, or repeats it. */
+  /**
+   * Carries out one request. Returns no answer if this node has lost the lane: its next owner then begins or repeats
+   * the request.
+   */
   private async answerTo(request: BegunRequest) {
     const { lane, action, body, owner, repeatable, begunBefore } = request;
     if (begunBefore && !repeatable) return refused(outcomeUnknown(INTERRUPTED));

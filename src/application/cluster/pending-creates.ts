@@ -1,11 +1,12 @@
 /**
- * Creates for a lane's owner that has no URL: enqueued as requests (pending-requests.ts) in the words of their callers and with
- * the ids that they got here, as another node would receive them. The owner makes them and writes its answers.
+ * Creates for a lane whose owner has no URL: enqueued as requests (pending-requests.ts), unchanged and with the ids
+ * assigned here, as if they were forwarded to another node. The owner carries them out and writes its answers.
  *
- * Reads and writes: waiting requests. Invariants: I4, I5, I10. A row that the owner has not begun in time is withdrawn. Its
- * creates are then accepted without a nonce, in the intake table; a create that names its nonce or comes from a pool is refused
- * with nothing accepted, because the intake table has a column for neither. A row that was begun and not answered is unknown,
- * with the ids of its creates. A crash leaves what a crash of a node that forwarded would.
+ * Reads and writes: waiting requests. Invariants: I4, I5, I10. A row that the owner has not begun in time is withdrawn.
+ * Its creates are then accepted without a nonce, in the intake table; a create that names its nonce or comes from a
+ * pool is refused instead, because the intake table has no column for either. If a row was begun and not answered, the
+ * outcome of its creates is unknown, and the result names their ids. A crash has the same effect as a crash of a node
+ * that forwards a request.
  */
 import { FencepostError, invalid, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
@@ -17,12 +18,12 @@ import { readForwardedAnswer } from "../../ports/peers.ts";
 import type { PendingRequests } from "./pending-requests.ts";
 import type { Result } from "./route.ts";
 
-/** Name of the action, known to every owner. */
+/** Name under which creates are enqueued for a lane's owner; the same in every release. */
 export const CREATE_ACTION = "create";
 
 interface PendingCreatePorts {
   readonly requests: Pick<PendingRequests, "ask">;
-  /** Most creates that may wait for one lane's owner. */
+  /** Maximum number of creates that may wait for one lane's owner. */
   readonly perLane: number;
 }
 
@@ -31,10 +32,10 @@ export interface PendingCreate {
   readonly intent: Intent;
 }
 
-/** Creates of one call that are made together, and in order. */
+/** Creates of one call that are carried out together and in order. */
 interface Unit {
   readonly creates: readonly Sized[];
-  /** None of them waits for the chain: they may share a row with those of other calls. */
+  /** True if none of the creates waits for the chain: they may share a row with creates of other calls. */
   readonly mayShare: boolean;
   resolve(answer: Answer): void;
 }
@@ -47,7 +48,7 @@ interface Sized extends PendingCreate {
 type Answer = Result<LaneAnswer>;
 type CreateResult = Result<ForwardedAnswer>;
 
-/** Limits of one row, which its owner reads as a whole. */
+/** Maximum size of one row of enqueued creates; the owner reads a row as a whole. */
 const MOST_BYTES = 1024 * 1024;
 const MOST_AT_ONCE = 200;
 
@@ -66,7 +67,10 @@ export class PendingCreates {
     this.ports = ports;
   }
 
-  /** Creates of one lane, in order: one result for each. `mayShare`: none of them asks the chain. */
+  /**
+   * Enqueues creates of one lane, in order; returns one result for each. `mayShare`: none of them needs a call to the
+   * chain.
+   */
   async enqueue(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean): Promise<readonly CreateResult[]> {
     const key = laneKey(lane);
     const room = Math.max(0, this.ports.perLane - (this.underWay.get(key) ?? 0));
@@ -85,7 +89,10 @@ export class PendingCreates {
     else this.underWay.set(key, left);
   }
 
-  /** More than a row holds is enqueued one row after the other: the owner carries out all rows that it finds at once. */
+  /**
+   * If the creates do not fit in one row, rows are enqueued one after the other: the owner would carry out all rows it
+   * finds at the same time.
+   */
   private async inRows(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean) {
     const results = new Array<CreateResult>(creates.length);
     let open = creates.flatMap((each, index): readonly Sized[] => {
@@ -119,7 +126,9 @@ export class PendingCreates {
     });
   }
 
-  /** One row at a time, which keeps the order of the calls; creates that come meanwhile may share the next row. */
+  /**
+   * Writes one row at a time, which keeps the order of the calls; creates that arrive meanwhile may share the next row.
+   */
   private async send(lane: Lane, unsent: Unit[]) {
     this.unsent.set(laneKey(lane), unsent);
     await Promise.resolve();
@@ -127,7 +136,9 @@ export class PendingCreates {
     this.unsent.delete(laneKey(lane));
   }
 
-  /** Resolves once the row is written, or cannot be; its creates are answered when the owner has answered. */
+  /**
+   * Resolves once the row is written or writing has failed; the creates get their results when the owner has answered.
+   */
   private write(lane: Lane, units: readonly Unit[]): Promise<void> {
     const creates = units.flatMap((unit) => unit.creates);
     const words = creates.map(({ create: { owner, ...rest } }) => (owner === null ? rest : { ...rest, owner }));
@@ -152,7 +163,7 @@ function isAcceptable({ intent: { pool, exactNonce } }: PendingCreate) {
   return pool === undefined && exactNonce === undefined;
 }
 
-/** Null: it has no form that another process could read. */
+/** Size of a create in bytes; null if it cannot be serialized as JSON. */
 function bytesOf(create: ForwardedCreate) {
   try {
     return Buffer.byteLength(jsonText(create));
@@ -161,7 +172,7 @@ function bytesOf(create: ForwardedCreate) {
   }
 }
 
-/** How many of these, in order, one row holds: one at least. */
+/** How many of the given items, in order, fit in one row; at least one. */
 function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[]) {
   let [bytes, count] = [0, 0];
   const end = all.findIndex((each, at) => {
@@ -173,8 +184,8 @@ function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[])
 }
 
 /**
- * Units of the next row. A unit that waits for the chain has a row of its own, and so delays no other caller; units that can be
- * accepted without a nonce share no row with others.
+ * Selects the units of the next row. A unit that waits for the chain has a row of its own, so that it delays no other
+ * caller; units that can be accepted without a nonce do not share a row with units that cannot.
  */
 function sharing(unsent: readonly Unit[]) {
   const isLike = (unit: Unit) =>

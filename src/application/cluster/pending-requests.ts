@@ -1,12 +1,12 @@
 /**
  * Requests for a lane's owner that has no URL because it is embedded in another process. They are enqueued in the
- * database; the owner carries them out (owner-actions.ts) and writes its answer. The sender waits for that answer, so its
- * caller gets the result that the owner itself would have given.
+ * database; the owner carries them out (owner-actions.ts) and writes its answer. The sender waits for that answer, so
+ * its caller gets the result that the owner itself would have given.
  *
  * Reads and writes: waiting requests. Writes nothing of a lane. A request that the owner has not begun in time is
  * withdrawn: nothing was done, or its intents were accepted in the same statement. If a request was begun and is not
- * answered, its outcome is unknown. After a crash of this process a request is carried out without a reader, or never
- * begun because its time is over.
+ * answered, its outcome is unknown. After a crash of this process a request is either carried out, with no process
+ * reading its answer, or never begun because it expires.
  */
 import { DatabaseSilent, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
@@ -24,18 +24,18 @@ export interface PendingRequestPorts {
   readonly entropy: Pick<Ports["entropy"], "uuid">;
   readonly clock: Pick<Ports["clock"], "monotonicMs" | "sleep">;
   readonly wakeUps: Pick<Ports["wakeUps"], "isListening">;
-  /** Most requests that may wait for one lane's owner. */
+  /** Maximum number of requests that may wait for one lane's owner. */
   readonly perLane: number;
-  /** Requests or intents wait, which this node or another has to read. */
+  /** Called when requests or intents were enqueued, which this node or another has to read. */
   readonly onEnqueued: () => void;
 }
 
 export interface Enqueuing {
-  /** Called once the owner can see the request; not called if that does not come about. */
+  /** Called once the owner can see the request; not called if it could not be written. */
   readonly onWritten?: () => void;
   /**
-   * Creates that the request consists of: accepted without a nonce if the owner does not begin it in time. None:
-   * nothing is done then.
+   * Creates that the request consists of: accepted without a nonce if the owner does not begin it in time. If absent,
+   * nothing is done in that case.
    */
   readonly accepts?: readonly Intent[];
 }
@@ -44,7 +44,9 @@ interface Waiting {
   readonly key: LaneKey;
   readonly characters: number;
   readonly accepts: readonly Intent[];
-  /** Withdrawn then, unless it was begun; given up at the later time in any case. */
+  /**
+   * At `beginByMs` the request is withdrawn unless the owner has begun it; at `answerByMs` the wait ends in any case.
+   */
   readonly beginByMs: number;
   readonly answerByMs: number;
   resolve(result: Result<LaneAnswer>): void;
@@ -54,17 +56,20 @@ interface Unwritten extends LeftRequest {
   readonly onWritten: (() => void) | undefined;
 }
 
-/** The time that the delivery of a forwarded request may take. */
+/** Time within which the owner must begin a request; equal to the time that a forwarded request may take. */
 const BEGUN_WITHIN_MS = 4_000;
-/** A request that was begun may wait for a send that is out, or for a transaction to stop changing. */
+/**
+ * Time within which the owner must answer: a begun request may wait for a send in progress, or for a transaction to
+ * stop changing.
+ */
 const ANSWERED_WITHIN_MS = 8_000;
-/** Pause between two reads; a process that is notified of answers reads only for lost notifications. */
+/** Pause between two reads of the answers in ms; with NOTIFY working, reads only cover lost notifications. */
 const READ_EVERY_MS = { notified: 250, polling: 25 };
 
-/** Ceiling of all requests that one process has waiting: they stay in memory until they are answered. */
+/** Maximum total size of the requests that one process has waiting: they stay in memory until they are answered. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
-/** Requests of one write. */
+/** Maximum number of requests in one write. */
 const MOST_AT_ONCE = 50;
 
 const UNANSWERED =
@@ -105,18 +110,24 @@ export class PendingRequests {
     });
   }
 
-  /** An owner has answered something. */
+  /** Reads the answers now: an owner has answered a request. */
   look(): void {
     this.pause.abort();
   }
 
-  /** This process ends: requests that were not begun are withdrawn now, and the others are unknown. */
+  /**
+   * Called when this process ends: requests that were not begun are withdrawn now; the outcome of the others is
+   * unknown.
+   */
   close(): void {
     this.isClosing = true;
     this.look();
   }
 
-  /** One write at a time, in the order of the calls; requests that come meanwhile share the next. */
+  /**
+   * Writes requests one batch at a time, in the order of the calls; requests that arrive meanwhile share the next
+   * batch.
+   */
   private async writeAll() {
     if (this.isWriting) return;
     this.isWriting = true;
@@ -130,7 +141,7 @@ export class PendingRequests {
     try {
       const requests = unwritten.map(({ onWritten: _, ...request }) => request);
       const leave = () => store.leaveRequests(requests, BEGUN_WITHIN_MS);
-      // A busy server ended the transaction before COMMIT was sent: nothing was written, and the second try finds more time.
+      // A busy server aborted the transaction before COMMIT was sent: nothing was written, so try once more.
       await leave().catch((error) =>
         error instanceof StoreUnavailable && error.busy ? leave() : Promise.reject(error),
       );
@@ -148,7 +159,7 @@ export class PendingRequests {
     return all <= MOST_CHARACTERS && waiting.filter((each) => each.key === key).length < this.ports.perLane;
   }
 
-  /** Reads answers until no request waits any more. */
+  /** Reads answers until no request is waiting. */
   private async watch() {
     if (this.isWatching) return;
     this.isWatching = true;
@@ -159,7 +170,8 @@ export class PendingRequests {
         await clock.sleep(pauseMs, this.pause.signal).catch(() => undefined);
       }
       this.pause = new AbortController();
-      // A database that is away says nothing about them; past their time they are unknown.
+      // If the database is unavailable, nothing is known about the requests; after their deadline, their outcome is
+      // reported as unknown.
       await this.read([...this.waiting]).catch(() => undefined);
       this.giveUp();
     }
@@ -198,7 +210,7 @@ function notEnqueued(error: unknown) {
   return new DatabaseSilent("nothing was done", error);
 }
 
-/** The answer of an owner that accepted creates without a nonce. */
+/** The answer for creates that were accepted without a nonce, in the form that an owner would give. */
 function accepted(intents: readonly Intent[]): LaneAnswer {
   const withoutNonce = { outcome: "created", nonce: null, state: "CREATED" };
   return {
@@ -206,7 +218,10 @@ function accepted(intents: readonly Intent[]): LaneAnswer {
   };
 }
 
-/** An unreadable answer is that of another version: done or refused. It keeps no other answer from being read. */
+/**
+ * An answer that cannot be parsed was written by another version, so the action was done or refused: the outcome is
+ * unknown. It does not stop other answers from being read.
+ */
 function readAnswer(text: string): Result<LaneAnswer> {
   const said = parsed(text);
   if (said === null) return outcomeUnknown(UNANSWERED);

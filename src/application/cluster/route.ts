@@ -1,13 +1,13 @@
 /**
- * The one way to a lane's owner, for creates and for everything else: this node, else the owner's node, else the table of
- * waiting requests. The first guess costs nothing: this node if it holds the lane, else the owner that last answered, else the
- * member that placement favours. A wrong guess is answered with the owner's URL and costs one more stop; a node that was
- * forwarded to never forwards again. While a lane changes hands it has no owner for some milliseconds: the request then waits
- * and starts over until its deadline.
+ * Routes creates and all other requests to a lane's owner: this node, else the owner's node, else the table of waiting
+ * requests. The first guess is free: this node if it owns the lane, else the owner that last answered, else the member
+ * that placement assigns. A node that is guessed wrongly answers with the owner's URL, which costs one more hop; a
+ * forwarded request is never forwarded again. While a lane moves it has no owner for some milliseconds: the request
+ * then waits and starts over until its deadline.
  *
- * Reads: membership. Writes: nothing. Invariants: I10 (any node may be asked), I5 (a create has its id from here, so one
- * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
- * finds it.
+ * Reads: membership. Writes: nothing. Invariants: I10 (any node accepts any request), I5 (the id of a create is
+ * assigned here, so a create whose answer was lost is repeated as the same transaction). After a crash, what the owner
+ * did remains; a retry by the caller finds it.
  */
 
 import { isReachable, type Member } from "../../domain/cluster/placement.ts";
@@ -20,61 +20,70 @@ import type { Membership } from "./membership.ts";
 
 export type Result<T> = T | FencepostError;
 
-/** Something that only the owner of one lane can do: several items, each with its own result. */
+/** A request that only the owner of one lane can carry out: several items, each with its own result. */
 export interface ForwardedRequest<T> {
   readonly lane: Lane;
   readonly items: number;
-  /** Sent again after no answer, it is still done once. If false, no answer ends the delivery. */
+  /**
+   * True if the request takes effect once even when it is sent again after no answer. If false, a missing answer ends
+   * the delivery.
+   */
   readonly repeatable: boolean;
-  /** Done by this node, which may acquire the lane for it. */
+  /** Carries out the items on this node, which may acquire the lane for them. */
   here(which: readonly number[], repeat: boolean): Promise<readonly Result<T>[]>;
-  /** Done by the node at that URL. Throws `PeerUnreachable`. */
+  /** Sends the items to the node at that URL. Throws `PeerUnreachable`. */
   at(url: string, which: readonly number[], sending: Sending): Promise<readonly Result<T>[]>;
-  /** Done by the owner, which reads the table of waiting requests: no node could be asked for these items. */
+  /** Enqueues items in the table of waiting requests, which the owner reads: no node could be called for them. */
   enqueue(which: readonly number[]): Promise<readonly Result<T>[]>;
-  /** The result of an item that some node may have done without an answer. */
+  /** The result of an item that some node may have carried out without answering. */
   unknown(item: number): FencepostError;
 }
 
 export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly membership: Membership;
-  /** False: a request for another node's lane is refused with the owner's URL. */
+  /** If false, a request for another node's lane is refused with the owner's URL. */
   readonly forwards: boolean;
-  /** Empty: this node is embedded, and no other node can ask it. */
+  /** This node's URL; empty if it is embedded and cannot be called by other nodes. */
   readonly selfUrl: string;
   readonly selfId: () => string;
   readonly holds: (lane: Lane) => boolean;
-  /** This node has the lane's key and chain, even if it is draining. */
+  /** True if this node has the lane's key and chain, even while it is draining. */
   readonly hasKey: (lane: Lane) => boolean;
-  /** This node may acquire the lane: it has the key and chain, and is not draining. */
+  /** True if this node may acquire the lane: it has the key and chain, and is not draining. */
   readonly canServe: (lane: Lane) => boolean;
-  /** Reads the live members now, not on the next beat. */
+  /** Reads the live members now instead of at the next heartbeat. */
   readonly lookAgain: () => Promise<void>;
-  /** A node did not answer. */
+  /** Called when a node did not answer. */
   readonly onUnreachable: () => void;
 }
 
-/** Below what a client waits for, all attempts and pauses included; a lane changes hands in a fraction of it. */
+/**
+ * Time for one delivery in ms, with all attempts and pauses: less than a client waits, and many times what the
+ * hand-over of a lane takes.
+ */
 const PATIENCE_MS = 4_000;
-/** For requests that were queued here while this process was paused past its lease: they are refused here, and may succeed elsewhere. */
+/**
+ * Extra time for requests that were queued here while this process was paused past its lease: this node refuses them,
+ * but another may accept them.
+ */
 const AFTER_PAUSE_MS = 1_000;
-/** Pause before a request starts over: short at first, then longer. */
+/** Pause in ms before the delivery of a request starts over: short at first, then longer. */
 const START_OVER_MS = { first: 25, most: 100 };
-/** A lane of a live embedded node is not tried for again within this time. */
+/** Time within which this node does not try again to acquire a lane of a live embedded node. */
 const TRY_AGAIN_MS = 1_000;
 
 export class Router {
   private readonly ports;
-  /** Owners that answered for a lane; forgotten as soon as one denies it. */
+  /** Last known owner of each lane, by its answers; removed as soon as a node denies owning the lane. */
   private readonly owners = new Map<LaneKey, string>();
-  /** Last time that this node tried for a lane and an owner without a URL had it. */
+  /** Last time that this node tried to acquire a lane and found that an owner without a URL has it. */
   private readonly deniedAtMs = new Map<LaneKey, number>();
 
   constructor(ports: RoutePorts) {
     this.ports = ports;
   }
 
-  /** Returns one result for each item, in order. */
+  /** Delivers a request; returns one result for each item, in order. */
   async deliver<T>(request: ForwardedRequest<T>): Promise<readonly Result<T>[]> {
     const results = await (this.ports.forwards ? this.forward(request) : request.here(everyItem(request), false));
     const unasked = everyItem(request).filter((item) => this.isUnasked(results[item]));
@@ -88,9 +97,9 @@ export class Router {
   }
 
   /**
-   * Nothing was done because the lane's owner cannot be asked; the request itself was not refused. A node with a URL enqueues
-   * for owners without one alone: while a lane changes hands among nodes with URLs, its caller does better to ask again. A
-   * request that may have been done is never enqueued.
+   * True if nothing was done because the lane's owner cannot be called; the request itself was not refused. A node with
+   * a URL enqueues only for owners without one: while a lane moves between nodes with URLs, a retry by the caller is
+   * quicker. A request that may have been carried out is never enqueued.
    */
   private isUnasked(result: unknown) {
     if (!(result instanceof FencepostError) || result.extras.outcome === "unknown") return false;
@@ -135,14 +144,20 @@ export class Router {
     return guess ?? (canServe(lane) && !this.isDenied(lane) ? selfUrl : null);
   }
 
-  /** Trying for a lane locks its row, and its owner's commits wait for that: this node does not try with each create. */
+  /**
+   * An attempt to acquire a lane locks its row and delays its owner's commits, so this node does not try with each
+   * create.
+   */
   private isDenied(lane: Lane) {
     const atMs = this.deniedAtMs.get(laneKey(lane));
     if (atMs === undefined || this.ports.clock.monotonicMs() - atMs >= TRY_AGAIN_MS) return false;
     return this.ownerOutOfReach(lane) !== null;
   }
 
-  /** A node may have joined since the last look: its signers must not be answered with UNKNOWN_SIGNER. */
+  /**
+   * Reads membership once more: a node may have joined since the last read, and requests for its signers must not fail
+   * with UNKNOWN_SIGNER.
+   */
   private async lookOnceMore(lane: Lane) {
     try {
       if (!this.ports.membership.isKnown(lane)) await this.ports.lookAgain();
@@ -152,13 +167,13 @@ export class Router {
     return this.firstStop(lane) ?? this.unserved(lane);
   }
 
-  /** URL of a member; null: it has none. */
+  /** URL of a member; null if it has none. */
   private stopAt(member: Member) {
     if (member.instanceId === this.ports.selfId()) return this.ports.selfUrl;
     return isReachable(member) ? member.url : null;
   }
 
-  /** The node that should own the lane, if it has no URL: waiting for it does not help. */
+  /** The intended owner of the lane if it has no URL, else null: waiting does not help then. */
   private ownerOutOfReach(lane: Lane) {
     const favourite = this.ports.membership.favourite(lane);
     return favourite !== null && this.stopAt(favourite) === null ? favourite : null;
@@ -169,7 +184,10 @@ export class Router {
     return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
 
-  /** Why no node can be asked: the owner has no URL, no node may act for the signer right now, or none has its key. */
+  /**
+   * Error that states why no node can be called: the owner has no URL, no node may act for the signer right now, or
+   * none has its key.
+   */
   unserved(lane: Lane): FencepostError {
     const owner = this.ownerOutOfReach(lane);
     if (owner !== null) return new OutOfReach(owner);
@@ -202,7 +220,7 @@ export class Router {
     }
   }
 
-  /** A node that can serve the lane and was not asked yet. */
+  /** A node that can serve the lane and was not called yet. */
   private otherStop<T>({ request, visited }: Delivery<T>) {
     const { membership, canServe, selfUrl } = this.ports;
     const others = membership.candidates(request.lane).flatMap((member) => this.stopAt(member) ?? []);
@@ -228,7 +246,10 @@ export class Router {
   }
 }
 
-/** Requests for its lanes are enqueued in the database, so a caller sees this only if that is not possible. */
+/**
+ * The lane's owner has no URL. Requests for its lanes are enqueued in the database, so a caller sees this error only if
+ * enqueueing is not possible.
+ */
 export class OutOfReach extends FencepostError {
   constructor({ nodeId }: Pick<Member, "nodeId">) {
     const where = `${nodeId} acts for this signer inside another process, and takes no requests from outside`;
@@ -237,24 +258,24 @@ export class OutOfReach extends FencepostError {
   }
 }
 
-/** Refusals that describe the node that was asked, not the request. */
+/** Codes of refusals that concern the node that was called, not the request. */
 const ABOUT_THE_NODE: ReadonlySet<string> = new Set([
   ...["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"],
   ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
 ]);
 
-/** One request under way between nodes: the node to ask next, and the items without a result. */
+/** One request that is being delivered: the node to call next, and the items without a result. */
 export class Delivery<T> {
   readonly request;
   readonly visited = new Set<string>();
   open;
   stop;
   stops = 0;
-  /** The last node that the request did not reach. */
+  /** The last node that could not be reached. */
   unreached: string | null = null;
-  /** A node may have acted, and its answer was lost: the next node that is asked must look for the request first. */
+  /** True if a node may have acted and its answer was lost: the next node must look for the request before it acts. */
   repeated = false;
-  /** Nothing more may be tried. */
+  /** True if the delivery has ended and nothing more may be tried. */
   over = false;
   private readonly results: (Result<T> | undefined)[];
   private deadlineMs;
@@ -272,20 +293,23 @@ export class Delivery<T> {
     return this.open.length > 0 && !this.over && nowMs < this.deadlineMs;
   }
 
-  /** A process that was paused has used up its callers' time without sending anything: once, it gets a little more. */
+  /** Extends the deadline, once: a paused process has used up its callers' time without sending anything. */
   prolong(nowMs: number, moreMs: number): void {
     if (this.isProlonged || nowMs < this.deadlineMs) return;
     this.isProlonged = true;
     this.deadlineMs = nowMs + moreMs;
   }
 
-  /** Time for one node's answer. Half of the rest, so that a repeat after no answer has as much again. */
+  /** Time-out for one node's answer: half of the remaining time, so that a repeat after no answer has as much again. */
   withinMs(nowMs: number): number {
     const leftMs = this.deadlineMs - nowMs;
     return this.repeated ? leftMs : leftMs / 2;
   }
 
-  /** Keeps the results; items that were refused because another node leads stay open. Returns that node, if it was named. */
+  /**
+   * Stores the results; items that were refused because another node owns the lane stay open. Returns that node, if it
+   * was named.
+   */
   note(results: readonly Result<T>[]): string | null {
     let owner: string | null = null;
     this.visited.add(this.stop as string);
@@ -301,7 +325,7 @@ export class Delivery<T> {
     return owner;
   }
 
-  /** A node that was asked already is not asked again before the delivery starts over. */
+  /** Sets the next node. A node that was already called is not called again before the delivery starts over. */
   goTo(stop: string | null): void {
     this.stop = stop !== null && this.visited.has(stop) ? null : stop;
   }
@@ -312,8 +336,8 @@ export class Delivery<T> {
   }
 
   /**
-   * No answer. A live node that may have acted is asked once more before any other, because it may have the answer; a node
-   * that the request never reached is passed over.
+   * Handles a missing answer. A live node that may have acted is called once more before any other, because it may have
+   * the result; a node that the request never reached is skipped.
    */
   unanswered({ neverSent }: PeerUnreachable, next: { readonly isLive: boolean; readonly other: () => string | null }) {
     const again = !neverSent && !this.repeated && next.isLive;
@@ -325,7 +349,7 @@ export class Delivery<T> {
     this.stop = next.other();
   }
 
-  /** This node itself may not act for now: without another node, waiting does not help. */
+  /** True if this node itself may not act at the moment: without another node, waiting does not help. */
   isWaitingForItself(): boolean {
     return this.open.some((index) => {
       const result = this.results[index];
@@ -333,7 +357,10 @@ export class Delivery<T> {
     });
   }
 
-  /** A node that accepted nothing answers for itself alone: the node that was asked before it may have acted. */
+  /**
+   * True if a refusal leaves the outcome in doubt: the refusing node accepted nothing, but a node that was called
+   * before it may have acted.
+   */
   private isInDoubt(result: unknown) {
     return this.repeated && result instanceof FencepostError && ABOUT_THE_NODE.has(result.code);
   }
@@ -356,7 +383,7 @@ function isElsewhere(result: unknown): result is FencepostError {
   return result instanceof BetweenOwners || (result instanceof FencepostError && result.code === "NOT_LEADER");
 }
 
-/** No live node acts for the signer, and nothing was accepted. */
+/** Error: no live node acts for the signer, and nothing was accepted. */
 export class NobodyActs extends FencepostError {
   constructor(unreached: string | null) {
     const why =

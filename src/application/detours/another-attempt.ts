@@ -1,17 +1,17 @@
 /**
- * Detour: attempts that no create asked for. Another payload at a nonce that already has one (reprice, cancel, replace
+ * Detour: attempts that no create requested. Another payload at a nonce that already has one (reprice, cancel, replace
  * and placeholder all end in `signAnother`); the transaction that a caller signed for a nonce it reserved, or sent
- * itself (`bind`); a placeholder, a transfer of nothing to oneself, at a nonce that no transaction holds, so that the
- * transactions above it can be mined; and STUCK for the head of a lane that is not mined in time. STUCK is final for
- * the feed only: the transaction is tracked by every hash and sent again at a slower pace.
+ * itself (`bind`); a placeholder (a transfer of zero to the signer itself) at a nonce that no transaction holds, so
+ * that the transactions above it can be mined; and STUCK for the head of a lane that is not mined in time. STUCK is
+ * final for the feed only: the transaction is still tracked by every hash and resent, more slowly.
  *
  * Reads: for a placeholder the fee market. Writes, in one fenced transaction: the attempt with its bytes and hash,
- * TRACKING/PENDING, claim, who decided it and why, for a new nonce also the transaction and the end of the reservation
- * or of the hole; or STUCK and its completion (settled: false). Invariants: I3 (the nonce stays with its transaction,
- * or was this holder's alone), I6 (committed and claimed before a byte leaves), I9 (never silent). A crash before the
- * commit leaves everything as it was; after it, STUCK, or a claimed attempt that the next owner claims again and sends.
- * Every older attempt stays tracked. Any other transaction at a placeholder's nonce competes with the placeholder: the
- * one that is mined decides.
+ * TRACKING/PENDING, claim, the decision with its actor and reason, for a new nonce also the transaction and the end of
+ * the reservation or of the hole; or STUCK and its completion (settled: false). Invariants: I3 (the nonce stays with
+ * its transaction, or was this holder's alone), I6 (committed and claimed before a byte leaves), I9 (never silent). A
+ * crash before the commit changes nothing; after it, the transaction is STUCK, or the next owner claims the attempt
+ * again and sends it. Every older attempt stays tracked. Any other transaction at a placeholder's nonce competes with
+ * the placeholder: the one that is mined decides.
  */
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import { defined } from "../../domain/defined.ts";
@@ -52,28 +52,34 @@ import { askSigner } from "../stages/3-sign/sign.ts";
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
   readonly unsigned: Bounded;
-  /** How many attempts there were when it was made: one more since then, and it was made of what is no more. */
+  /**
+   * Number of attempts when this payload was made. If there are more by now, the payload is outdated and must not be
+   * signed.
+   */
   readonly over: number;
-  /** The part that policies judge: all of another payload, else only its cost. */
+  /** What the policies check: all of a new payload, or only its additional cost. */
   readonly about: Spending["about"];
-  /** EIP-4844: the most that its blobs can cost. */
+  /** Maximum cost of the transaction's blobs (EIP-4844). */
   readonly blobCost?: bigint;
-  /** Set if the decider brought it signed. */
+  /** The signed transaction, if the caller provided one. */
   readonly signed?: SignedTransaction;
-  /** The chain has private endpoints: the first payload of ours at a nonce that a caller used itself goes to those alone. */
+  /** The chain has private endpoints: our first payload at a nonce that a caller used itself is sent only to those. */
   readonly privately?: boolean;
   readonly reason: string;
-  /** Absent if the lane's own loop decided by its settings. */
+  /** The operator's or hook's decision; absent if the lane's own loop decided by its settings. */
   readonly decision?: Decision;
-  /** Only with a cancel: the transaction's `validUntil` is over. */
+  /** Set only for a cancel: the transaction's `validUntil` has passed. */
   readonly expires?: true;
-  /** Reported as STUCK in the same commit if it is the head of the line: a crash never leaves one without the other. */
+  /**
+   * Report the transaction as STUCK in the same commit if it is the lane's head: a crash never leaves one without the
+   * other.
+   */
   readonly thenStuck?: boolean;
 }
 
 /**
- * But for "committed", nothing was written: the transaction moved on meanwhile, because it is being sent or was mined, or
- * a policy does not allow it.
+ * Any result but "committed" means that nothing was written: the transaction is being sent, was mined, or a policy
+ * forbids the payload.
  */
 type AnotherAttemptResult = "committed" | "busy" | "mined" | Forbidden;
 
@@ -83,20 +89,22 @@ export async function signAnother(
   tx: Tracked,
   payload: AnotherPayload,
 ): Promise<AnotherAttemptResult> {
-  // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
+  // The number of attempts is compared below, too: otherwise a payload that was cancelled meanwhile could be signed
+  // again after its cancel.
   const { about, blobCost, unsigned } = payload;
   const spends = spendingOf(unsigned, about, blobCost);
   const forbidden = await forbiddenNow(ports, lane, { txId: tx.txId, spends });
   if (forbidden !== null) return forbidden;
   if (lane.pace.doubt !== NO_DOUBT) return "busy";
   if (tx.pace.inHand || tx.attempts.length !== payload.over) return "busy";
-  // Holds off the sender: what it is answered must be noted on the attempt it sent.
+  // Keeps the sender from sending: its response must be recorded on the attempt that it sent.
   happened(tx, takenInHand);
   try {
     const signed = payload.signed ?? (await signOne(ports, lane, { ...payload.unsigned, because: payload.kind }));
     await ports.failpoint("another.signed");
     if (tx.receipt !== null) return "mined";
-    // Held meanwhile: without an operator's action it is not sent, and the signed bytes never leave.
+    // The transaction was put on hold meanwhile: without an operator's action it is not sent, and the signed bytes are
+    // dropped.
     const isOrdered = payload.decision !== undefined && payload.expires !== true;
     if (tx.held && !isOrdered) return "busy";
     const { gas, fees } = payload.unsigned;
@@ -120,7 +128,7 @@ export async function signAnother(
   }
 }
 
-/** The idempotency key of its action is kept with the first step. */
+/** The decision without its idempotency key, which is stored with the action's first step only. */
 function decidedAgain(decision: Decision | undefined) {
   return decision === undefined ? {} : { decision: { actor: decision.actor, audit: decision.audit } };
 }
@@ -130,17 +138,20 @@ async function signOne(ports: LanePorts, lane: OwnedLane, unsigned: DeclaredPayl
   return signed as SignedTransaction;
 }
 
-/** May be reported as STUCK: open, without a receipt, and not reported yet. What an operator holds back waits for that operator. */
+/**
+ * True if the transaction may be reported as STUCK: open, without a receipt, not reported yet and not held by an
+ * operator.
+ */
 export function mayStick({ status, receipt, held }: Tracked): boolean {
   return receipt === null && status.state === "TRACKING" && status.subState !== "MINED" && !held;
 }
 
-/** Only the head of a lane becomes STUCK: the transactions behind it wait for it. */
+/** True if the transaction may become STUCK now: only the head of a lane does, because the others wait for it. */
 export function canStick(lane: OwnedLane, tx: Tracked): boolean {
   return mayStick(tx) && tx.nonce === lane.headOfLine();
 }
 
-/** Called if the head of the line cannot progress by itself; the reason is shown to people unchanged. */
+/** Reports the lane's head as STUCK if it cannot progress by itself; operators see the reason unchanged. */
 export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
@@ -150,7 +161,7 @@ export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reas
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
 }
 
-/** The reason if only the age is known: earlier findings come first. */
+/** Reason for STUCK: earlier findings about the transaction, then its age. */
 export function reasonOf(tx: Tracked, ageMs: number): string {
   const found = [...tx.facts.values()].map(({ text }) => text);
   const age = `not mined ${Math.round(ageMs / 1_000)} s after it came to the head of its lane`;
@@ -158,7 +169,7 @@ export function reasonOf(tx: Tracked, ageMs: number): string {
   return [age, ...found, ...last].join("; ");
 }
 
-/** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
+/** A transfer of zero to the signer itself: the cheapest way to use up a nonce. */
 export function nothing(signer: Address): Payload {
   return { to: signer, data: "0x", value: 0n };
 }
@@ -166,9 +177,8 @@ export function nothing(signer: Address): Payload {
 const TRANSFER_GAS = 21_000n;
 
 /**
- * More than a plain transfer only if the account has code (EIP-7702) or the chain counts differently. A missing
- * estimate, or one that another endpoint contradicts, is no obstacle: a transfer that runs out of gas still uses the
- * nonce.
+ * Gas of a transfer of zero. More than a plain transfer only if the account has code (EIP-7702) or the chain counts
+ * differently. A missing or contradicted estimate is no obstacle: a transfer that runs out of gas still uses the nonce.
  */
 export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
   const { to, data, value } = nothing(signer);
@@ -188,11 +198,17 @@ interface Placing extends LaneWork {
   readonly hole: Hole;
   readonly reason: string;
   readonly decision: Decision;
-  /** Only for a placeholder that nobody requested: the most that a lane makes per hour for expired reservations. */
+  /**
+   * Maximum number of placeholders per hour that a lane makes by itself for expired reservations. Absent if the
+   * placeholder was requested.
+   */
   readonly mostPerHour?: number;
 }
 
-/** "conflict": the nonce is no hole any more. Throws FORBIDDEN if the signer's policy does not allow what it costs. */
+/**
+ * Places a placeholder at a hole. "conflict": another transaction has the nonce by now. Throws FORBIDDEN if the
+ * signer's policy does not allow its cost.
+ */
 export async function placeHolder({ ports, context, lane, hole, ...placing }: Placing): Promise<SettleResult> {
   const { signer, chainId } = lane.lane;
   const { nonce, why, reservationId } = hole;
@@ -200,7 +216,7 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   const gas = await lane.term.during(gasOfNothing(context, signer));
   const { fees, reached } = await lane.term.during(context.price({}, { gas, value: payload.value }));
   const unsigned = bounded(context.ceilings, { ...payload, chainId, nonce, gas, fees, accessList: [] });
-  // The owner of the expired reservation pays for the placeholder.
+  // The placeholder counts against the policy of the key that owned the expired reservation.
   const owner = hole.expired?.owner ?? null;
   const spends = spendingOf(unsigned, "placeholder");
   const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
@@ -228,7 +244,7 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   return result;
 }
 
-/** A signer's refusal closes no nonce, like a policy's. */
+/** A signer's refusal is reported as FORBIDDEN, like a policy's: the nonce stays open. */
 function asForbidden(error: unknown): never {
   if (!(error instanceof SigningRefused)) throw error;
   throw forbiddenBy({ rule: "signer", detail: `the signer refused it: ${error.message}` });
@@ -254,7 +270,7 @@ export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Bin
   return outcome;
 }
 
-/** A hash without bytes is only looked for: it may be mined already. */
+/** An attempt without bytes is never sent, only looked up by its hash: it may be mined already. */
 function paceOf({ attempt: { ordinal, rawTransaction } }: Binding) {
   const pace = signedPace(ordinal, rawTransaction);
   return rawTransaction === null ? namedOnly(pace) : committed(pace, LOOK_DUE);

@@ -1,13 +1,14 @@
 /**
- * Detour: an operator or the hook decided that another payload takes a nonce. Before the transaction is signed, its queued payload is
- * changed; afterwards the other payload is signed too, pays enough to replace the first, and is tracked beside it. A repeat of the
- * action, because its answer was lost, must not be signed and paid for twice (`standsAlready`, `isDone`). `resolveStuck` carries out a
- * decision about a stuck transaction once, also if the lane has another owner by then.
+ * Detour: an operator or the hook decided that another payload takes a nonce. Before the transaction is signed, its
+ * queued payload is changed; afterwards the other payload is signed too, pays enough to replace the first, and is
+ * tracked beside it. An action that is repeated because its answer was lost must not be signed and paid for twice
+ * (`standsAlready`, `isDone`). `resolveStuck` carries out a decision about a stuck transaction once, even if the lane
+ * has a new owner by then.
  *
- * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt; the decision, and STUCK or
- * TRACKING if it says so. Invariants: I3 (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash
- * before the commit leaves the transaction as it was, and the decision is asked for again; after it, the next owner signs what is
- * queued, or claims and sends.
+ * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt; the
+ * decision, and STUCK or TRACKING as decided. Invariants: I3 (the nonce stays with its transaction), I6 (nothing leaves
+ * before it is committed). A crash before the commit leaves the transaction unchanged, and the decision is requested
+ * again; after it, the next owner signs the queued payload, or claims and sends.
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
@@ -45,24 +46,24 @@ import { type AnotherPayload, canStick, gasOfNothing, nothing, placeHolder, sign
 import { changePrice, inWords, standingOffer } from "./reprice.ts";
 
 interface PayloadChange {
-  /** `reprice` signs the current payload at another price. */
+  /** Kind of the new payload; `reprice` signs the current payload at another price. */
   readonly kind: AnotherPayload["kind"];
-  /** With `replace`: the new payload. `allowNoCode`: its receiver need not have code. */
+  /** The new payload, for `replace`. `allowNoCode`: its receiver need not have code. */
   readonly payload?: Payload;
   readonly allowNoCode?: boolean;
-  /** Signed by the one who decided it, and checked to belong to this nonce. */
+  /** Transaction that the caller signed, checked to belong to this nonce. */
   readonly signed?: DecodedTransaction & { readonly rawTransaction: `0x${string}` };
-  /** Fees that are not named are the market's. */
+  /** Fees that the caller set; missing ones are taken from the market. */
   readonly fees: FeeWishes;
   readonly reason: string;
   readonly decision: Decision;
-  /** Once it is signed, and if it is the head of the line. */
+  /** Report the transaction as STUCK once the new payload is signed, if it is the lane's head. */
   readonly thenStuck?: boolean;
-  /** Only with `cancel`: the transaction's `validUntil` is over. */
+  /** Set only for `cancel`: the transaction's `validUntil` has passed. */
   readonly expires?: true;
 }
 
-/** "movedOn": it is being sent. Look at it anew; it may even be done. */
+/** "movedOn": the transaction is being sent. Read it again; the change may even be done. */
 type ChangeResult = "done" | "movedOn";
 
 interface TrackedWork extends LaneWork {
@@ -70,7 +71,7 @@ interface TrackedWork extends LaneWork {
   readonly change: PayloadChange;
 }
 
-/** For a transaction that has been signed. Throws CONFLICT if it was mined meanwhile. */
+/** Changes the payload of a transaction that has been signed. Throws CONFLICT if it was mined meanwhile. */
 export async function changeTracked(work: TrackedWork): Promise<ChangeResult> {
   const { ports, context, lane, tx, change } = work;
   refuseMined(tx);
@@ -93,7 +94,10 @@ interface QueuedWork extends LaneWork {
   readonly change: PayloadChange;
 }
 
-/** For a transaction that waits to be signed: nothing is signed until the change is durable and the lane is read again. */
+/**
+ * Changes the payload of a transaction that waits to be signed: nothing is signed until the change is durable and the
+ * lane was reloaded.
+ */
 export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
   const { ports, lane, record, change } = work;
   const { txId } = record;
@@ -111,7 +115,8 @@ export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
     const tx = queued({ ...record, nonce: record.nonce as number });
     const amended = { kind: change.kind, payload, gas };
     await commitPlanned(ports, lane, [plan(tx, "amend", { change: amended, spends, ...decided(change) })]);
-    // A row at hand, or on its way here from an allocation, still has the payload from before.
+    // Reload the lane: its copy of the row in memory, or one that allocation is handing over, still has the old
+    // payload.
     lane.term.readAgain(`${txId} is to be signed with another payload`);
     return "done";
   } finally {
@@ -120,7 +125,10 @@ export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
   }
 }
 
-/** Only an operator or the hook asks for a placeholder. Another price for one is its owner's to ask for, too, and to have room for. */
+/**
+ * What the policies check for a change. Only an operator or the hook requests a placeholder; a new price for one may
+ * come from the transaction's owner, whose limits apply.
+ */
 function judgedAs({ kind }: PayloadChange) {
   if (kind === "placeholder") return kind;
   return kind === "replace" ? "payload" : "cost";
@@ -139,7 +147,7 @@ async function askingChain<T>(work: Promise<T>) {
   }
 }
 
-/** A signer may refuse for good, or be away until it is asked again. */
+/** Converts a signer's failure: it may refuse permanently, or be unavailable until a later retry. */
 async function signing<T>(work: Promise<T>) {
   try {
     return await work;
@@ -200,12 +208,15 @@ async function anotherPayload(work: TrackedWork): Promise<Unsigned> {
   return finished(work, repricedKind(tx.attempts), await standingContent(ports, tx));
 }
 
-/** The cost of blobs counts like gas. */
+/** Maximum cost of a transaction's blobs, which policies count like gas. */
 export function blobCost({ blobGas = 0n, blobFeeCap = 0n }: DecodedTransaction): bigint {
   return blobGas * blobFeeCap;
 }
 
-/** Bytes that no pool takes in the place of the newest ones would only keep those from being sent again. */
+/**
+ * Refuse fees too low to replace the newest attempt: no mempool would accept the new bytes, and they would keep the
+ * newest attempt from being resent.
+ */
 async function refuseTooLittle(ports: LanePorts, tx: Tracked, { unsigned: { fees }, blobFeeCap }: DecodedTransaction) {
   const standing = { fees: standingOffer(tx), blobFeeCap: (await decodedNewest(ports, tx))?.blobFeeCap };
   const least = leastInPlaceOf(defined(standing));
@@ -224,7 +235,7 @@ async function finished({ context, lane, tx, change }: TrackedWork, kind: Unsign
   return { kind, unsigned: bounded(context.ceilings, { ...content, ...named }) };
 }
 
-/** The current payload, as it was signed. */
+/** The current payload, decoded from the newest attempt. */
 async function standingContent(ports: LanePorts, tx: Tracked) {
   const decoded = await decodedNewest(ports, tx);
   if (decoded === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
@@ -239,7 +250,7 @@ function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]) {
   throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible there`);
 }
 
-/** Losing the race is reported as what really happened. */
+/** If the transaction was mined before the change, the error reports the mined attempt. */
 export function refuseMined({ txId, receipt, attempts }: Tracked): void {
   if (receipt === null) return;
   const what = `${minedAs(receipt, attempts)}: ${receipt.txHash}`;
@@ -256,7 +267,10 @@ export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
 }
 
-/** The newest attempt does what the action asks. Only while it is tracked: after STUCK the action is a new one. */
+/**
+ * True if the newest attempt already does what the action requests. Only while the transaction is tracked: after STUCK
+ * the action counts as a new one.
+ */
 export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const newest = tx.attempts.findLast(isSendable);
   if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
@@ -269,7 +283,10 @@ export async function standsAlready(ports: LanePorts, tx: Tracked, change: Paylo
   return change.kind === "reprice" && Object.keys(change.fees).length > 0;
 }
 
-/** Every named fee: at least as much, or exactly as much if the fee is all that is asked for. */
+/**
+ * True if every named fee is offered: at least that much, or exactly that much if the action changes nothing but the
+ * fee.
+ */
 function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
   const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
@@ -281,7 +298,10 @@ function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   return isCovered(gasPrice ?? maxFeePerGas, feeCap(fees)) && isCovered(maxPriorityFeePerGas, tip);
 }
 
-/** The newest bytes say what this payload says; what it leaves open was decided then. */
+/**
+ * True if the newest attempt has this payload's content; fields that the payload omits were chosen when that attempt
+ * was made.
+ */
 async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload) {
   const unsigned = (await decodedNewest(ports, tx))?.unsigned;
   if (unsigned?.to !== payload.to || unsigned.data !== payload.data || unsigned.value !== payload.value) return false;
@@ -291,17 +311,20 @@ async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload) {
 
 interface Resolution extends LaneWork {
   readonly record: TransactionRecord;
-  /** Null: it waits to be signed. */
+  /** The tracked transaction; null if it waits to be signed. */
   readonly tx: Tracked | null;
   readonly verdict: Verdict;
   readonly reason: string;
   readonly decision: Decision;
 }
 
-/** "repeated": the decision was carried out before. "movedOn": look at the transaction anew. */
+/** "repeated": the decision was carried out before. "movedOn": read the transaction again. */
 export type ResolutionResult = "applied" | "repeated" | "movedOn";
 
-/** If the term ended, look at it anew: what was committed as it ended is found then. */
+/**
+ * If the term ended during the work, returns "movedOn": the transaction must be read again, which finds what was
+ * committed.
+ */
 export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
   return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
 }
@@ -323,7 +346,7 @@ export async function resolveStuck(resolution: Resolution): Promise<ResolutionRe
 
 /**
  * Refuses a decision about a nonce that was filled or moved meanwhile: it would use up the nonce of a transaction that
- * nobody meant to give up.
+ * it was not about.
  */
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
@@ -331,20 +354,23 @@ function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | nu
   throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
 }
 
-/** The transaction waits for a nonce below it that nothing holds: that one is filled, and its own payload stays. */
+/**
+ * The transaction waits for a lower nonce that no transaction holds: a placeholder fills that nonce, and the
+ * transaction keeps its own payload.
+ */
 async function fillBelow(work: Resolution, tx: Tracked, hole: Hole) {
   if ((await placeHolder({ ...work, hole })) !== "settled") {
     throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
   }
   const { ports, lane, reason } = work;
   const { actor, audit } = work.decision;
-  // The placeholder keeps who decided it, also if it cannot be noted here: looked at anew, with no hole below it any more, the same
-  // decision would be for the transaction's own nonce.
+  // The placeholder records the decision even if it cannot be recorded on the transaction: read again, with the hole
+  // filled, the same decision would apply to the transaction's own nonce.
   await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision: { actor, audit } })]));
   return "applied" as const;
 }
 
-/** Signs nothing. The decision is kept, and the state follows if the verdict names one. */
+/** Records the decision without signing anything, and changes the state if the verdict names one. */
 async function decideOnly({ ports, lane, record, tx, verdict, reason, decision }: Resolution) {
   const decided = { reason, decision };
   if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
@@ -385,7 +411,7 @@ async function isDone({ ports, context }: LaneWork, tx: Tracked, change: Payload
   const offer = highestOffer(sendableAttempts(tx.attempts));
   if (offer === null) return false;
   if (isFullyPriced(change.fees)) return covers(offer, priceFirstAttempt(NO_MARKET, change.fees, null));
-  // "At the market's price": done while it is not below that.
+  // A reprice at the market's price counts as done while the current offer is not below the market.
   return (
     Object.keys(change.fees).length === 0 && tx.attempts.length > 1 && !isBelowMarket(offer, await context.feeMarket())
   );

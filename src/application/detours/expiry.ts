@@ -1,6 +1,6 @@
 /**
- * Detour: a transaction whose deadline (`validUntil`) has passed before it was mined. If nothing of it was ever signed,
- * it ends at once and gives up its nonce; else a cancel uses the nonce, once, priced, sent and repriced like an
+ * Detour: a transaction whose deadline (`validUntil`) has passed before it was mined. If none of its payloads was ever
+ * signed, it ends at once and gives up its nonce; else a cancel uses the nonce, once, priced, sent and repriced like an
  * operator's. The payload that is mined decides.
  *
  * Reads: the database, whose clock decides. Writes: FAILED_FINAL/EXPIRED without a nonce, or a cancel with its claim.
@@ -35,17 +35,20 @@ import { changeQueued, changeTracked } from "./change-payload.ts";
 const AT_ONCE = 200;
 const BUSY_MS = 250;
 const SILENT_MS = 5_000;
-/** A ceiling, a policy, a key that the chain node holds: it may be allowed later. */
+/** Pause before a refused cancel is tried again: the refusing ceiling, policy or chain-node key may allow it later. */
 const REFUSED_MS = 60_000;
 
-/** Asks the database alone: what was never sent does not wait for a chain that is silent, or a lane that is suspended. */
+/**
+ * Expires transactions that were never sent. Needs only the database, so it works while the chain does not answer or
+ * the lane is suspended.
+ */
 export function expireUnsent(ports: LanePorts, lane: OwnedLane): Working {
   if (lane.pace.overdue.size > 0) lane.tending?.kick();
   if (lane.heldByHistory || !isDue(lane.pace.expiry, ports.clock.monotonicMs())) return null;
   return isExpiryLookOwed(lane.pace) ? expireFirst(ports, lane) : expireDue(ports, lane);
 }
 
-/** Signing waits for the answer. */
+/** Expires unsigned transactions; signing pauses until the database has answered. */
 async function expireFirst(ports: LanePorts, lane: OwnedLane) {
   lane.count("amending", 1);
   try {
@@ -58,7 +61,8 @@ async function expireFirst(ports: LanePorts, lane: OwnedLane) {
 
 async function expireDue(ports: LanePorts, lane: OwnedLane) {
   const { clock, store } = ports;
-  // Transactions allocated meanwhile record their own deadline.
+  // Mark the deadline check as done before the read: transactions that are allocated meanwhile record their own
+  // deadline.
   happened(lane, expiryAsked);
   const most = AT_ONCE + lane.pace.overdue.size;
   const rows = await lane.term.during(store.loadExpiring(lane.lane, most));
@@ -76,7 +80,10 @@ async function expireDue(ports: LanePorts, lane: OwnedLane) {
   if (rows.length === most && unsent.length > 0) happened(lane, expiryLookDue);
 }
 
-/** The database says it was never sent, and this node has written nothing since that contradicts it: those above may move down. */
+/**
+ * True if the database shows that the transaction was never sent, and this node has written nothing since that
+ * contradicts it: the transactions above it may move down.
+ */
 function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
   if (!mayGiveUp || lane.find(txId) !== null) return false;
   if (lane.holders().some((holder) => holder.nonce > nonce && !holder.movable)) return false;
@@ -85,7 +92,7 @@ function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
 }
 
 async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]) {
-  // Before it is written: what is being signed at this moment must not be committed behind it.
+  // Dropped from the backlog before the write: a signature in progress must not be committed after the expiry.
   lane.backlog.drop(...unsent);
   const planned = unsent.map((row) => {
     const reason = `nothing of it was signed when its validUntil, ${row.validUntil.toISOString()}, was over`;
@@ -97,7 +104,10 @@ async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly Expi
   lane.signing?.kick();
 }
 
-/** Those that may have been sent. Nothing is sent for a lane that is suspended, killed or in doubt: they wait until it is not. */
+/**
+ * Cancels expired transactions that may have been sent. They wait while the lane is suspended, killed or in doubt,
+ * because nothing is sent for it then.
+ */
 export function cancelExpired(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (lane.pace.overdue.size === 0 || lane.held) return null;
   const due = overdueNow(lane.pace, ports.clock.monotonicMs());
@@ -114,7 +124,10 @@ async function cancelEach(work: LaneWork, due: readonly string[]) {
   }
 }
 
-/** Null: there is nothing more to do. Else it is tried again after so many milliseconds. */
+/**
+ * Cancels one expired transaction. Returns null if nothing more is to be done, else the pause in ms before the next
+ * try.
+ */
 async function cancelOne(work: LaneWork, txId: string) {
   const { ports, lane } = work;
   const tx = lane.find(txId);
@@ -134,7 +147,8 @@ async function cancelOne(work: LaneWork, txId: string) {
 
 function cancelSent(work: LaneWork, tx: Tracked) {
   const standing = repricedKind(tx.attempts);
-  // An operator has cancelled it already, or it is held: then its deadline is checked again when it is released.
+  // Nothing to cancel: the transaction is mined or already cancelled; if it is held, its deadline is checked again on
+  // release.
   if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
     return "done";
   return changeTracked({ ...work, tx, change: cancelBy(tx.validUntil) });

@@ -1,13 +1,15 @@
 /**
- * Detour: nonces that nothing holds, and nonces that no node will ever take. Everything above one waits, so it is closed
- * by policy or reported: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
- * head of the lane is STUCK, and its reason names the nonce. A nonce whose caller reserved it and fell silent is repaired under
- * either: its caller's transaction is looked for through one more time to live, and then a placeholder takes the nonce.
+ * Detour: nonces that no transaction holds, and nonces whose payload no node will ever accept. All transactions above
+ * such a nonce wait, so it is closed by policy or reported: under `heal` a placeholder takes the nonce and a refused
+ * payload is cancelled; under `move` the head of the lane is STUCK, and its reason names the nonce. A reserved nonce
+ * whose caller never used it is repaired under either policy: the caller's transaction is looked for during one more
+ * time to live, then a placeholder takes the nonce.
  *
- * Reads: the lane's holes, the chain's counts, pools and look-ups by sender and nonce. Writes: expiries, a placeholder with its claim
- * (for expired reservations counted within the hour), STUCK and back. Invariants: I9 (never silent), I7 (a hole is acted on only after
- * two looks in which a healthy endpoint had not passed it; an unanswered look decides nothing). A crash leaves the hole, or what
- * closed it; the next owner looks again, and through a whole time to live: it cannot know what was seen before.
+ * Reads: the lane's holes, the chain's counts, pools and look-ups by sender and nonce. Writes: expiries, a placeholder
+ * with its claim (for expired reservations counted within the hour), STUCK and back. Invariants: I9 (never silent), I7
+ * (a hole is acted on only after two checks in which a healthy endpoint had not passed it; an unanswered check decides
+ * nothing). A crash leaves the hole, or what closed it; the next owner checks again for a whole time to live, because
+ * it cannot know what was seen before.
  */
 import { countNotExceeded, highestCount } from "../../domain/chain/counts.ts";
 import { watchDepth } from "../../domain/chain/finality.ts";
@@ -63,13 +65,16 @@ function tendNonces(work: LaneWork): Working {
   });
 }
 
-/** The next look asks again. If the database failed, memory may be ahead, and the lane is read again. */
+/**
+ * True if the chain or the signer did not answer: the next check tries again. After a database failure, memory may be
+ * ahead of it, so that error is thrown and the lane is reloaded.
+ */
 function isUnanswered(error: unknown) {
   const reason = error instanceof FencepostError && error.code === "UNAVAILABLE" ? error.cause : error;
   return reason instanceof ChainUnavailable || reason instanceof SignerAway;
 }
 
-/** The database says which reservations are over; they leave holes that only the policy closes. */
+/** Expires reservations by the database's clock; they leave holes that only the hole policy closes. */
 async function expire({ ports, lane: { term, nonces, lane, fence } }: LaneWork) {
   const { holes } = await term.write({ kind: "expire" });
   if (holes.length > 0) await ports.failpoint("expire.committed");
@@ -83,7 +88,7 @@ async function expire({ ports, lane: { term, nonces, lane, fence } }: LaneWork) 
   }
 }
 
-/** Only the lowest hole matters, and only while nothing below it is still to be mined and something above it waits. */
+/** Handles the lowest hole. It matters only if every nonce below it is mined and a transaction above it waits. */
 function tendLowest(work: LaneWork) {
   const { lane } = work;
   const [lowest] = lane.nonces.isWhole ? [] : lane.nonces.holes;
@@ -117,7 +122,10 @@ async function tendBlocking(work: LaneWork, hole: Hole) {
   } else await stickHead(work, hole);
 }
 
-/** A policy may forbid what closing a nonce costs, or the signer refuse to sign it: then the nonce is reported, as if none may be closed. */
+/**
+ * If a policy forbids the cost of closing a nonce, or the signer refuses to sign, the nonce is reported, as under the
+ * policy `move`.
+ */
 async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>) {
   try {
     await work;
@@ -133,20 +141,23 @@ function heals(work: LaneWork) {
   return work.context.settings.holePolicy === "heal" && isLocal(work);
 }
 
-/** A key that the chain node holds signs nothing of our own making: its holes are reported, whatever the policy. */
+/**
+ * True if this node holds the key. A key on the chain node signs no transaction that Fencepost makes by itself, so its
+ * holes are only reported.
+ */
 function isLocal({ ports, lane }: LaneWork) {
   return ports.signer.custody(lane.lane.signer) === "local";
 }
 
 /**
- * The lowest that the chain has not passed, and when that was asked (monotonic). What it has is no hole; after a reorg it
- * may be one again, so it is kept a while.
+ * The lowest hole that the chain has not passed, and the monotonic time of that request. A passed nonce is no hole;
+ * after a reorg it may become one again, so it is kept a while.
  */
 async function lowestOpen(work: LaneWork) {
   const { context, lane } = work;
   const { holes } = lane.nonces;
   const { settings, counts } = context;
-  // The chain is asked anew before anything is paid for.
+  // Request the count anew before anything is paid for.
   const pays = (settings.holePolicy === "heal" || settings.expiredReservations === "placeholder") && isLocal(work);
   const atMostMs = pays ? 0 : settings.pollIntervalMs;
   const { count, askedAtMs } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs }));
@@ -156,12 +167,18 @@ async function lowestOpen(work: LaneWork) {
   return { hole: holes.find(({ nonce }) => nonce >= count) ?? null, askedAtMs };
 }
 
-/** Something waits above it, or was mined there in the same block as what closed it, or it was passed and may come back. */
+/**
+ * True if the chain may have passed this nonce: a transaction waits above it, one above it was mined in the same block,
+ * or the nonce was passed before and a reorg may reopen it.
+ */
 function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
 }
 
-/** Used by another program, and too deep for a reorg: twice the confirmations, at least 64 blocks. */
+/**
+ * Closes nonces that another program used and that are too deep for a reorg: twice the confirmations, at least 64
+ * blocks.
+ */
 async function closePassed({ ports, context, lane }: LaneWork, nonces: readonly number[]) {
   const { chain, follower, settings } = context;
   const head = follower.head?.number ?? 0;
@@ -202,14 +219,14 @@ function explainHead({ ports, lane }: LaneWork, { nonce, detail }: Hole) {
   return { tx, reason };
 }
 
-/** Nothing below the head of the line is missing. */
+/** Called if no nonce below the lane's head is missing: releases the head from its hole. */
 function releaseHead(work: LaneWork): Working {
   happened(work.lane, unblocked);
   for (const { facts } of work.lane.unmined.values()) if (facts.has("NONCE_HOLE")) return unstickHead(work);
   return null;
 }
 
-/** Nothing is in its way any more: it is tracked like any other again, and sent at once. */
+/** The hole below the lane's head is gone: the transaction is tracked normally again and sent at once. */
 async function unstickHead({ ports, lane }: LaneWork) {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;
@@ -219,7 +236,10 @@ async function unstickHead({ ports, lane }: LaneWork) {
   }
 }
 
-/** A payload that no node will ever take leaves its nonce unusable: it is cancelled, or reported if everything waits for it. */
+/**
+ * A payload that no node will ever accept leaves its nonce unusable: it is cancelled, or reported if other transactions
+ * wait for that nonce.
+ */
 function tendRefused(work: LaneWork): Working {
   const refused: Tracked[] = [];
   for (const tx of work.lane.unmined.values()) {
@@ -245,7 +265,7 @@ async function repairEach(work: LaneWork, refused: readonly Tracked[]) {
   }
 }
 
-/** A cancel that is refused too is not helped by another one. */
+/** True if the newest attempt may be cancelled: if a cancel itself is refused, another cancel does not help. */
 function isOurs({ attempts }: Tracked) {
   const newest = attempts.at(-1);
   return newest !== undefined && newest.kind !== "cancel" && newest.kind !== "placeholder" && newest.foreign !== true;
@@ -253,16 +273,20 @@ function isOurs({ attempts }: Tracked) {
 
 const CANCELLED = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
 
-/** Nonces that one look goes over: the lowest are what everything waits for, and the rest is found when those are mined. */
+/**
+ * Maximum number of nonces checked at once: all transactions wait for the lowest ones; the rest is found once those are
+ * mined.
+ */
 const NONCES_AT_ONCE = 64;
 
 /**
- * Finds nonces that the lane stepped over for nothing. A mined count above the cursor was believed (stage 2 proves it as well as
- * it can), so the nonces below it counted as used by another program. If an endpoint lied, or a reorg took the foreign
- * transactions away, the chain waits for a nonce that no transaction holds, and everything above waits with it.
+ * Finds nonces that the lane skipped by mistake. A mined count above the cursor was trusted (stage 2 proves it as well
+ * as it can), so the nonces below it counted as used by another program. If an endpoint lied, or a reorg removed the
+ * foreign transactions, the chain waits for a nonce that no transaction holds, and all higher nonces wait, too.
  *
- * The count is what every endpoint that is up confirms; one that lags is waited for. Looks come at the pace of stale receipts, and a
- * poll interval apart if something is missing: two looks must agree, and the database must have nothing at those nonces.
+ * The count must be confirmed by every endpoint that is up; a lagging one is waited for. Checks are as frequent as
+ * those of stale receipts, or a poll interval apart if a nonce is missing: two checks must agree, and the database must
+ * have no transaction at those nonces.
  */
 export function findSkipped(work: LaneWork): Working {
   const { ports, context, lane } = work;
@@ -302,15 +326,21 @@ async function lookAgain({ ports, context, lane }: LaneWork, last: StandingHead)
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
 }
 
-/** The nonce that the chain waits for is known here: then it is waited for, or tended, as such. */
+/** True if the lane knows the nonce that the chain waits for; then it is handled as a normal transaction or hole. */
 function isHeld({ backlog, mined, nonces }: OwnedLane, nonce: number) {
   return backlog.atHand.some((record) => record.nonce === nonce) || mined.has(nonce) || nonces.holds(nonce);
 }
 
-/** The database counts repairs within an hour; it is asked so often whether the hour is over. */
+/**
+ * Pause after the hourly limit of repairs was reached: the database counts repairs within an hour, and is queried again
+ * after this time.
+ */
 const LIMITED_FOR_MS = 60_000;
 
-/** "searching": its caller's transaction may turn up. "limited": the lane has paid for as many in this hour as it may. */
+/**
+ * Repairs an expired reservation. "searching": the caller's transaction may still be found. "limited": the lane has
+ * reached its hourly limit of paid repairs.
+ */
 async function repairExpired(work: LaneWork, hole: Hole, { owner, ttlMs }: NonNullable<Hole["expired"]>) {
   const { ports, context, lane } = work;
   const nowMs = ports.clock.monotonicMs();
@@ -326,7 +356,10 @@ async function repairExpired(work: LaneWork, hole: Hole, { owner, ttlMs }: NonNu
   return "limited";
 }
 
-/** For all expired ones from this nonce on at once: sixteen that are kept for ten minutes each are not searched one after the other. */
+/**
+ * Searches for the callers' transactions of all expired reservations from this nonce on at once: sixteen reservations
+ * of ten minutes each must not be searched one after the other.
+ */
 async function lookForCallers({ context, lane }: LaneWork, from: number, nowMs: number) {
   const last = lane.pace.searches.get(from)?.lastMs;
   if (last !== undefined && nowMs - last < context.settings.pollIntervalMs) return;
@@ -336,7 +369,10 @@ async function lookForCallers({ context, lane }: LaneWork, from: number, nowMs: 
   happened(lane, callersLookedFor, { nonces, found, atMs: nowMs });
 }
 
-/** A node that cannot list its pool, or has no look-up by nonce, still counts what is pending. Throws `ChainUnavailable`. */
+/**
+ * Nonces at which a transaction of the caller is found. A node that cannot list its pool or look up by nonce still
+ * reports a pending count. Throws `ChainUnavailable`.
+ */
 async function foundAt({ chain, counts }: ChainContext, { lane: { signer } }: OwnedLane, nonces: readonly number[]) {
   const pending = await counts.everywhere(signer, 0, "pending");
   if (pending.some(({ kind }) => kind === "silent"))

@@ -1,11 +1,12 @@
 /**
  * Detour into stage 1: intents that a caller wrote inside its own database transaction. They become visible when that
- * commits, and the lane's owner takes up whatever is visible and not yet allocated; never by an id cursor, because a
- * lower id may commit later. An intent was accepted when its caller committed: one endpoint's refusal ends it only if the others
- * confirm the refusal.
+ * commits, and the lane's owner takes up every visible intent that is not allocated yet; never by an id cursor, because
+ * a lower id may commit later. An intent was accepted when its caller committed: one endpoint's refusal ends it only if
+ * the others confirm the refusal.
  *
- * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of what can never be allocated.
- * Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
+ * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of an intent that can
+ * never be allocated. Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the
+ * allocation; never both, never neither.
  */
 import { judgeRefusal, stillUnconfirmed } from "../../domain/chain/unconfirmed-refusal.ts";
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
@@ -25,31 +26,34 @@ import { isRefusedBy, prepare, questionOf } from "../stages/1-create/prepare.ts"
 import { allocate } from "../stages/2-allocate/allocate.ts";
 
 const AT_ONCE = 200;
-/** While rows arrive, or a hint says that one will, they are looked for on every beat; later, less often. */
+/**
+ * While rows arrive, or a hint announces one, the intake table is read on every beat; after this time without any, less
+ * often.
+ */
 const QUIET_AFTER_MS = 10_000;
 /**
- * The hint about a caller's row arrives before its transaction commits. With hints working, polling only covers lost
- * ones.
+ * Beats between two reads of a quiet intake table. A hint about a caller's row arrives before its transaction commits;
+ * with hints working, polling only covers lost ones.
  */
 const QUIET_BEATS = { listening: 10, polling: 3 };
 
 interface IntakeEvents {
-  /** There may be rows that no read has found: a lane has taken a full page, or a hint says so. */
+  /** Called if there may be unread intake rows: a lane has read a full page, or a hint announced one. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
-  /** A row whose sender waits for the answer was taken or declined. */
+  /** Called when an intake row whose sender waits for the answer was taken up or declined. */
   readonly onTaken: () => void;
 }
 
 /**
- * Takes up what is visible, each lane in its own time and one page of it at once. A lane that waits for its chain, or has
- * thousands of rows, must not keep other lanes waiting.
+ * Takes up visible intake rows, each lane independently and one page at a time: a lane that waits for its chain, or has
+ * thousands of rows, must not delay other lanes.
  */
 export class Intake {
   private readonly ports: WorkPorts;
   private readonly events: IntakeEvents;
   private readonly underWay = new Set<Promise<void>>();
-  /** Monotonic; null: there was none yet. */
+  /** Monotonic time of the last intake row or hint; null if there was none yet. */
   private lastNewsMs: number | null = null;
 
   constructor(ports: WorkPorts, events: IntakeEvents) {
@@ -57,32 +61,32 @@ export class Intake {
     this.events = events;
   }
 
-  /** `isListening`: other processes can send hints to this one. */
+  /** True if the intake table should be read on this beat. `isListening`: this process receives hints from others. */
   isDue(beat: number, isListening: boolean): boolean {
     const { lastNewsMs } = this;
     const isQuiet = lastNewsMs === null || this.ports.clock.monotonicMs() - lastNewsMs > QUIET_AFTER_MS;
     return !isQuiet || beat % (isListening ? QUIET_BEATS.listening : QUIET_BEATS.polling) === 0;
   }
 
-  /** Others leave things here at this time: more is looked for on every beat for a while. */
+  /** Records that intake rows are arriving: for a while the table is read on every beat. */
   noteNews(): void {
     this.lastNewsMs = this.ports.clock.monotonicMs();
   }
 
-  /** A row was written, and is or will be committed: read now, and on every beat for a while. */
+  /** An intake row was written and is, or will be, committed: read now, and on every beat for a while. */
   expectRows(): void {
     this.noteNews();
     this.events.onMore();
   }
 
-  /** Begins with what is there; those that are busy with an earlier look are passed over. */
+  /** Begins to take up the visible rows; lanes that are still busy with an earlier read are skipped. */
   async look(lanes: () => readonly OwnedLane[]): Promise<void> {
     const all = lanes();
     let open = all.filter(({ intakeLooks }) => intakeLooks === 0);
     for (const lane of all) if (lane.intakeLooks > 0) lane.count("intake", 1);
     while (open.length > 0) {
-      // A transaction that one endpoint refuses, and no other has confirmed, blocks nothing while it waits for a later
-      // block.
+      // An intent that one endpoint refuses, and no other has confirmed, waits for a later block and blocks no other
+      // intent.
       const resting = open.flatMap((lane) => lane.refusals.restingAt(this.headOf(lane)));
       const lanesOpen = open.map(({ lane }) => lane);
       const rows = await this.ports.store.loadIntake(lanesOpen, AT_ONCE, resting);
@@ -93,7 +97,7 @@ export class Intake {
         const own = byLane.get(lane.key);
         if (own !== undefined) this.begin(lane, own, isFull);
       }
-      // A full page may hide rows of those that have none on it.
+      // A full page may hide the rows of lanes that have none on it: read again for those lanes.
       open = isFull ? open.filter(({ key }) => !byLane.has(key)) : [];
     }
   }
@@ -102,7 +106,7 @@ export class Intake {
     return this.ports.chains.get(lane.chainId)?.follower.head?.number ?? 0;
   }
 
-  /** Resolves when everything that was begun has ended. */
+  /** Resolves when all work under way has ended. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay);
   }
@@ -131,9 +135,9 @@ export class Intake {
 }
 
 /**
- * In call order. An intent that the chain cannot prepare now stops the rest of the lane, so that nothing overtakes it.
- * One that waited for approval was overtaken anyway, and does not stop the others. Nor does one that a single endpoint
- * refuses: its end would have let the others pass. True if every other row was taken.
+ * Takes up rows in call order. An intent that the chain cannot prepare now stops the rest of the lane, so that no later
+ * one overtakes it. Exceptions: an intent that waited for approval (already overtaken), and an intent that a single
+ * endpoint refuses. True if every other row was taken up.
  */
 async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
@@ -147,7 +151,7 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
       results.push(over);
       continue;
     }
-    // It was refused with nothing before it: those that are sent meanwhile come after it.
+    // The intent was refused with no transaction pending before it: transactions sent since then come after it.
     const isFirst = lane.refusals.of(row.intakeId) !== null;
     const behindPending = !isFirst && (prepared.length > 0 || lane.hasUnmined());
     const result = await lane.term.during(prepareRow(work, row, behindPending));
@@ -172,9 +176,9 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
 }
 
 /**
- * Orders intents with the same request id: the first becomes the transaction, the others are names of it. An intent
- * whose caller received its id comes first, so that the caller finds the transaction by that id. Senders that still
- * wait have received none.
+ * Orders intents with the same request id: the first becomes the transaction, the others are aliases of it. An intent
+ * whose caller has received its id comes first, so that the caller finds the transaction by that id. Senders that still
+ * wait have received no id.
  */
 function answeredFirst(rows: readonly IntakeRow[]) {
   const answered = new Map<string, IntakeRow>();
@@ -187,7 +191,7 @@ function answeredFirst(rows: readonly IntakeRow[]) {
   return [...inOrder];
 }
 
-/** Its approval expired, or its deadline passed. It ends before the chain is asked about it. */
+/** Result of an intent whose approval expired or whose deadline passed: it ends before the chain is called for it. */
 function overResult({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow) {
   const waiting = { intakeId, requestId: intent.requestId };
   if (unapproved !== undefined) return expired(waiting, unapproved);
@@ -207,11 +211,12 @@ async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE") return "unavailable";
     const depends = error.extras.dependsOnPending === true;
-    // A waiting sender gets that answer, and decides itself; a caller that was answered "accepted" does not.
+    // A sender that still waits gets this result and decides itself; for a caller that was answered "accepted" the
+    // intent must wait instead.
     if (depends && row.unanswered !== true) return "dependsOnPending";
     const existing = await existingResult(work, row);
     if (existing !== null) return existing;
-    // One endpoint's word is enough for a sender that waits: nothing was accepted yet.
+    // For a sender that still waits, one endpoint's refusal is enough: nothing was accepted yet.
     if (row.unanswered === true) return { ...refusal(intakeId, error), ifUnanswered: true };
     return (await confirmRefusal(work, row, error.message)) ? refusal(intakeId, error) : "unconfirmed";
   }
@@ -223,7 +228,7 @@ function refusal(intakeId: number, error: FencepostError): Extract<IntakeResult,
   return { intakeId, result: "refused", event: "refuse", reason, problem: problemFrom(error) };
 }
 
-/** Before any refusal the request id is looked up once more: an existing transaction wins. */
+/** Looks up the request id once more before any refusal: an existing transaction takes precedence. */
 async function existingResult({ ports }: LaneWork, { intakeId, intent }: IntakeRow) {
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
@@ -236,7 +241,7 @@ function duplicateResult(result: AllocateResult, { intakeId, intent }: NewTransa
   if (result.result === "duplicate")
     return [resultBeside(intakeId, answerWith(result.existing, intent, result.samePayload))];
   if (result.result === "spent") return [resultBeside(intakeId, spentRequestId(intent.requestId))];
-  // The `validUntil` was over a moment after the row was read.
+  // The intent's `validUntil` passed just after the row was read.
   if (result.result === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
   if (result.result === "forbidden") return [refusal(intakeId, forbiddenBy(result))];
@@ -244,15 +249,19 @@ function duplicateResult(result: AllocateResult, { intakeId, intent }: NewTransa
   return [{ ...refusal(intakeId, unstorable()), reason: `the database cannot store ${intent.txId}` }];
 }
 
-/** `answer`: as a create with the same request id is answered. */
+/**
+ * Result of an intent whose request id already exists. `answer`: the result that a create with this request id would
+ * get.
+ */
 function resultBeside(intakeId: number, answer: Result): IntakeResult {
   if (!(answer instanceof FencepostError)) return { intakeId, result: "alias", of: answer.txId };
   return { ...refusal(intakeId, answer), event: "refuseReusedRequestId" };
 }
 
 /**
- * Asks every endpoint that is up, and judges each answer by the rules of a create (domain/chain/unconfirmed-refusal.ts). True: the
- * intent may end. False: it waits, and is looked at again at a later block. What was seen is kept in memory: a new owner begins again.
+ * Queries every endpoint that is up, and judges each answer by the rules of a create
+ * (domain/chain/unconfirmed-refusal.ts). True if the intent may end; false if it waits and is checked again at a later
+ * block. The answers are kept in memory only: a new owner starts over.
  */
 async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, intent }: IntakeRow, reason: string) {
   const { txId } = intent;
@@ -266,7 +275,7 @@ async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, in
   const seen = lane.refusals.of(intakeId);
   const waitsFor = judgeRefusal(words, block, seen);
   if (waitsFor === "confirmed") return true;
-  // One alert for the whole lane: an endpoint that is wrong about one transaction is wrong about many.
+  // One alert per lane: an endpoint that is wrong about one transaction is wrong about many.
   if (waitsFor === "agreement" && !lane.refusals.all.some((each) => each.waitsFor === waitsFor)) {
     const message = `one endpoint of chain ${lane.lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
     ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane: lane.lane, txId });

@@ -1,12 +1,13 @@
 /**
- * Detour: a lane is compared with the chain, regularly and without a reason (`reconcile`). What the chain counts beyond our cursor is
- * proved and stepped over; what it counts beyond an open transaction is looked into (stages/5-receipt/receipt.ts); transactions in the
- * pool at our nonces that are not ours are reported, and so is a low balance. After the database's history changed, a lane's nonces in
- * the database may be older than the network's: the lane gives none and sends nothing until its cursor was compared (`recoverLanes`).
+ * Detour: compares a lane with the chain at regular intervals (`reconcile`). Nonces that the chain counts beyond our
+ * cursor are proved and skipped; an open transaction below the chain's count is investigated
+ * (stages/5-receipt/receipt.ts); foreign transactions in the pool at our nonces are reported, and so is a low balance.
+ * After the database's history changed, a lane's nonces in the database may be older than the network's: the lane
+ * allocates none and sends nothing until its cursor was compared (`recoverLanes`).
  *
- * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; for `recoverLanes` also that
- * the lane is reconciled in this epoch of the feed. Nothing that is pending is touched. Invariant I3. A crash leaves the lane as it was:
- * the next owner compares in its turn.
+ * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; for
+ * `recoverLanes` also that the lane is reconciled in this epoch of the feed. Pending transactions are not changed.
+ * Invariant I3. A crash leaves the lane as it was: the next owner compares in its turn.
  */
 
 import { judgeCount } from "../../domain/chain/counts.ts";
@@ -24,9 +25,12 @@ import { quietly } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
 import { nonceFloor } from "../stages/2-allocate/allocate.ts";
 
-/** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
+/**
+ * Reconciles the lanes that are due, concurrently: their requests are sent together, and values that all of them need
+ * are requested once.
+ */
 export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
-  // Asked together, here and below: what is asked in one moment is one request.
+  // Requested without waiting, here and below: simultaneous requests are sent as one batch.
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
   const trusted = await trustedOnSight(ports, context, lanes);
@@ -37,7 +41,9 @@ export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: 
   reportUncompared(ports, context);
 }
 
-/** One for the chain: an endpoint that fails does so for every lane, and a thousand alarms say no more than one. */
+/**
+ * One alert for the chain: an endpoint that fails does so for every lane, and a thousand alerts say no more than one.
+ */
 function reportUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext) {
   const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
   const [first] = uncompared;
@@ -50,7 +56,10 @@ function reportUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing
   standing.raise({ severity: "CRITICAL", code, message, chainId });
 }
 
-/** `finalized`: the chain's finalized block; null: the chain is not trusted, and nothing is compared with it. */
+/**
+ * Compares one lane. `finalized`: the chain's finalized block; null if the chain is not trusted, so that nothing is
+ * compared with it.
+ */
 async function reconcileLane(work: LaneWork, finalized: Promise<Block | null> | null) {
   const { ports, lane } = work;
   let result: ReconcileResult;
@@ -90,16 +99,20 @@ async function countAll({ context, lane: { lane } }: LaneWork, finalized: Promis
   const { counts, settings } = context;
   const tagged = await finalized;
   const [latest, pending, final] = await Promise.all([
-    // The trust in the chain was checked a moment ago, by a count that serves here too.
+    // The check of the chain's identity requested this count a moment ago; reuse it.
     counts.mined(lane.signer, { atMostMs: settings.pollIntervalMs }),
     counts.pending(lane.signer, { atMostMs: 0 }),
     tagged === null ? null : counts.at(lane.signer, tagged.number),
   ]);
-  // Behind one URL may be endpoints of different heights: what is final for one is mined, whatever another has seen.
+  // One URL may hide nodes of different heights: a transaction that is final on one is mined, even if another has not
+  // seen it.
   return { latest: Math.max(latest.count, final ?? 0), pending: pending.count };
 }
 
-/** Proved as for a create, so that creates find it done. Never down. */
+/**
+ * Raises the cursor to the chain's count, proved as for a create, so that the next create need not do it. Never lowers
+ * it.
+ */
 async function alignTo({ ports, context, lane }: LaneWork) {
   happened(lane, batchFailed);
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
@@ -114,13 +127,13 @@ function endForeign({ standing }: ChainContext, { lane }: OwnedLane, code: Forei
   standing.resolve({ code, lane }, `nothing that is not ours waits in the pool for ${lane.signer} any more`);
 }
 
-/** Another payload at one of our nonces that we did not sign: the one that is mined decides, and people are alerted. */
+/** Alerts about foreign transactions in the pool at one of our nonces; the transaction that is mined decides. */
 async function watchPool(context: ChainContext, lane: OwnedLane) {
   const open = [...lane.unmined.values()];
   if (open.length === 0) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
   const nonces = open.map(({ nonce }) => nonce);
   const pooled = await lane.term.during(context.chain.pooled(lane.lane.signer, nonces));
-  // An endpoint that shows no pool says nothing about it.
+  // The endpoint does not list its pool, so nothing is known about it.
   if (pooled === null) return;
   const foreign = open.flatMap(({ txId, nonce, attempts }, index) => {
     const hash = pooled[index] ?? null;
@@ -148,11 +161,17 @@ async function watchBalance({ ports, context, lane }: LaneWork) {
 
 type RecoverPorts = Pick<WorkPorts, "telemetry" | "chains">;
 
-/** After a failover all lanes ask at once; that must not overload the chain's endpoints. */
+/**
+ * Maximum number of lanes compared at once: after a failover all lanes need it, which must not overload the chain's
+ * endpoints.
+ */
 const AT_ONCE = 32;
 const ANEW = { atMostMs: 0 };
 
-/** Lanes that owe it. If the chain cannot answer now, or the database cannot store it, the next call repeats it. */
+/**
+ * Compares the lanes whose recovery is due. If the chain cannot answer now, or the database cannot store the result,
+ * the next call repeats it.
+ */
 export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
   const owing = lanes.filter((lane) => !lane.ledger.reconciled);
   await sideBySide(owing, AT_ONCE, (lane) => recoverLane(ports, lane).catch(() => undefined));
@@ -167,13 +186,16 @@ async function recoverLane(ports: RecoverPorts, lane: OwnedLane) {
   const { cursor, suspendedBy } = await lane.term.write({ kind: "reconcile", floor });
   const { token } = lane.fence;
   ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
-  // The alert about all lanes came with the epoch; here only the lanes that may be missed.
+  // The alert for all lanes was raised with the epoch; here only lanes that have allocated nonces get one.
   if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
 }
 
-/** Null: the endpoints do not agree on a count above the cursor yet, or one that is up has not come so far. */
+/**
+ * The chain's count that is proved; null if the endpoints do not agree yet on a count above the cursor, or one that is
+ * up has not reached that block.
+ */
 async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) {
   const { signer } = lane.lane;
   const [latest, pending] = await Promise.all([counts.mined(signer, ANEW), counts.pending(signer, ANEW)]);
@@ -182,7 +204,7 @@ async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) 
   const again = await counts.pending(signer, ANEW);
   const answers = await counts.everywhere(signer, follower.head?.number ?? 0);
   if (judgeCount(latest.count, answers).kind !== "proved") return null;
-  // A pending count may fall, because the pool drops transactions. A value in both readings is real.
+  // A pending count may fall, because the pool drops transactions: use the lower of two readings.
   return Math.max(latest.count, Math.min(pending.count, again.count));
 }
 

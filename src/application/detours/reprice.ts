@@ -1,12 +1,14 @@
 /**
- * Detour: prices of further attempts. A transaction that offers less than the last blocks took, or that a node called underpriced, is
- * signed again at the same nonce, for more; one that asks for more gas than the chain takes, with less (`lowerGas`). An operator's or the
- * hook's payload gets the fees that they named, if those are enough, else what the next block takes (`changePrice`).
+ * Detour: prices of further attempts. A transaction that offers less than recent blocks accepted, or that a node called
+ * underpriced, is signed again at the same nonce, for more; one that asks for more gas than the chain accepts, with
+ * less (`lowerGas`). An operator's or the hook's payload gets the fees that they named, if those are enough, else the
+ * price for the next block (`changePrice`).
  *
- * Reads: the fee market, the blocks that were followed, the bytes of the newest payload; for less gas the caller's payload and a new
- * estimate. Writes: another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and data), I6; an offer rises
- * over everything a node has taken, and never above the ceiling. A crash leaves what another-attempt.ts leaves; the next owner sends the
- * newest attempt, judges it by its answer, and learns the gas limit anew.
+ * Reads: the fee market, the followed blocks, the bytes of the newest payload; for less gas the caller's payload and a
+ * new estimate. Writes: another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and
+ * data), I6; an offer rises over everything a node has accepted, and never above the ceiling. A crash has the effects
+ * described in another-attempt.ts; the next owner sends the newest attempt, judges it by the response, and learns the
+ * gas limit anew.
  */
 
 import { FencepostError, invalid } from "../../domain/errors.ts";
@@ -59,15 +61,18 @@ interface Work extends LaneWork {
   readonly tx: Tracked;
 }
 
-/** Obstacles to another price: removed when no other price is wanted any more. */
+/** Findings that explain why a transaction could not be repriced: removed when it needs no other price any more. */
 const WANTING_MORE = ["CANNOT_RESIGN", "MAX_ATTEMPTS_REACHED", "POLICY_LIMIT_REACHED"] as const;
 
-/** "signed": another attempt is on its way. "kept": the newest one is to be sent again as it is. */
+/**
+ * Reprices a transaction whose offer is too low. "signed": another attempt will be sent. "kept": the newest attempt is
+ * to be resent unchanged.
+ */
 export async function repriceIfBelow(work: Work): Promise<"signed" | "kept"> {
   const { context, lane, tx } = work;
   const { repricing: strategy, maxAttempts } = context.settings;
   if (strategy === null) return "kept";
-  // Null: the chain cannot say what blocks take now, so nothing is said about this offer either.
+  // Null if the chain does not return its current fee market: then the offer is neither raised nor reported.
   const market = await lane.term.during(unlessSilent(context.feeMarket(), null));
   const view = market && viewOf(work, market);
   if (view === null) return "kept";
@@ -76,11 +81,12 @@ export async function repriceIfBelow(work: Work): Promise<"signed" | "kept"> {
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached))
     keptBy(work, "FEE_CEILING_REACHED", `its fee has reached ${limitInWords(limit)}, and more is wanted`);
   else tx.facts.delete("FEE_CEILING_REACHED");
-  // One that is past its time wants a cancel besides, for which the same may be said.
+  // An expired transaction also needs a cancel, which the same findings may obstruct, so keep them.
   const wantsMore = verdict.verdict !== "keep" || lane.pace.overdue.has(tx.txId);
   if (!wantsMore) for (const code of WANTING_MORE) tx.facts.delete(code);
   if (verdict.verdict !== "reprice") return "kept";
-  // The same offer was signed before and not taken for another reason (funds, say): those very bytes, not others like them.
+  // The same offer was signed before and not accepted for another reason (insufficient funds, for example): resend
+  // those bytes instead of signing equal ones.
   const known = sendableAttempts(tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) {
     happened(tx, turnedTo, known.ordinal);
@@ -96,7 +102,10 @@ function keptBy({ ports, lane, tx }: Work, code: Parameters<typeof hold>[3]["cod
   return "kept" as const;
 }
 
-/** A new offer must beat whatever was taken, or refused for its price, superseded payloads included: a pool may hold them. */
+/**
+ * Inputs of a repricing decision. A new offer must beat every attempt that was accepted or refused as underpriced,
+ * superseded payloads included: a pool may hold them.
+ */
 function viewOf({ ports, context, tx }: Work, market: FeeMarket): RepricingView | null {
   const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
   const refused = tx.pace.answer === "underpriced";
@@ -109,17 +118,21 @@ function viewOf({ ports, context, tx }: Work, market: FeeMarket): RepricingView 
   return { first, standing, refused, market, attempts: tx.attempts.length, ...(step === null ? {} : { step }) };
 }
 
-/** Blocks came since a node took it, and none of them has it. */
+/** True if blocks arrived since a node accepted the transaction, and none of them contains it. */
 export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: number): boolean {
   return isPassedOver(pace, { block: follower.head?.number ?? 0, ms }, PASSED_OVER);
 }
 
-/** The value that the payload moves counts only if a cost ceiling is set: otherwise its bytes need not be read. */
+/**
+ * Price limit of a repricing. The payload's value counts only if a cost ceiling is set; otherwise its bytes need not be
+ * read.
+ */
 async function limitOf({ ports, context: { ceilings }, tx }: Work, { first, step }: RepricingView) {
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
   const content = { gas: newest?.gas ?? 0n, value: standing?.unsigned.value ?? 0n };
-  // A first price by an endpoint that lied low bounds nothing: the steps to the other's market do.
+  // If an endpoint reported a market that was too low, the first price is no useful bound: use the step from the
+  // confirmed market.
   return repricingLimit(ceilings, content, step === undefined ? first : higher(first, step));
 }
 
@@ -135,7 +148,10 @@ async function signAt(work: Work, fees: Fees) {
   return result === "committed" ? "signed" : "kept";
 }
 
-/** A signer that is away, or refuses, is no reason to read the lane again: the newest attempt is sent as it is. */
+/**
+ * Signs another attempt. If the signer is unavailable or refuses, the lane need not be reloaded: the newest attempt is
+ * sent unchanged.
+ */
 function signOrNot({ ports, lane, tx }: Work, payload: AnotherPayload) {
   return unlessAway(signAnother(ports, lane, tx, payload), "away").catch((error: unknown) => {
     if (error instanceof SigningRefused) return error;
@@ -143,13 +159,13 @@ function signOrNot({ ports, lane, tx }: Work, payload: AnotherPayload) {
   });
 }
 
-/** Null: it says more than can be signed here. */
+/** Content of the newest payload; null if it has fields that cannot be signed here. */
 async function newestContent({ ports, tx }: Work) {
   const decoded = await decodedNewest(ports, tx);
   return decoded && rebuildable(decoded);
 }
 
-/** The newest payload at another price: a cancel stays a cancel. */
+/** The newest payload at another price; the new attempt of a cancel is a cancel, too. */
 async function payloadAt(work: Work, fees: Fees): Promise<AnotherPayload | null> {
   const { context, tx } = work;
   const over = tx.attempts.length;
@@ -162,9 +178,9 @@ async function payloadAt(work: Work, fees: Fees): Promise<AnotherPayload | null>
 }
 
 /**
- * A payload was refused because it asks for more gas than the chain takes in one transaction, a limit that was not known
- * when it was signed. What it needs may still fit: then the same payload is signed again with less. Gas that the caller
- * named stays as it is, and the hole policy decides; the same goes for what does not fit.
+ * A payload was refused because its gas limit exceeds the chain's cap per transaction, which was not known when it was
+ * signed. If the gas that it really needs fits, the same payload is signed again with less. If the caller set the gas,
+ * or the need does not fit, it stays unchanged and the hole policy decides.
  */
 export function lowerGas(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (context.gasLimits.cap === null || signerAwaited(lane.pace, ports.clock.monotonicMs()) !== null) return null;
@@ -175,12 +191,15 @@ export function lowerGas(ports: LanePorts, context: ChainContext, lane: OwnedLan
 async function lowerEach(work: LaneWork, waiting: readonly Tracked[]) {
   for (const tx of waiting) {
     if (work.lane.held) return;
-    // If the chain is silent, nothing is decided: it is looked at again.
+    // If the chain does not answer, nothing is decided; the transaction is checked again later.
     await unlessSilent(lowerOne({ ...work, tx }), null);
   }
 }
 
-/** Refused by all endpoints for a gas limit above the chain's cap, and its real need was not checked since. */
+/**
+ * True if all endpoints refused the transaction for a gas limit above the chain's cap, and its real need was not
+ * checked since.
+ */
 export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
   const { cap } = gasLimits;
   if (cap === null || tx.pace.answer !== "rejected" || tx.acceptedOrdinal !== null) return false;
@@ -189,7 +208,7 @@ export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked
   if (settings.maxAttempts !== 0 && tx.attempts.length >= settings.maxAttempts) return false;
   const newest = attemptToSend(tx.attempts);
   if (newest === null || newest.nodeSigned === true || newest.gas <= cap) return false;
-  // Once: an endpoint that names less each time would have payloads signed without end.
+  // Lower the gas only once: an endpoint that names a lower cap each time would cause endless signing.
   return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
 }
 
@@ -203,11 +222,14 @@ async function lowerOne(work: Work) {
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
   const result = await signOrNot(work, { kind: "reprice", unsigned, over, about: "cost", reason });
-  // A signer that is away decides nothing about gas: judged again once it is back.
+  // An unavailable signer decides nothing about the gas: check the transaction again once the signer is back.
   if (result === "away") happened(tx, gasJudged, null);
 }
 
-/** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
+/**
+ * The payload with a lower gas limit; null if the caller set the gas, the need does not fit, or a ceiling is now below
+ * its price.
+ */
 async function withLessGas(work: Work) {
   const { ports, context, lane, tx } = work;
   const [stored] = await ports.store.loadPayloads([tx.txId]);
@@ -225,7 +247,10 @@ async function withLessGas(work: Work) {
 interface Pricing {
   readonly wishes: FeeWishes;
   readonly costs: Content;
-  /** No caller waits who could name a price: the allowed maximum is offered, and the loop follows the market. */
+  /**
+   * True if no caller waits who could name a price: the maximum allowed price is offered, and the loop follows the
+   * market.
+   */
   readonly unattended: boolean;
 }
 
@@ -236,7 +261,8 @@ export async function changePrice(context: ChainContext, tx: Tracked, pricing: P
   const isCapped = wishes.gasPrice !== undefined || wishes.maxFeePerGas !== undefined;
   if (nothingStands(tx) && isCapped) return (await context.price(wishes, costs)).fees;
   const first = tx.attempts.find(isSendable);
-  // Only a hash is known, not what it offers: a first price, which a node that holds something dearer calls underpriced.
+  // Only a hash is known, not its fees: offer a first price; a node that holds a more expensive transaction refuses it
+  // as underpriced.
   if (first === undefined && Object.keys(wishes).length === 0) return (await context.price({}, costs)).fees;
   const standing = nothingStands(tx) ? null : standingOffer(tx);
   const least = standing && leastReplacement(standing);
@@ -247,7 +273,7 @@ export async function changePrice(context: ChainContext, tx: Tracked, pricing: P
   return tippedAsWished(fees, wishes.maxPriorityFeePerGas, least);
 }
 
-/** The price that the next block takes, within the bound of a repricing. */
+/** The price for the next block, within the limit of a repricing. */
 async function marketPrice(
   context: ChainContext,
   { txId, attempts }: Tracked,
@@ -269,7 +295,8 @@ async function marketPrice(
   if (price.verdict === "tooDear") throw refused(txId, `needs at least ${price.least} wei per gas, above ${bound}`);
   const what = `${inWords(price.needed)}, above ${bound}`;
   const said = baseFeeNow(market);
-  // A chain with base fees says it once more with its next block, so that this may be repeated; one without never does.
+  // On a chain with base fees the next block confirms or refutes the market, so the action can be repeated then; a
+  // chain without base fees never confirms it.
   if (said === undefined) throw refused(txId, `would need ${what}, and only one endpoint's answer says so`);
   const newest = seenBaseFees.at(-1);
   const blocks =
@@ -282,7 +309,7 @@ function inEnvelope(type: Fees["type"]): Fees {
   return type === "eip1559" ? { type, maxFeePerGas: 0n, maxPriorityFeePerGas: 0n } : { type, gasPrice: 0n };
 }
 
-/** A tip that was named is on top of what the blocks take. */
+/** A tip that the caller set is added to the base fee that blocks require. */
 function tippedAsWished(fees: Fees, tip: bigint | undefined, least: Fees | null) {
   if (tip === undefined || fees.type !== "eip1559") return fees;
   const more = larger(tip - fees.maxPriorityFeePerGas, 0n);
@@ -296,16 +323,15 @@ function refused(txId: string, why: string) {
 }
 
 /**
- * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that cannot be paid
- * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
+ * True if no node ever accepted any attempt and the last response was a refusal: there is no offer to outbid. Otherwise
+ * a fee that cannot be paid could only be replaced by a higher one. If a pool holds an attempt after all, it answers
+ * "underpriced", and then that offer counts.
  */
 function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked) {
   return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
 }
 
-/**
- * The highest price that may be in a pool: the highest that was accepted, or a higher one if its answer was unclear.
- */
+/** The highest price that may be in a pool: the highest accepted one, or a higher one whose response was unclear. */
 export function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked): Fees {
   const own = attempts.filter(isSendable);
   const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
@@ -313,7 +339,10 @@ export function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: T
   return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
 }
 
-/** An operator or hook that names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
+/**
+ * Price named by an operator or hook: it may exceed what the loop would offer, up to the ceilings, but must be high
+ * enough to replace the current offer.
+ */
 async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing) {
   const least = leastReplacement(standing);
   const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);
@@ -328,7 +357,10 @@ function tooLittle(field: string, least: Fees) {
   return invalid(field, `is not enough: nodes take a replacement only from ${inWords(least)} on`);
 }
 
-/** The requested envelope, else the one that the fields belong to, else the current one. */
+/**
+ * Transaction type of the new offer: the requested one, else the one that the named fee fields belong to, else the
+ * current one.
+ */
 function typeOf({ type }: Fees, wishes: FeeWishes) {
   if (wishes.type !== undefined) return wishes.type;
   if (wishes.gasPrice !== undefined) return type === "eip1559" ? "legacy" : type;

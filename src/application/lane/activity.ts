@@ -1,6 +1,9 @@
 import { TermOver } from "./term.ts";
 
-/** Null: there was nothing to wait for. Most looks find nothing to do, and a thousand lanes make no promises of that. */
+/**
+ * Work in progress; null if there is nothing to wait for. Most checks find nothing to do, and thousands of lanes should
+ * not create promises for that.
+ */
 export type Working = Promise<void> | null;
 
 /** Runs the steps one after the other. */
@@ -12,7 +15,7 @@ export function inTurn(...steps: readonly (() => Working)[]): Working {
   return null;
 }
 
-/** Works on all items, at most `most` at once: the next begins when one of them has ended. */
+/** Processes all items, at most `most` at a time: the next begins when one has ended. */
 export async function sideBySide<T>(
   items: Iterable<T>,
   most: number,
@@ -28,15 +31,15 @@ export async function sideBySide<T>(
 }
 
 /**
- * One kind of work that never overlaps itself. A kick while it runs means "look again afterwards": however many kicks
- * arrive, none is lost and none queues up.
+ * One kind of work that never overlaps itself. A kick while it runs makes it run once more afterwards: however many
+ * kicks arrive, none is lost and none queues up.
  */
 export class Activity {
   private readonly work;
   private readonly onError;
-  /** The last that had to be waited for. */
+  /** The last run that had to be waited for. */
   private running: Working = null;
-  /** "kicked": it is to look, or to look again once it has ended. */
+  /** "kicked": the work is to run, or to run again once the current run has ended. */
   private state: "at rest" | "busy" | "kicked" = "at rest";
 
   constructor(work: () => Working, onError: (error: unknown) => void) {
@@ -53,7 +56,7 @@ export class Activity {
     else this.running = this.run(working);
   }
 
-  /** Resolves when it has run, from its beginning, after this call. */
+  /** Resolves when a complete run that began after this call has ended. */
   now(): Promise<void> {
     this.kick();
     return this.settled();
@@ -75,7 +78,7 @@ export class Activity {
     this.turn("at rest");
   }
 
-  /** Works for as long as it was kicked and nothing has to be waited for. */
+  /** Runs the work again as long as it was kicked and ended synchronously. */
   private next() {
     while (this.state === "kicked") {
       this.turn("busy");
@@ -99,7 +102,7 @@ export class Activity {
   }
 }
 
-/** The work of one lane. */
+/** The activities of one lane. */
 export interface LaneActivities {
   readonly signing: Activity;
   readonly broadcasting: Activity;
@@ -107,17 +110,17 @@ export interface LaneActivities {
   readonly expiring: Activity;
 }
 
-/** Outcomes that a pass has decided, and does not wait for. */
+/** Writes of decided outcomes that a pass does not wait for. */
 export class Outcomes {
   private readonly underWay = new Set<Promise<unknown>>();
 
-  /** `failed` receives errors on the way. */
+  /** Adds a write; `failed` receives its error. */
   add(writing: Promise<unknown>, failed: (error: unknown) => void): void {
     const ended = writing.catch(failed).finally(() => this.underWay.delete(ended));
     this.underWay.add(ended);
   }
 
-  /** Until they are in the database: before, a read for settled rows would find none. */
+  /** Resolves when all outcomes are in the database: a read of settled rows before that would miss them. */
   async written(): Promise<void> {
     await Promise.all(this.underWay);
   }

@@ -2,25 +2,28 @@ import type { Declaration } from "../../domain/keys/signing.ts";
 import type { NonceMove } from "../../domain/nonces/holes.ts";
 import type { AllocatedRecord } from "../../ports/lane-store.ts";
 
-/** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
+/** Maximum number of ALLOCATED rows kept in memory; the rest waits in the database. */
 const LIMIT = 1_024;
 
-/** The rows in the database that are not read yet. */
+/** Rows that wait in the database and are not read yet. */
 interface InDatabase {
-  /** The highest nonce that was allocated here and left to be read; null: none was. */
+  /** The highest nonce that this node allocated and left in the database to be read later; null if there is none. */
   readonly leftThrough: number | null;
-  /** Took holes, and were left to a page: one that was read before they were there passes over their nonces. */
+  /**
+   * Rows that filled holes and were left to be read with a page. A page that was read before they were written lacks
+   * their nonces.
+   */
   readonly leftBelow: readonly AllocatedRecord[];
 }
 
 const UNREAD: InDatabase = { leftThrough: null, leftBelow: [] };
 
 interface Waiting {
-  /** At hand, in nonce order. Those that follow on are put into it as it is: creates come by the hundred. */
+  /** Rows in memory, in nonce order. New rows are appended in place, because creates arrive by the hundred. */
   readonly records: AllocatedRecord[];
-  /** Null: nothing waits there. */
+  /** Rows that wait in the database; null if there are none. */
   readonly inDatabase: InDatabase | null;
-  /** Above everything that was signed under this term. */
+  /** Lowest nonce above everything that was signed under this term. */
   readonly nextUnsigned: number;
 }
 
@@ -30,7 +33,7 @@ interface Waiting {
  */
 export class Backlog {
   private waiting: Waiting;
-  /** Declaration for the signer, by transaction id, if the nonce may have been signed for before. */
+  /** What to declare to the signer, by transaction id, if it may already have signed for the nonce. */
   private readonly declared = new Map<string, Declaration>();
 
   constructor(waitsInDatabase: boolean) {
@@ -45,34 +48,42 @@ export class Backlog {
     return this.waiting.records;
   }
 
-  /** The next transactions to sign: none from the first held one on. */
+  /** The next transactions to sign: those before the first held one. */
   get unheld(): readonly AllocatedRecord[] {
     const { records } = this.waiting;
     const end = records.findIndex(({ held }) => held === true);
     return end === -1 ? records : records.slice(0, end);
   }
 
-  /** Those of a batch that wait still, up to the first that does not: nothing is signed above a nonce that was given up meanwhile. */
+  /**
+   * Those of a batch that still wait, up to the first that does not: nothing is signed above a nonce that was given up
+   * meanwhile.
+   */
   stillWaiting(batch: readonly AllocatedRecord[]): readonly AllocatedRecord[] {
     const nonceOf = new Map(this.unheld.map(({ txId, nonce }) => [txId, nonce]));
     const end = batch.findIndex(({ txId, nonce }) => nonceOf.get(txId) !== nonce);
     return end === -1 ? batch : batch.slice(0, end);
   }
 
-  /** The declaration for the signer about its nonce; undefined: this is the first payload there. */
+  /** What to declare to the signer about the transaction's nonce; undefined for the first payload at that nonce. */
   declaredFor({ txId, changedTo }: AllocatedRecord): Declaration | undefined {
     return changedTo ?? this.declared.get(txId);
   }
 
-  /** Signatures for these nonces were never committed, as the database shows. */
+  /**
+   * The database shows that signatures for these nonces were never committed: declare them to the signer as repeats.
+   */
   neverCommitted(batch: readonly AllocatedRecord[]): void {
     for (const { txId } of batch) this.declared.set(txId, "again");
   }
 
-  /** Newly allocated rows: kept at hand while they follow on, else left to be read from the database in their turn. */
+  /**
+   * Adds newly allocated rows: in memory while they continue the sequence, else left to be read from the database in
+   * their turn.
+   */
   enqueue(added: readonly AllocatedRecord[]): void {
     for (const record of added) {
-      if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile has brought it
+      if (record.nonce <= this.atHandThrough()) continue; // a page that was read meanwhile already contains this row
       const { records, inDatabase } = this.waiting;
       if (inDatabase !== null || records.length >= LIMIT) {
         const { leftThrough, leftBelow } = inDatabase ?? UNREAD;
@@ -81,7 +92,10 @@ export class Backlog {
     }
   }
 
-  /** One that took a hole below what is at hand: no page will bring it, unless it was read meanwhile. */
+  /**
+   * Inserts a row that filled a hole below the rows in memory: no page will contain it, unless the page was read
+   * meanwhile.
+   */
   slipIn(record: AllocatedRecord, isSigned: boolean): void {
     const { records, inDatabase: left } = this.waiting;
     if (record.nonce > this.atHandThrough()) {
@@ -92,13 +106,16 @@ export class Backlog {
     }
   }
 
-  /** Beginning of the next page, if memory has run out and the database has more. */
+  /** First nonce of the next page, if memory is empty and the database has more rows; else null. */
   missingFrom(): number | null {
     const { records, inDatabase, nextUnsigned } = this.waiting;
     return inDatabase === null || records.length > 0 ? null : nextUnsigned;
   }
 
-  /** False: one that took a hole while the page was on its way is missing on it. It has to be read again. */
+  /**
+   * Adds a page from the database. False if the page lacks a row that filled a hole while it was being read: the page
+   * must be read again.
+   */
   refill(page: readonly AllocatedRecord[], limit: number): boolean {
     const { leftThrough, leftBelow } = this.waiting.inDatabase ?? UNREAD;
     const isLast = page.length < limit;
@@ -106,8 +123,8 @@ export class Backlog {
     const ids = new Set(page.map(({ txId }) => txId));
     const isMissing = leftBelow.some(({ txId, nonce }) => (isLast || nonce <= readThrough) && !ids.has(txId));
     if (!isMissing) this.waiting.records.push(...page);
-    // A transaction that was allocated and left while the page was read is not on it, and must not be forgotten: a
-    // hole.
+    // A transaction that was allocated and left in the database while the page was read is not on it; without this
+    // check it would be forgotten and become a hole.
     const hasMore = isMissing || !isLast || (leftThrough !== null && leftThrough > this.atHandThrough());
     this.now({ inDatabase: hasMore ? { leftThrough, leftBelow: [] } : null });
     return !isMissing;
@@ -123,7 +140,7 @@ export class Backlog {
     });
   }
 
-  /** Given up before they were signed: nothing of them is left. */
+  /** Removes rows that were given up before they were signed. */
   drop(...dropped: readonly Pick<AllocatedRecord, "txId">[]): void {
     const ids = new Set(dropped.map(({ txId }) => txId));
     for (const txId of ids) this.declared.delete(txId);

@@ -6,8 +6,8 @@ import { type TermOver, unlessOver } from "./term.ts";
 const NOTHING_ACCEPTED = { consequence: "nothing was accepted", extras: {} };
 
 /**
- * This node may not act for the lane right now, nothing was accepted, and it is a matter of moments: it is leaving, or
- * its lease has lapsed. The caller gets 503; before that the router asks elsewhere, or once more.
+ * This node may not act for the lane at the moment, because it is handing the lane over or its lease has lapsed;
+ * nothing was accepted. The router first tries another node, or this one again; then the caller gets 503.
  */
 export class BetweenOwners extends FencepostError {
   constructor(
@@ -17,15 +17,16 @@ export class BetweenOwners extends FencepostError {
     super("UNAVAILABLE", `${detail}; ${consequence}`, { retryAfterSeconds: 1, ...extras });
   }
 
-  /** The form for another node: its code says that it may ask elsewhere. */
+  /** The error as sent to another node: its code allows that node to try elsewhere. */
   toPeer(): FencepostError {
     return new FencepostError("NOT_LEADER", this.message, { ownerUrl: null, ...this.extras });
   }
 }
 
 /**
- * The same for an action whose commit got no answer before the lane was released: it may still be carried out. The next
- * owner knows, because a takeover waits for that commit or ends it. The refusal of any other node proves nothing.
+ * A `BetweenOwners` for an action whose commit got no answer before the lane was released: it may still be carried out.
+ * Only the next owner knows the outcome, because a takeover waits for that commit or ends it; a refusal by any other
+ * node proves nothing.
  */
 export class LeftInDoubt extends BetweenOwners {
   constructor(refusal: unknown, extras: Pick<ErrorExtras, "txId">) {
@@ -37,7 +38,7 @@ export class LeftInDoubt extends BetweenOwners {
   }
 }
 
-/** The lane was ours when the work began, and nothing was done. The caller gets the node that may do it now. */
+/** The term ended before anything was done: refuses the work, and names the node that may do it now. */
 export function orRefused<T>(work: Promise<T>): Promise<T> {
   return unlessOver(work, (over) => Promise.reject<T>(refusalAfter(over)));
 }
@@ -48,7 +49,7 @@ function refusalAfter({ how }: TermOver) {
   return new PutOff();
 }
 
-/** Work with a single write has consumed nothing if the term ended before it: it is repeated under the next term. */
+/** Repeats work with a single write under the next term: if the term ended before the write, nothing was changed. */
 export function underNextTerm<T>(
   lanes: { own(lane: Lane): Promise<OwnedLane> },
   lane: OwnedLane,
@@ -57,14 +58,17 @@ export function underNextTerm<T>(
   return unlessOver(work(lane), async () => orRefused(work(await lanes.own(lane.lane))));
 }
 
-/** The next reading of the lane, here or on another node, is a moment away: it is worth asking this node once more. */
+/**
+ * The lane is about to be reloaded here, or resumed on another node, within moments: it is worth calling this node once
+ * more.
+ */
 export class PutOff extends BetweenOwners {
   constructor() {
     super("this node reads the signer's state again, or is handing the signer over");
   }
 }
 
-/** The heartbeat was not renewed in time: for want of an answer, or because this process did not run. */
+/** The heartbeat was not renewed in time, because the database did not answer or because this process did not run. */
 export class LeaseLapsed extends BetweenOwners {
   constructor(pausedMs = 0) {
     const paused = `this node was not scheduled for ${pausedMs} ms, and its lease ran out`;

@@ -3,26 +3,29 @@ import { type Hole, isFree } from "../../domain/nonces/holes.ts";
 import { LONGEST_TTL_MS } from "../../domain/transaction/reservations.ts";
 import type { OpenReservation } from "../../ports/lane-store.ts";
 
-/** When a reservation is past, by the clock of this process; the database alone says whether it is. */
+/** When a reservation probably expires, by this process's clock; only the database decides whether it has. */
 interface Expiry {
-  /** Remaining time of the reservation when this term learned of it. */
+  /** Remaining time of the reservation in ms when this term loaded it. */
   readonly leftMs: number;
-  /** Monotonic: when it is worth asking. Null: no look has come yet. */
+  /** Monotonic time at which to ask the database; null before the first check. */
   readonly dueMs: number | null;
 }
 
-/** Free nonces that are offered to one batch, at most. */
+/** Maximum number of free nonces offered to one batch. */
 const OFFERED = 200;
 
-/** A nonce that the database did not yet call past is asked about again after this long: two clocks are never one. */
+/**
+ * Pause in ms before the database is asked again about a reservation that it did not report as expired: the two clocks
+ * differ.
+ */
 const ASK_AGAIN_MS = 250;
 
-/** The nonces of a lane that no transaction holds, kept for a caller or held by nothing: as the ledger has them. */
+/** The nonces of a lane that no transaction holds: reserved for a caller, or holes. The ledger is their source. */
 export class LaneNonces {
   private readonly ledger;
-  /** Comparisons of the cursor with the chain that are under way, by the failures of batches before them. */
+  /** Comparisons of the cursor with the chain that are under way, keyed by the number of batch failures before them. */
   readonly comparing = new Map<number, Promise<number | null>>();
-  /** Reservations by nonce. */
+  /** Expiry times of the lane's reservations, by nonce. */
   private readonly expiries: Map<number, Expiry>;
 
   constructor(ledger: () => KeptLedger, reservations: readonly OpenReservation[]) {
@@ -30,24 +33,26 @@ export class LaneNonces {
     this.expiries = new Map(reservations.map(({ nonce, leftMs }) => [nonce, { leftMs, dueMs: null }]));
   }
 
-  /** True if there is no hole: every nonce that was given out has a holder. */
+  /** True if there is no hole: every allocated nonce has a holder. */
   get isWhole(): boolean {
     return this.ledger().holes.size === 0;
   }
 
-  /** Ascending. */
+  /** Holes of the lane in ascending order. */
   get holes(): readonly Hole[] {
     return this.ledger()
       .holes.every()
       .map(([, hole]) => hole);
   }
 
-  /** How many nonces are kept for callers. */
+  /** Number of nonces reserved for callers. */
   get reserved(): number {
     return this.ledger().reserved.size;
   }
 
-  /** Free for the next transaction, lowest first, and not below what the chain may have passed. */
+  /**
+   * Holes that the next transactions may use, lowest first, and none below the nonces that the chain may have passed.
+   */
   free(lowest: number): readonly number[] {
     if (this.isWhole) return [];
     const fitting = this.holes.filter((hole) => isFree(hole) && hole.nonce >= lowest);
@@ -71,18 +76,18 @@ export class LaneNonces {
     return lowest !== undefined && lowest.nonce < nonce;
   }
 
-  /** How long a nonce is kept for a caller, from now on. */
+  /** Records how long a nonce stays reserved for a caller, from now on. */
   keptFor(nonce: number, leftMs: number): void {
     this.expiries.set(nonce, { leftMs, dueMs: null });
   }
 
-  /** True if some reservation may have expired. The first check of a reservation starts its clock. */
+  /** True if some reservation may have expired. The first check of a reservation starts its timer. */
   isDue(nowMs: number): boolean {
     if (this.reserved === 0) return false;
     let due = false;
     for (const [nonce] of this.ledger().reserved.known()) {
       const { leftMs, dueMs } = this.expiries.get(nonce) ?? { leftMs: 0, dueMs: null };
-      // More time may be left than a reservation lasts if the database's clock was set back.
+      // If the database's clock was set back, the remaining time may exceed the longest reservation: limit it.
       const atMs = dueMs ?? nowMs + Math.min(Math.max(0, leftMs), LONGEST_TTL_MS);
       if (dueMs === null) this.expiries.set(nonce, { leftMs, dueMs: atMs });
       due ||= atMs <= nowMs;
@@ -90,7 +95,9 @@ export class LaneNonces {
     return due;
   }
 
-  /** The database was asked: those that seemed past, and are reserved still, have a little longer. */
+  /**
+   * The database was asked: reservations that seemed expired but are still reserved are checked again a little later.
+   */
   askedAt(nowMs: number): void {
     const { reserved } = this.ledger();
     for (const [nonce, { leftMs, dueMs }] of this.expiries) {

@@ -8,25 +8,25 @@ export interface LaneWriterPorts extends Pick<Ports, "clock" | "telemetry" | "fa
   readonly nodeId: string;
 }
 
-/** For work that may end in the feed. */
+/** Ports of work that may add to the feed of completions. */
 export interface FeedWriterPorts extends LaneWriterPorts {
-  /** Wakes callers that wait for the feed on this node. */
+  /** Wakes callers on this node that wait for the feed. */
   readonly feedGrew: () => void;
 }
 
 export interface Limits {
-  /** The policies of the document in force, read anew at each use. Null: nothing is limited. */
+  /** The policies in force, read anew at each use; null if there are none. */
   readonly policies: Policies | null;
-  /** Reads the document again if another one is in force. */
+  /** Reads the use of the policies, and reloads the policy document if another one is in force. */
   readonly use: QueryStore["policyUse"];
 }
 
 export interface LimitPorts {
-  /** Absent: nothing is limited. */
+  /** Policy limits; absent if nothing is limited. */
   readonly limits?: Limits;
 }
 
-/** Ports of work on one lane: one list for the stages, the detours and the loops over lanes. */
+/** Ports of work on one lane, shared by the stages, the detours and the loops over lanes. */
 export interface LanePorts extends FeedWriterPorts, LimitPorts, Pick<Ports, "entropy" | "codec"> {
   readonly signer: BoundedSigner;
   readonly store: Pick<

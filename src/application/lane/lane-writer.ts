@@ -30,7 +30,7 @@ export interface Planned {
 
 /**
  * Plans a step of a transaction, through the transition table: the write for the database, and the state that memory
- * expects from here on. A planned step must be committed. Writes of a lane commit in the order of planning, so the next
+ * expects afterwards. A planned step must be committed. Writes of a lane commit in the order of planning, so the next
  * plan may build on this one before it is durable. If a write fails, the whole lane is reloaded.
  */
 export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {}): Planned {
@@ -44,12 +44,12 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
   return { tx, item };
 }
 
-/** Hash of the mined payload, or else of the newest one. */
+/** Hash of the mined payload; if none is mined, of the newest one. */
 function hashOf({ receipt, attempts }: Tracked) {
   return receipt?.txHash ?? attempts.at(-1)?.txHash ?? null;
 }
 
-/** Moves in one write; more would hold the lane's row for longer than a takeover should have to wait. */
+/** Maximum number of moves in one write; more would lock the lane's row for longer than a takeover should wait. */
 const MOVES_AT_ONCE = 200;
 
 /** Commits planned moves. Throws `TermOver` if not all were applied, or the term ended meanwhile. */
@@ -68,8 +68,8 @@ async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: reado
 }
 
 /**
- * No async function: a thousand lanes wait here with a move each, and what an async function keeps while it waits is what
- * the garbage collector copies.
+ * Not an async function: a thousand lanes wait here with one move each, and the garbage collector would copy the state
+ * that each async function keeps.
  */
 function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
   if (planned.length === 0) return Promise.resolve();
@@ -93,7 +93,7 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
   );
 }
 
-/** Memory has moved already. Where the database did not follow, or may have, the lane is read again. */
+/** Memory already has the new state. If the database may not have it, the lane is reloaded. */
 function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never {
   term.readAgain(reason);
   throw error instanceof TermOver ? error : new TermOver();
@@ -120,22 +120,27 @@ export function reportMove(
 type HoldPorts = Pick<LaneWriterPorts, "clock" | "telemetry">;
 type Obstacle = { readonly code: FactCode & AlertCode; readonly text: string };
 
-/** Notes what a transaction is held up by, and says it aloud the first time. */
+/** Records the obstacle that holds a transaction up, and alerts the first time. */
 export function hold(ports: HoldPorts, { lane }: OwnedLane, tx: Tracked, { code, text }: Obstacle): void {
   if (!establish(tx, code, { text, since: ports.clock.now() })) return;
   const message = `nonce ${tx.nonce} of ${lane.signer}: ${text}; it is still tracked and sent`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code, message, lane, txId: tx.txId });
 }
 
-/** The first price of what was just signed would have been higher but for a ceiling. */
+/** Records that a ceiling lowered the first price of a transaction that was just signed. */
 export function holdAtCeiling(ports: HoldPorts, lane: OwnedLane, tx: Tracked, reached: FeeLimit): void {
   const text = `its fee is at ${limitInWords(reached)}, and more was wanted`;
   hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
 }
 
-/** When the owner of a lane next asks whether a `validUntil` is over. Times are the database's; what is left of them is waited for here. */
+/**
+ * Schedules when a lane's owner next checks whether a `validUntil` has passed. Deadlines are in the database's time;
+ * this node waits for the remaining time.
+ */
 
-/** For a lane that was just taken. Transactions that wait to be signed are in the database, which is asked once. */
+/**
+ * Starts the expiry checks of a newly acquired lane. Unsigned transactions are in the database, which is queried once.
+ */
 export function keepTime(lane: OwnedLane, hasUnsigned: boolean, clock: Clock): void {
   if (hasUnsigned) happened(lane, expiryLookDue);
   else for (const tx of lane.unmined.values()) noteTime(lane, tx, clock);
@@ -152,9 +157,9 @@ export function noteTime(
 }
 
 /**
- * A receipt with the address that its deployment has: it follows from signer and nonce, and a caller who believed an
- * endpoint about it might send money to a contract of the endpoint's choice. A deployment that reverted left none, whatever the node
- * says of it.
+ * The receipt with a contract address computed from signer and nonce. An endpoint's address is not used: a caller who
+ * trusts a false one might send money to a foreign contract. A reverted deployment has no address, whatever the node
+ * reports.
  */
 export function withOwnContract(
   { codec }: LanePorts,

@@ -1,6 +1,6 @@
 /**
- * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
- * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
+ * The lanes this node owns. Acquires lanes on demand and at start, resumes each from the database alone, and drops
+ * lanes that were fenced. A lane whose memory may differ from the database is dropped and reloaded under the same term.
  */
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
@@ -24,7 +24,7 @@ import { type LaneIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
 import { keepPace, resubmitEveryMs } from "./tracked.ts";
 
-/** The chain's part in resuming a lane. */
+/** The settings of a chain that resuming a lane needs. */
 interface ServedChain extends LaneIndex {
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
 }
@@ -37,23 +37,26 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly writer: TermPorts["writer"] & { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {
-    /** Placement gives this lane to us, or to no known member. */
+    /** True if placement assigns this lane to this node, or to no known member. */
     isOurs(lane: Lane): boolean;
-    /** Those of the lanes, none of them ours, that no node has taken for so long that this one should. */
+    /** Of lanes assigned to other nodes, those that had no owner for so long that this node should claim them. */
     unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]>;
-    /** This node gave the lane away a moment ago, to a node that is live now. */
+    /** True if this node gave the lane away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
-    /** The answer to a create if this node cannot act for the lane. */
+    /** The error for a create if this node cannot act for the lane. */
     refusal(lane: Lane): Promise<FencepostError>;
   };
-  /** Starts the lane's work once it is resumed. */
+  /** Called once a lane is resumed, to start its work. */
   readonly onResumed: (lane: OwnedLane) => void;
 }
 
 type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
-/** Half of a router's wait: a caller gets the answer while there is time to ask elsewhere. */
+/**
+ * How long a busy database is retried: half of the router's wait, so that the caller gets an answer in time to try
+ * another node.
+ */
 const BUSY: Patience = {
   forMs: 2_000,
   pauseMs: 50,
@@ -65,19 +68,22 @@ export class Lanes {
   private readonly ports;
   private readonly termPorts: TermPorts;
   private readonly held = new Map<LaneKey, OwnedLane>();
-  /** The values of `held`, until it changes: they are gone through many times a second, and ten thousand are not copied each time. */
+  /**
+   * Cached values of `held`, until it changes: they are iterated many times a second, and ten thousand lanes must not
+   * be copied each time.
+   */
   private listed: readonly OwnedLane[] | null = null;
   private readonly listedByChain = new Map<number, readonly OwnedLane[]>();
   private readonly acquiring = new Map<LaneKey, Promise<OwnedLane>>();
   /** Lanes to be acquired in the background: reloaded ones, and those whose acquisition failed on the database. */
   private readonly wanted = new Map<LaneKey, Lane>();
-  /** Lanes being handed over: no longer ours, and without another owner yet. */
+  /** Lanes being handed over: this node acts for them no longer, and no other node owns them yet. */
   private readonly leaving = new Set<LaneKey>();
   private readonly addresses: ReadonlySet<Address>;
   private closedBecause: string | null = null;
-  /** A claim of everything free did not go through: it must be tried again. */
+  /** True if an attempt to claim all free lanes failed and must be repeated. */
   claimOwed = false;
-  /** How many are at work on lanes that are wanted back. */
+  /** Number of wanted lanes that are being acquired now. */
   private retrying = 0;
 
   constructor(ports: LanesPorts) {
@@ -103,7 +109,9 @@ export class Lanes {
     return found;
   }
 
-  /** The lane under our own term, acquired if it is free. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE. */
+  /**
+   * Returns the lane under our own term; acquires it if it is free. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE.
+   */
   async own(lane: Lane): Promise<OwnedLane> {
     const key = laneKey(lane);
     const owned = this.held.get(key);
@@ -119,10 +127,10 @@ export class Lanes {
     });
   }
 
-  /** Claims what is free among all lanes this node can serve, and resumes it. */
+  /** Claims and resumes all free lanes that this node can serve. */
   async claimAll(): Promise<void> {
     const { store, chains, lease } = this.ports;
-    // Asked once a second: ten thousand lanes are not gone through to find that all of them are held.
+    // Called once a second: skip the iteration over ten thousand lanes if all of them are owned.
     if (this.held.size === chains.size * this.addresses.size) {
       this.claimOwed = false;
       return;
@@ -135,18 +143,23 @@ export class Lanes {
     this.claimOwed = missing.length > 0 && this.closedBecause === null;
     if (!this.claimOwed || free.length === 0) return;
     const claimed = await store.claimLanes(free, lease.instanceId, free.length);
-    // An acquisition under way may have asked before the lane was freed: then no node has it, and no other claim is on its way.
+    // An acquisition under way may have read the lane before it was freed. Then no node has the lane and no other claim
+    // follows, so claim again.
     this.claimOwed = free.length < missing.length;
     await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
       const { lane } = acquisition.fence;
-      // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
+      // A create that arrived meanwhile may have resumed the lane already; two copies of one lane in memory would act
+      // twice.
       if (this.held.has(laneKey(lane))) return;
       await this.acquire(lane, async () => acquisition).catch(() => undefined);
     });
     this.summarise(claimed.map(({ result }) => result));
   }
 
-  /** Our lanes, and unowned ones. If the database does not answer, the next claim asks again. */
+  /**
+   * Lanes that this node should claim: its own by placement, and unowned ones. If the database does not answer, the
+   * next claim repeats the read.
+   */
   private async claimable(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     const { placement } = this.ports;
     const ours = new Set(lanes.filter((lane) => placement.isOurs(lane)));
@@ -154,7 +167,7 @@ export class Lanes {
     return [...ours, ...unowned];
   }
 
-  /** Reads the lane again from the database: now, or as soon as that answers. */
+  /** Reloads the lane from the database: now, or as soon as the database answers. */
   reload({ term }: Pick<OwnedLane, "term">, reason: string): void {
     const lane = this.held.get(laneKey(term.fence.lane));
     if (lane?.term !== term) return;
@@ -166,14 +179,15 @@ export class Lanes {
     return this.held.has(laneKey(lane));
   }
 
-  /** Null: this node does not hold it. */
+  /** The lane if this node owns it, else null. */
   find(lane: Lane): OwnedLane | null {
     return this.held.get(laneKey(lane)) ?? null;
   }
 
   /**
-   * Releases a lane so that another node can have it at once: nothing new begins, and open writes commit first. Sends
-   * in flight are not waited for: their claims show the next owner that they may have left. False: it is still ours.
+   * Releases a lane so that another node can acquire it at once: no new work begins, and open writes commit first.
+   * Sends in flight are not waited for: their claims show the next owner that the bytes may have left. False if the
+   * lane is still ours.
    */
   async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
     if (lane.term.hasEnded) return false;
@@ -186,7 +200,8 @@ export class Lanes {
       }
       return true;
     } catch {
-      // Ours still, as long as this instance lives, and no other node can take it: it must be had until it can be released.
+      // The release failed, so the database still assigns the lane to this instance and no other node can acquire it:
+      // keep it until it can be released.
       if (this.closedBecause === null) this.wanted.set(lane.key, lane.lane);
       return false;
     } finally {
@@ -195,8 +210,8 @@ export class Lanes {
   }
 
   /**
-   * Acknowledged commits update the lane's memory. A lane that was released meanwhile does not need it: it is reloaded
-   * only after the last of its writes is over.
+   * Applies acknowledged commits to the lane's memory. A lane that was released meanwhile does not need them: it is
+   * reloaded only after its last write is over.
    */
   fold({ lane, token, changes }: LaneChanges): void {
     const owned = this.held.get(laneKey(lane));
@@ -208,34 +223,36 @@ export class Lanes {
     }
   }
 
-  /** A write of ours was refused: another node holds the lane. */
+  /** The database refused one of our writes because another node owns the lane. */
   lose(fence: Fence, write: string): void {
     const lane = this.held.get(laneKey(fence.lane));
     noteFenced(this.ports.telemetry, fence, write, "database");
     if (lane?.fence.token === fence.token) this.drop(lane, "fenced", "lost");
   }
 
-  /** A write was not made. Where its term is over by now, it was too late, and would be refused. */
+  /**
+   * A write was not made. If its term is over by now, it was too late and would have been refused: count it as fenced.
+   */
   giveUp(fence: Fence, write: string): void {
     const { lease, telemetry } = this.ports;
     if (lease.mayAct() && lease.instanceId === fence.instanceId) return;
     noteFenced(telemetry, fence, write, "deadline");
   }
 
-  /** The instance is over, or about to be, and every term with it. */
+  /** Drops all lanes: the instance has ended or is about to end, and every term ends with it. */
   dropAll(reason: string, how: Ending): void {
     for (const lane of this.all()) this.drop(lane, reason, how);
     this.wanted.clear();
   }
 
-  /** No more lanes are taken; those held stay until they are dropped. */
+  /** Stops acquiring lanes; owned ones stay until they are dropped. */
   close(reason: string): void {
     this.closedBecause = reason;
   }
 
   /**
-   * Tries the wanted lanes, a few at a time. Called on a beat; a database that is away is asked again on the next one.
-   * A lane that hangs on a row lock delays no other.
+   * Tries to acquire the wanted lanes, a few at a time. Called on every beat; if the database is unavailable, the next
+   * beat tries again. A lane that waits for a row lock delays no other.
    */
   async retryWanted(): Promise<void> {
     await sideBySide(this.wanted, RESUME_AT_ONCE - this.retrying, async ([key, lane]) => {
@@ -248,9 +265,9 @@ export class Lanes {
   }
 
   /**
-   * Nodes that have not noticed that this node gave a lane away still ask it for that lane. Taking the lane back at
-   * once would only move it twice. A wanted lane is not left to another node: it may be ours in the database, and then
-   * no other node can take it.
+   * True if the lane should be left to another node. Nodes that have not noticed that this node gave a lane away still
+   * send it requests; taking the lane back at once would move it twice. Never true for a wanted lane: in the database
+   * it may be ours, and then no other node can acquire it.
    */
   private async isForAnother(lane: Lane) {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
@@ -273,14 +290,14 @@ export class Lanes {
     return !this.held.has(key) && !this.acquiring.has(key) && !this.leaving.has(key);
   }
 
-  /** One attempt at a time per lane; callers that ask meanwhile share it. */
+  /** Acquires a lane, one attempt at a time; simultaneous callers share the attempt. */
   private acquire(lane: Lane, obtain: () => Promise<Acquisition>): Promise<OwnedLane> {
     const key = laneKey(lane);
     const underWay = this.acquiring.get(key);
     if (underWay !== undefined) return underWay;
     const attempt = this.resume(lane, obtain)
       .catch((error: FencepostError) => {
-        // The database may say that the lane is ours, and then no other node takes it: it must be had in the end.
+        // In the database the lane may be ours, and then no other node can acquire it: keep trying in the background.
         if (error.code === "UNAVAILABLE" && this.closedBecause === null) this.wanted.set(key, lane);
         throw error;
       })
@@ -291,7 +308,7 @@ export class Lanes {
 
   private async resume(lane: Lane, obtain: () => Promise<Acquisition>) {
     try {
-      // Writes of an earlier reading of this lane must be over before it is read again.
+      // Writes that were begun before the lane is reloaded must be over first.
       await this.ports.writer.idle(lane);
       const acquisition = await this.patiently(obtain);
       const { result } = acquisition;
@@ -308,7 +325,7 @@ export class Lanes {
     }
   }
 
-  /** A lock, idle or statement timeout has changed nothing: worth another attempt before the caller gets an error. */
+  /** Retries after a lock, idle or statement timeout, which changed nothing, before the caller gets an error. */
   private patiently<T>(work: () => Promise<T>) {
     return askAgain(work, this.ports.clock, BUSY);
   }
@@ -317,7 +334,8 @@ export class Lanes {
     const snapshot = await this.patiently(() => this.ports.store.loadLane(fence));
     if (snapshot === null) throw ownedBy(null);
     if (this.closedBecause !== null) {
-      // Ours by now in the database, and never to be worked on: the next owner should not have to wait for the lease.
+      // This node is closing, but the database now assigns the lane to it: release the lane, so that the next owner
+      // need not wait for the lease to expire.
       await this.ports.store.releaseLane(fence).catch(() => false);
       throw new BetweenOwners(this.closedBecause);
     }
@@ -355,7 +373,7 @@ export class Lanes {
     this.listedByChain.clear();
   }
 
-  /** One log line, however many lanes were taken. */
+  /** Writes one log line for all acquired lanes. */
   private summarise(results: readonly Acquisition["result"][]) {
     const acquired = results.filter((result) => result === "acquired").length;
     const takenOver = results.filter((result) => result === "takenOver").length;
@@ -371,11 +389,11 @@ export interface Patience {
   readonly forMs: number;
   readonly pauseMs?: number;
   readonly signal?: AbortSignal;
-  /** Conditions that may have ended by the next time. */
+  /** True for an error that may have passed by the next try. */
   readonly mayPass?: (error: unknown) => boolean;
 }
 
-/** A database that was reached and is slow at this moment is no reason to give up: asked again, for so long. */
+/** Retries work for a limited time if the database is reachable but slow. */
 export async function askAgain<T>(work: () => Promise<T>, clock: Clock, patience: Patience): Promise<T> {
   const { forMs, pauseMs = 100, signal, mayPass = isSilent } = patience;
   const untilMs = clock.monotonicMs() + forMs;

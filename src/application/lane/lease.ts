@@ -6,11 +6,12 @@
  *    believes, the database refuses it after a takeover;
  *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
  *    only make a node stop sooner than the database would make it;
- *  - the session lock, if there is one: others take its end for ours. A node that loses it while alive sends nothing
- *    until a renewal that began afterwards has succeeded, and has recorded another lock, or none.
+ *  - the session lock, if there is one: other nodes take its end for the end of this process. A node that loses it
+ * while
+ *    alive sends nothing until a renewal that began afterwards has succeeded, and has recorded another lock, or none.
  *
- * An instance that missed its renewal is over for good, and so is one whose database has another history now. The
- * process goes on as a new one and claims its lanes again.
+ * An instance that missed its renewal ends for good, and so does one whose database has another history now. The
+ * process continues as a new instance and claims its lanes again.
  */
 
 import { LOOKS_APART_MS, type OwnSession } from "../../domain/chain/witness.ts";
@@ -31,25 +32,32 @@ interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "fa
 }
 
 export interface LeaseEvents extends OtherInstancesEvents {
-  /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
+  /**
+   * Called when the instance has ended: every lane it held is lost, and must be claimed again under the new instance.
+   */
   onLost(): void;
-  /** This instance was declared dead, or expired: its heartbeat was missing for too long. */
+  /** Called when this instance was declared dead or expired: its heartbeat was missing for too long. */
   onSilence(): void;
-  /** All instances that were there when this node came are alive or over: free lanes can be claimed now. Once. */
+  /**
+   * Called once, when every instance that existed at our start has shown life or ended: free lanes can be claimed now.
+   */
   onAcquainted(): void;
 }
 
 const RETRY_MS = 250;
 const SWEEP_MS = 500;
-/** While no other node is there. One that joins says so, and is found at the next look otherwise. */
+/**
+ * Interval between checks of the other instances while there are none. A node that joins sends a hint; without it the
+ * next check finds the node.
+ */
 const SWEEP_ALONE_MS = 1_000;
-/** A timer may be early by a fraction; two looks must not be. */
+/** A timer may fire slightly early; the second of two checks must not be early. */
 const TIMER_SLACK_MS = 5;
-/** However many peers are found unreachable, others are not looked at more often for that. */
+/** Minimum interval between checks that are caused by unreachable peers, however many there are. */
 const SUSPECT_EVERY_MS = 100;
 /**
- * The leases of earlier instances have expired by now: the store waits for a good part of one before it reports an
- * unknown outcome.
+ * Maximum number of unanswered registrations kept. The leases of older ones have expired by now: the store waits for a
+ * large part of a lease before it reports an unknown outcome.
  */
 const MOST_UNHEARD = 16;
 
@@ -59,33 +67,35 @@ export class Lease {
   private readonly events;
   private readonly stopping = new AbortController();
   private current: string | null = null;
-  /**
-   * Instances that this process may have become: a registration without an answer may be in the database all the same.
-   */
+  /** Instances that this process may have registered: a registration without an answer may still be in the database. */
   private unanswered: readonly string[] = [];
-  /** Monotonic; null: no lease. */
+  /** Monotonic time at which our lease ends; null if there is none. */
   private deadlineMs: number | null = null;
   private loop: Promise<unknown> | null = null;
-  /** The database's history changed: nothing is renewed any more, a new instance is registered. */
+  /** The database's history changed: renewals stop, and a new instance is registered. */
   private startingOver = false;
   private readonly others;
-  // A database that does not answer declares no instance dead; the next look asks again.
+  // Checks the other instances. If the database does not answer, no instance is declared dead; the next check repeats
+  // the read.
   private readonly looking = new Activity(
     () => this.lookAround(),
     () => undefined,
   );
-  /** Monotonic; null: not yet. */
+  /** Monotonic time of the last check of the other instances; null before the first. */
   private lookedAtMs: number | null = null;
   private cancelLook: (() => void) | null = null;
   private hurry = new AbortController();
   private isLeftBehind = false;
-  /** The last instance that was lost by silence. */
+  /** The last instance of this process that was lost because its heartbeat was late. */
   private silentAs: string | null = null;
   private session: OwnSession | null = null;
-  /** Our session lock as the others know it, and since when. */
+  /** Our session lock as published to the other nodes, and since when. */
   private published: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null =
     null;
-  /** When a lock was lost that others may know of; null: no other node can take us for dead by it. */
+  /**
+   * Monotonic time at which a published session lock was lost; null if no other node can declare us dead because of
+   * one.
+   */
   private unsureSinceMs: number | null = null;
   private readonly publishing = new Activity(
     () => this.publishLock(),
@@ -104,18 +114,21 @@ export class Lease {
     return this.ports.clock.monotonicMs();
   }
 
-  /** Throws before `start` has registered one. */
+  /** Id of the current instance. Throws before `start` has registered one. */
   get instanceId(): string {
     if (this.current === null) throw new Error("the node has no instance yet");
     return this.current;
   }
 
-  /** False past our own deadline: no more sends, whatever the database thinks. */
+  /** False after our own deadline: then nothing may be sent, whatever the database's state. */
   mayAct(): boolean {
     return this.deadlineMs !== null && this.nowMs() < this.deadlineMs;
   }
 
-  /** False too while others may have taken the end of our session lock for ours: sends wait, all else is fenced anyway. */
+  /**
+   * Like `mayAct`, but also false while other nodes may take the end of our session lock for our death: sends wait; all
+   * other actions are fenced anyway.
+   */
   maySend(): boolean {
     return this.mayAct() && this.unsureSinceMs === null;
   }
@@ -127,8 +140,8 @@ export class Lease {
   }
 
   /**
-   * Commits may have been lost, and others may be given the same tokens again. Everything stops at once; what this
-   * process can do next, it does as a new instance of the history that there is now.
+   * The database's history changed: commits may have been lost, and other nodes may get the same tokens again.
+   * Everything stops at once; this process continues as a new instance of the current history.
    */
   historyChanged(error: HistoryChanged): void {
     if (this.startingOver || this.stopping.signal.aborted) return;
@@ -141,13 +154,16 @@ export class Lease {
     this.hurry.abort();
   }
 
-  /** Graceful end: lanes released and the instance retired, so that no other node has to wait for an expiry. */
+  /**
+   * Graceful end: releases the lanes and retires the instance, so that no other node has to wait for its lease to
+   * expire.
+   */
   async stop(): Promise<void> {
     await this.abandon();
     if (this.current !== null) await this.ports.store.retireInstance(this.current);
   }
 
-  /** Ends renewal without a word to the database; what a crash looks like from outside. */
+  /** Ends renewal without writing to the database, like a crash. */
   async abandon(): Promise<void> {
     this.stopping.abort();
     this.cancelLook?.();
@@ -156,7 +172,7 @@ export class Lease {
     this.deadlineMs = null;
   }
 
-  /** Returns when it began: what the deadline counts from. */
+  /** Registers a new instance. Returns the time at which the registration began, from which the deadline counts. */
   private async register() {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
@@ -191,7 +207,9 @@ export class Lease {
     this.renewed(startedMs);
   }
 
-  /** The database took a sign of life that began then: a node that took us for dead before has not declared it. */
+  /**
+   * The database accepted a renewal that began at this time: a node that considered us dead before has not declared it.
+   */
   private renewed(startedMs: number) {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
   }
@@ -205,12 +223,14 @@ export class Lease {
     }
   }
 
-  /** Nodes that lost the database together do not come back to it in step. */
+  /** Random retry pause, so that nodes that lost the database together do not reconnect in step. */
   private retryMs() {
     return RETRY_MS * (0.5 + this.ports.entropy.random() / 2);
   }
 
-  /** Often enough that a dead node's lanes are free half a second after its lease has run out. */
+  /**
+   * Checks the other instances often enough that a dead node's lanes are free half a second after its lease expired.
+   */
   private async sweeping() {
     const sweepMs = () =>
       Math.min(this.others.areNone ? SWEEP_ALONE_MS : SWEEP_MS, this.settings.lease.renewIntervalMs);
@@ -220,12 +240,12 @@ export class Lease {
     }
   }
 
-  /** Checks the others now: a hint says that one of them has ended. */
+  /** Checks the other instances now, because a hint reports that one has ended. */
   look(): void {
     if (this.mayAct() && !this.stopping.signal.aborted) this.looking.kick();
   }
 
-  /** Another instance could not be reached and may have ended: looks at all of them. */
+  /** A peer could not be reached and may have ended: checks all instances. */
   suspect(): void {
     const { lookedAtMs } = this;
     if (lookedAtMs === null || this.nowMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();
@@ -237,7 +257,7 @@ export class Lease {
     return !signal.aborted;
   }
 
-  /** False: the database did not answer; nothing is known, so only the deadline runs on. */
+  /** Renews the lease. False if the database did not answer: nothing is known, and the deadline stays as it is. */
   private async renew() {
     const startedMs = this.nowMs();
     try {
@@ -258,7 +278,10 @@ export class Lease {
     }
   }
 
-  /** Retried as long as the process lives, reported once: only an upgrade ends it, or another database. */
+  /**
+   * The database's schema is newer than this release. Retried as long as the process lives, but reported once: only an
+   * upgrade or another database helps.
+   */
   private leftBehind({ message }: SchemaTooNew) {
     if (!this.isLeftBehind) this.alert("SCHEMA_TOO_NEW", message);
     this.isLeftBehind = true;
@@ -267,7 +290,7 @@ export class Lease {
   private async replaceInstance() {
     this.deadlineMs = null;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
-    // Once for each, however often it takes to register the next.
+    // Report each lost instance once, however many tries the next registration takes.
     if (!this.startingOver && this.silentAs !== this.current) this.events.onSilence();
     this.silentAs = this.current;
     const startedMs = await this.register();
@@ -275,7 +298,7 @@ export class Lease {
     if (this.isLeftBehind) this.ports.telemetry.emit({ type: "alert.resolved", code: "SCHEMA_TOO_NEW", message });
     this.isLeftBehind = false;
     this.startingOver = false;
-    // Lanes of the instance before are dropped before anything may act again.
+    // Drop the lanes of the previous instance before anything may act again.
     this.events.onLost();
     this.extendFrom(startedMs);
   }
@@ -298,7 +321,7 @@ export class Lease {
     });
   }
 
-  /** The published lock is gone, and we were not notified that our session has ended. */
+  /** Starts a new lock session if the published lock is gone although our session was not reported as ended. */
   private missOwnLock() {
     const { sessionLock } = this.ports;
     const { published } = this;
@@ -315,7 +338,7 @@ export class Lease {
     if (held !== null) this.look();
   }
 
-  /** Publishes the lock that is held now, or none: as soon as it changes, and once for each instance. */
+  /** Publishes the session lock that is held now, or none: whenever it changes, and once for each instance. */
   private async publishLock() {
     const { sessionLock, store, clock } = this.ports;
     const { current: instanceId, published } = this;
@@ -327,7 +350,8 @@ export class Lease {
     const result = await store.publishLock(instanceId, lock);
     if (result === "over") return this.hurry.abort();
     this.published = { instanceId, lock, atMs: clock.monotonicMs() };
-    // On another server than the one that the others look at: a restart of theirs would not end it, so it is witness of nothing.
+    // The lock is on another server than the one that the other nodes read: a restart of theirs would not end it, so it
+    // proves nothing about them.
     if (result === "unseen" && sessionLock.held === lock) this.session = null;
     this.renewed(startedMs);
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });
@@ -339,7 +363,7 @@ export class Lease {
   }
 }
 
-/** The store said so. Any other error leaves open what became of a registration. */
+/** True if the store proved that nothing was written. After any other error a registration may or may not exist. */
 function provesNothingMade(error: unknown) {
   return [StoreUnavailable, BatchRefused, HistoryChanged, SchemaTooNew].some((known) => error instanceof known);
 }

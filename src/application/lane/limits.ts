@@ -20,8 +20,8 @@ export function limitsOf(store: Pick<PolicyStore, "knownPolicy"> & Pick<QuerySto
 }
 
 /**
- * The policy that forbids the next signature of a transaction; null: it is allowed, or there are no policies. Checked
- * first so that nothing is signed and planned in vain. The commit's own check, behind the lane's lock, is binding.
+ * The policy that forbids the next signature of a transaction; null if it is allowed, or there are no policies. This
+ * early check avoids useless signing and planning. The check in the commit, under the lane's lock, is binding.
  */
 export async function forbiddenNow(
   { limits }: LimitPorts,
@@ -33,7 +33,7 @@ export async function forbiddenNow(
   return forbidden(unapproved(foreseenBy(limits, use, spends)));
 }
 
-/** Null: policies allow it, or let it wait for approval. */
+/** The policy that forbids this spending; null if policies allow it, or require an approval. */
 export function forbiddenBy(limits: Limits, use: PolicyUse, spends: Spending): Forbidden | null {
   return forbidden(foreseenBy(limits, use, spends));
 }
@@ -42,12 +42,12 @@ function forbidden(verdict: FirstVerdict) {
   return "forbidden" in verdict ? verdict.forbidden : null;
 }
 
-/** Judges by the policy document in force after `use` was read: the document may have changed meanwhile. */
+/** Evaluates the policy document in force after `use` was read: it may have changed meanwhile. */
 export function foreseenBy({ policies }: Limits, use: PolicyUse, spends: Spending): FirstVerdict {
   return policies === null ? { charges: [] } : foreseen(policies, use, spends);
 }
 
-/** The most that a payload can cost. */
+/** The maximum that a payload can cost, as policies count it. */
 export function spendingOf(
   { to, data, value, gas, fees }: UnsignedTransaction,
   about: Spending["about"],

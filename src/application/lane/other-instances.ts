@@ -1,9 +1,9 @@
 /**
- * The other instances: who is there, who has ended, and who must be declared dead. Three kinds of evidence, each
- * observed by this node: the heartbeat is past by the database's clock; the counter did not change for longer, on our
- * clock, than the lease that its row was renewed for; the session lock was missing twice. A declaration is a
- * compare-and-set on the counter, so that a sign of life in between wins; and a wrong one costs the other its lanes for
- * a moment, never a wrong write: the fence decides.
+ * Watches the other instances: which are alive, which have ended, and which must be declared dead. There are three
+ * kinds of evidence, each observed by this node: the heartbeat has expired by the database's clock; the counter did not
+ * change for longer, on our clock, than the lease that its row was renewed for; the session lock was missing twice. A
+ * declaration is a compare-and-set on the counter, so that a renewal in between wins. A wrong declaration costs the
+ * other instance its lanes for a moment, but never causes a wrong write: the fence decides.
  *
  * Reads: instances. Writes: their deaths.
  */
@@ -25,25 +25,25 @@ import type { Ports } from "../../ports/ports.ts";
 
 interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
-  /** A counter must be unchanged for this much longer than its own lease. */
+  /** How much longer than its own lease a counter must be unchanged before its instance counts as dead. */
   readonly clockSkewMs: number;
 }
 
 export interface OtherInstancesEvents {
-  /** All registered instances, as just read. */
+  /** Called with all registered instances after each read. */
   onInstances(instances: readonly InstanceRecord[]): Promise<void>;
-  /** Some instance has ended, declared dead or by its own word: its lanes are free. */
+  /** Called when an instance has ended, gracefully or declared dead: its lanes are free. */
   onFreed(): void;
 }
 
-/** The instance that observes. */
+/** The observing instance, which is this node's own. */
 export interface Observer {
   readonly instanceId: string | null;
-  /** Key of its session lock; null: it has none, and cannot judge by those of others. */
+  /** Key of the observer's session lock; null if it has none, and so cannot judge other instances by theirs. */
   readonly session: OwnSession | null;
 }
 
-/** Time of the next look, on our own clock; null: none is needed. */
+/** Time of the next check on our own clock; null if none is needed. */
 type Again = number | "soon" | null;
 
 interface Look {
@@ -54,19 +54,19 @@ interface Look {
 export class OtherInstances {
   private readonly ports;
   private readonly events;
-  /** Counters as last seen change, and when, on our own clock. */
+  /** Last change of each instance's counter, and when this node saw it, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   private readonly sightings = new Map<string, Sighting>();
   private sightedBy: OwnSession | null = null;
-  /** Instances that showed a sign of life since we began to look. */
+  /** Instances that renewed their heartbeat since we began to watch. */
   private readonly vouched = new Set<string>();
-  /** Instances whose end has been noticed. */
+  /** Instances whose end was already reported. */
   private ended: ReadonlySet<string> = new Set();
-  /** Instances of the first read. Later ones may come and go for ever, and are not waited for. */
+  /** Instances of the first read. Later ones may start and end at any time, and are not waited for. */
   private present: ReadonlySet<string> | null = null;
-  /** All instances that were there when we came have shown a sign of life, or are over. */
+  /** True once every instance of the first read has renewed its heartbeat or ended. */
   acquainted = false;
-  /** No other instance was alive at the last look. */
+  /** True if no other instance was alive at the last check. */
   areNone = false;
 
   constructor(ports: OtherInstancesPorts, events: OtherInstancesEvents) {
@@ -75,8 +75,8 @@ export class OtherInstances {
   }
 
   /**
-   * When one more read would decide an open question: at that moment, "soon", or null if there is none. Also returns
-   * our own row as the others see it.
+   * Checks the other instances. Returns when one more read would decide an open question ("soon", a time, or null if
+   * there is none), and our own row as the others see it.
    */
   async look(observer: Observer): Promise<{ readonly again: Again; readonly self: InstanceRecord | null }> {
     // A counter counts as unchanged from the end of the read that first showed it to the start of this read. Otherwise
@@ -102,7 +102,10 @@ export class OtherInstances {
     return { again, self };
   }
 
-  /** When it can be judged by its lock, which is missing, but has not been missed for long enough; null: never. */
+  /**
+   * Declares an instance dead if the evidence suffices. Returns when its missing lock will have been missing for long
+   * enough; null if the lock cannot decide.
+   */
   private async judge(instance: InstanceRecord, look: Look): Promise<number | null> {
     const { instanceId, counter } = instance;
     const evidence = this.evidence(instance, look);
@@ -115,14 +118,14 @@ export class OtherInstances {
     return null;
   }
 
-  /** Its notice was written with the declaration, which only one node makes: so this is said once. */
+  /** Alerts once: the notice is written with the declaration of death, which only one node makes. */
   private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord) {
     if (!isVanished({ draining, lanes })) return;
     const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${lanes} lanes)`;
     this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NODE_VANISHED", message });
   }
 
-  /** A number: when it can be judged by its lock. */
+  /** Evidence of an instance's death. A number is the time at which its missing lock can be judged. */
   private evidence(instance: InstanceRecord, look: Look): DeathEvidence | number | null {
     const { instanceId, counter, lock } = instance;
     const seen = this.watched.get(instanceId);
@@ -139,7 +142,7 @@ export class OtherInstances {
     return isGone(sighting, lookedAt) ? "lock-gone" : goneAtMs(sighting);
   }
 
-  /** Observations made during our own session are void once that has ended: all sessions may have ended with it. */
+  /** Discards the observations of our previous session: when it ended, all other sessions may have ended with it. */
   private startSighting(session: OwnSession | null) {
     if (session === this.sightedBy) return;
     this.sightings.clear();
@@ -147,7 +150,10 @@ export class OtherInstances {
     this.sightedBy = session;
   }
 
-  /** A graceful end, or one that another node declared: its lanes are free too, and no other node may be there to take them. */
+  /**
+   * Reports instances that ended gracefully or were declared dead by another node: their lanes are free, and there may
+   * be no other node to acquire them.
+   */
   private noticeEnded(instances: readonly InstanceRecord[]) {
     const alive = new Set(instances.filter(({ dead }) => !dead).map(({ instanceId }) => instanceId));
     const dead = instances.filter((instance) => instance.dead).map(({ instanceId }) => instanceId);
@@ -164,9 +170,9 @@ export class OtherInstances {
 }
 
 /**
- * For how long an instance last renewed. Nodes may be configured differently: measured by the observer's own lease, one
- * with a longer lease would be declared dead between two of its renewals. Both times are of one statement, so that a
- * database clock that jumps does not change their difference.
+ * Lease duration with which an instance last renewed. Nodes may be configured differently: judged by the observer's own
+ * lease, an instance with a longer one would be declared dead between two renewals. Both times come from one statement,
+ * so that a jump of the database's clock does not change their difference.
  */
 function leaseOf({ heartbeatAt, expiresAt }: InstanceRecord) {
   return expiresAt.getTime() - heartbeatAt.getTime();

@@ -25,58 +25,69 @@ import { UnconfirmedRefusals } from "./unconfirmed-refusals.ts";
 export { queued, resumed, type Tracked } from "./tracked.ts";
 
 export interface LaneIndex {
-  /** All attempt hashes a node tracks on one chain: what a new block's transactions are matched against. */
+  /** All attempt hashes that a node tracks on one chain; a new block's transactions are matched against them. */
   readonly hashes: Map<Hash, { readonly lane: OwnedLane; readonly tx: Tracked }>;
-  /** Lanes of which something may be in a block, or get into one; some of them have nothing there any more. */
+  /** Lanes that may have a transaction in a block, or get one into a block; some of them may have none any more. */
   readonly onChain: Set<OwnedLane>;
 }
 
-/** How much is under way of what other work of the lane has to know of. */
+/** Counters of work under way that other work of the lane depends on. */
 interface WorkUnderWay {
-  /** Creates that were admitted and have no result yet. */
+  /** Number of creates that were admitted and have no result yet. */
   readonly creating: number;
-  /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
+  /** Number of suspend actions that are not durable yet: no work begins meanwhile. */
   readonly suspending: number;
-  /** Changes of what is queued: nothing is signed meanwhile, or it might be the payload from before. */
+  /**
+   * Number of changes to queued transactions under way: nothing is signed meanwhile, because it might be the old
+   * payload.
+   */
   readonly amending: number;
-  /** A look at its intake rows, and those since that passed it over. */
+  /** The read of the lane's intake rows that is under way, plus the later reads that skipped this lane. */
   readonly intake: number;
 }
 
-/** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
+/**
+ * One owned lane for one term: its owner's complete state in memory, built from the database and dropped with the term.
+ */
 export class OwnedLane {
   readonly term;
   readonly fence;
   readonly lane;
   readonly key;
-  /** The acknowledged state; replaced by `fold` only. */
+  /** The state that the database has acknowledged; only `fold` replaces it. */
   ledger;
   private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
-  /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
+  /**
+   * The database did not report the outcome of a move: it may be durable now or later. Set once, when this copy of the
+   * lane ends.
+   */
   mayStillCommit = false;
-  /** When it is next looked at, and what was found out under this term; changed by `happened` alone. */
+  /** When the lane is next checked, and what was learned under this term; only `happened` changes it. */
   pace: LanePace = NEW_LANE_PACE;
-  /** Nonces below were given out before the database last lost, or may have lost, commits. */
+  /** Nonces below this were allocated before the database last lost, or may have lost, commits. */
   readonly epochFloor;
-  /** The first block of the chain, as the database knows it. */
+  /** Hash of the chain's first block, as stored in the database. */
   readonly genesisHash;
-  /** Broadcast, not mined. At most the in-flight window. */
+  /** Transactions that are broadcast and not mined, by nonce; at most the in-flight window. */
   readonly unmined = new Map<number, Tracked>();
-  /** Mined, not final. */
+  /** Transactions that are mined and not final, by nonce. */
   readonly mined = new Map<number, Tracked>();
-  /** Blocks that hold settled transactions still under watch. By hash: a height may have had two, one of them gone. */
+  /**
+   * Blocks with settled transactions that are still watched. Keyed by hash: a height may have had two blocks, one of
+   * them reorged away.
+   */
   readonly watched = new Map<Hash, number>();
   readonly outcomes = new Outcomes();
-  /** Steps that the database has not acknowledged yet, and whose they are. */
+  /** Steps that the database has not acknowledged yet, with their transactions. */
   private readonly underWay = new Map<TransitionItem, Tracked>();
   /** Transactions that are not signed yet. */
   readonly backlog;
-  /** Kept for callers, or held by nothing. */
+  /** Nonces that are reserved for callers, and holes. */
   readonly nonces;
-  /** For keys that may fill only a part of its queue. */
+  /** Queue shares of API keys that may fill only a part of the lane's queue. */
   readonly queueShares = new QueueShares();
   readonly refusals = new UnconfirmedRefusals();
-  /** Null: the node has not set it going yet. */
+  /** The lane's activities; null until the node starts them. */
   activities: LaneActivities | null = null;
   private readonly index;
   constructor(term: Term, snapshot: LaneSnapshot, index: LaneIndex) {
@@ -95,7 +106,7 @@ export class OwnedLane {
     if (this.isOnChain) index.onChain.add(this);
   }
 
-  /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
+  /** Applies the changes of a commit, once the database has acknowledged it, in commit order. */
   fold(changes: readonly Change[]): void {
     this.ledger = foldKept(this.ledger, changes);
     this.queueShares.fold(changes);
@@ -107,22 +118,22 @@ export class OwnedLane {
     }
   }
 
-  /** A step of this transaction leaves for the database now. */
+  /** Records that a step of this transaction is being sent to the database. */
   awaitStep(tx: Tracked, item: TransitionItem): void {
     this.underWay.set(item, tx);
   }
 
-  /** Above every nonce that was given; null: the lane is new. */
+  /** The next nonce above every allocated one; null if the lane is new. */
   get cursor(): number | null {
     return this.ledger.cursor;
   }
 
-  /** Adds to the work in progress; a negative number when it has ended. */
+  /** Changes a counter of work in progress; `by` is negative when the work has ended. */
   count(what: keyof WorkUnderWay, by: number): void {
     this.work = { ...this.work, [what]: this.work[what] + by };
   }
 
-  /** 0: none is under way; above 1: others have passed it over since, and it may have more rows. */
+  /** 0 if no read of the intake is under way; above 1 if later reads skipped this lane, which may have more rows. */
   get intakeLooks(): number {
     return this.work.intake;
   }
@@ -131,7 +142,7 @@ export class OwnedLane {
     return this.work.creating;
   }
 
-  /** The queue is being changed: nothing is signed now. */
+  /** True while queued transactions are being changed: nothing is signed then. */
   get amending(): boolean {
     return this.work.amending > 0;
   }
@@ -148,23 +159,23 @@ export class OwnedLane {
     return this.activities?.tending ?? null;
   }
 
-  /** Nothing may be sent now. */
+  /** True if nothing may be sent now. */
   get suspended(): boolean {
     const { suspendedBy, reconciled } = this.ledger;
     return this.work.suspending > 0 || suspendedBy !== null || !reconciled || this.term.isKilled;
   }
 
-  /** No nonce may be given either: the database may have forgotten some that were. */
+  /** True if no nonce may be allocated either: the database may have lost some allocations. */
   get heldByHistory(): boolean {
     return this.ledger.suspendedBy === "HISTORY" || !this.ledger.reconciled;
   }
 
-  /** Something of it may be in a block, or get into one. */
+  /** True if a transaction of the lane may be in a block, or get into one. */
   get isOnChain(): boolean {
     return this.unmined.size > 0 || this.mined.size > 0 || this.watched.size > 0;
   }
 
-  /** Nothing in flight, waiting or watched: the lane may be let go. */
+  /** True if nothing is in flight, waiting or watched: the lane may be released. */
   get idle(): boolean {
     return !this.isOnChain && !this.hasUnmined() && this.nonces.reserved === 0;
   }
@@ -173,28 +184,31 @@ export class OwnedLane {
     return this.hasUnminedBefore(0);
   }
 
-  /** True while a transaction before these `own` creates may still change the state they would meet. */
+  /** True while a transaction before these `own` creates may still change the state that they depend on. */
   hasUnminedBefore(own: number): boolean {
     return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > own;
   }
 
-  /** Nothing is signed or sent: we may not act, an operator said so, or it is not known whether this is still our chain. */
+  /**
+   * True if nothing is signed or sent: this node may not act, an operator suspended the lane, or it is uncertain
+   * whether this is still the same chain.
+   */
   get held(): boolean {
     return this.suspended || isUnsure(this.pace) || !this.term.mayAct;
   }
 
-  /** The lowest nonce that is not final, as far as it is in memory; null if there is none. */
+  /** The lowest nonce in memory that is not final; null if there is none. */
   lowestOpen(): number | null {
     const lowestOfEach = [this.headOfLine(), lowest(this.mined.keys()), this.backlog.atHand[0]?.nonce ?? null];
     return lowest(lowestOfEach.filter((nonce) => nonce !== null));
   }
 
-  /** The lowest nonce that a node must still mine; null if none is signed. */
+  /** The lowest signed nonce that is not mined; null if there is none. */
   headOfLine(): number | null {
     return lowest(this.unmined.keys());
   }
 
-  /** How many wait for what is mined only after this one. */
+  /** Number of transactions that can be mined only after this nonce. */
   pendingBehind(nonce: number): number {
     let behind = this.backlog.atHand.length;
     for (const each of this.unmined.keys()) if (each > nonce) behind++;
@@ -205,7 +219,7 @@ export class OwnedLane {
     return this.unmined.size + this.mined.size + this.backlog.atHand.length;
   }
 
-  /** Nonces given and not mined, wherever they wait. */
+  /** Number of nonces that are allocated and not mined, in memory or in the database. */
   unminedDepth(): number {
     const head = this.headOfLine() ?? this.backlog.atHand[0]?.nonce ?? null;
     const given = head === null || this.cursor === null ? 0 : this.cursor - head;
@@ -218,7 +232,7 @@ export class OwnedLane {
     return tx?.createdAt ?? this.backlog.atHand[0]?.createdAt ?? null;
   }
 
-  /** Signed and not settled transactions, by id. */
+  /** Finds a transaction that is signed and not settled, by id. */
   find(txId: string): Tracked | null {
     for (const tx of this.unmined.values()) if (tx.txId === txId) return tx;
     for (const tx of this.mined.values()) if (tx.txId === txId) return tx;
@@ -230,14 +244,17 @@ export class OwnedLane {
     this.follow(tx);
   }
 
-  /** Every attempt is found by its hash from here on, unless a newer reading of the lane is found by it. */
+  /**
+   * Indexes every attempt of the transaction by its hash; does nothing if the term has ended, because a newer copy of
+   * the lane may be indexed.
+   */
   follow(tx: Tracked): void {
     if (this.term.hasEnded) return;
     this.index.onChain.add(this);
     for (const hash of hashesOf(tx.attempts)) this.index.hashes.set(hash, { lane: this, tx });
   }
 
-  /** The transaction has a receipt now. */
+  /** Records that the transaction has a receipt. */
   mine(tx: Tracked): void {
     happened(tx, mined);
     this.unmined.delete(tx.nonce);
@@ -247,14 +264,14 @@ export class OwnedLane {
     if (next !== undefined) happened(next, predecessorMined);
   }
 
-  /** The transaction has no receipt any more. */
+  /** Records that the transaction has no receipt any more. */
   unmine(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.set(tx.nonce, tx);
     if (tx.validUntil !== null) happened(this, expiryLookDue);
   }
 
-  /** Nothing of it is waited for at its nonce any more. */
+  /** Removes a transaction whose nonce needs no more tracking. */
   leave(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.delete(tx.nonce);
@@ -266,19 +283,19 @@ export class OwnedLane {
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 
-  /** Nonces that nothing holds, for the next transactions: none that the chain is known to have used. */
+  /** Holes that the next transactions may use; none that the chain is known to have used. */
   freeNonces(): readonly number[] {
     return this.nonces.free(usedBelow(this.pace));
   }
 
-  /** Queues a transaction that took a hole below others. */
+  /** Queues a transaction that filled a hole below others. */
   slipIn(record: AllocatedRecord): void {
     this.backlog.slipIn(record, this.unmined.has(record.nonce) || this.mined.has(record.nonce));
   }
 
   /**
-   * The next transactions that may be signed, in nonce order, within the window above the lowest nonce to be mined. A
-   * transaction that its caller signed may be far above the window, and takes no room from those that must be mined
+   * The next transactions that may be signed, in nonce order, within the window above the lowest unmined nonce. A
+   * transaction that its caller signed may be far above the window, and uses no place of those that must be mined
    * before it.
    */
   toSign(window: number, limit: number): readonly AllocatedRecord[] {
@@ -291,7 +308,7 @@ export class OwnedLane {
     return fitting.filter((record) => record.nonce < end);
   }
 
-  /** The nonce below the head of the line that nothing holds and that it waits for, if there is one. */
+  /** The hole below this nonce that the lane's head waits for; null if there is none. */
   holeBelow(nonce: number): Hole | null {
     const reserved = this.nonces.lowestReserved();
     const [hole] = this.nonces.holes.filter((each) => each.nonce >= this.pace.usedBelow && each.nonce < nonce);
@@ -299,7 +316,7 @@ export class OwnedLane {
     return reserved === null || reserved > hole.nonce ? hole : null;
   }
 
-  /** The holders of nonces, as far as they are in memory: claimed ones stay, unsigned ones may move. */
+  /** The transactions in memory that hold nonces: claimed ones keep theirs, unsigned ones may move. */
   holders(): readonly Holder[] {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
@@ -311,19 +328,25 @@ export class OwnedLane {
     ];
   }
 
-  /** Due to be sent, ascending by nonce. What owes a look for its receipt waits for that, what was answered for a verdict. */
+  /**
+   * Transactions that are due to be sent, ascending by nonce. Excluded are those whose receipt must be looked up first,
+   * and those that await a repricing decision.
+   */
   toSend(nowMs: number, limit: number): readonly Tracked[] {
     if (!this.term.maySend) return [];
     const due = this.due(nowMs).filter((tx) => !awaitsVerdict(tx.pace));
     return due.slice(0, limit);
   }
 
-  /** Answered, and yet not mined in time: whether they are sent again or at another price is the lane loop's to say. */
+  /**
+   * Transactions that a node accepted but that are not mined in time: the lane's loop decides whether to resend or
+   * reprice them.
+   */
   toJudge(nowMs: number): readonly Tracked[] {
     return this.due(nowMs).filter((tx) => awaitsVerdict(tx.pace));
   }
 
-  /** Wakes what has something to do by now. */
+  /** Wakes the activities that have work due now. */
   kickDue(nowMs: number): void {
     if (this.nonces.isDue(nowMs)) this.tending?.kick();
     if (isTimeDue(this.pace, nowMs)) this.activities?.expiring.kick();
@@ -334,14 +357,14 @@ export class OwnedLane {
     if (due.some((tx) => awaitsVerdict(tx.pace))) this.tending?.kick();
   }
 
-  /** A pass is over: wakes what may have something to do now. */
+  /** Called after a pass: wakes the activities that may have work now. */
   kick(): void {
     if (!this.backlog.isEmpty) this.signing?.kick();
     if (this.unmined.size > 0) this.broadcasting?.kick();
     if (this.isTended) this.tending?.kick();
   }
 
-  /** True if a kick wakes any work. */
+  /** True if a kick would wake any of the lane's activities. */
   get hasWork(): boolean {
     return !this.backlog.isEmpty || this.isTended;
   }
@@ -351,12 +374,14 @@ export class OwnedLane {
     return this.unmined.size > 0 || hasHead || !this.nonces.isWhole || this.nonces.reserved > 0;
   }
 
-  /** Resolves when nothing of this lane is under way any more. */
+  /** Resolves when no work of this lane is under way any more. */
   async settled(): Promise<void> {
     await Promise.all(Object.values(this.activities ?? {}).map((activity: Activity) => activity.settled()));
   }
 
-  /** The window a node has room for: what is configured; the head alone while it takes no future nonces; one more to try. */
+  /**
+   * The in-flight window: as configured; only the head while the node refuses future nonces; then one more as a trial.
+   */
   openWindow(configured: number, nowMs: number): number {
     return Math.min(configured, openNonces(this.pace, nowMs) ?? configured);
   }
@@ -371,7 +396,7 @@ export class OwnedLane {
     return due.sort((a, b) => a.nonce - b.nonce);
   }
 
-  /** Ends this tenure in memory: nothing of it is found by hash any more. */
+  /** Ends this term in memory: its transactions are no longer found by hash. */
   stop(how: Ending = "putOff"): void {
     this.term.end(how);
     this.index.onChain.delete(this);
@@ -379,7 +404,7 @@ export class OwnedLane {
     for (const tx of this.mined.values()) this.unfollow(tx);
   }
 
-  /** A newer reading of the lane keeps its own. */
+  /** Removes the transaction's hashes, unless a newer copy of the lane has indexed them. */
   private unfollow(tx: Tracked) {
     for (const hash of hashesOf(tx.attempts))
       if (this.index.hashes.get(hash)?.lane === this) this.index.hashes.delete(hash);

@@ -1,8 +1,8 @@
 /**
- * Transactions of a lane that wait for a block, for API keys that may fill only a part of its queue. A key is counted
- * from its first create under this term, when its waiting ones are read from the database; if no key has a share,
- * nothing is kept here. A transaction that a deep reorg brings back after it was final is not counted again: its key is
- * not known then.
+ * Counts the transactions of a lane that wait for a block, for API keys that may fill only a part of its queue. A key
+ * is counted from its first create under this term, when its waiting transactions are read from the database; if no key
+ * has a share, nothing is kept here. A transaction that a deep reorg reopens after it was final is not counted again:
+ * its key is not known then.
  */
 import type { Change, Moved } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
@@ -12,17 +12,19 @@ type Read = () => Promise<readonly OpenTransaction[]>;
 
 export class QueueShares {
   private readonly shares = new Map<string, { readonly share: QueueShare; readonly known: Promise<void> }>();
-  /** For each share that is being read: what moved on meanwhile, and may have been read as it was before. */
+  /** For each share that is being read: changes committed meanwhile, which the read may not include. */
   private readonly reading = new Set<Moved[]>();
 
-  /** Waiting transactions of this key. `read`: all of them that are not final, as the database has them. */
+  /**
+   * Waiting transactions of this key. `read` returns all of the key's transactions in the database that are not final.
+   */
   async of(owner: string, read: Read): Promise<QueueShare> {
     const { share, known } = this.shares.get(owner) ?? this.begin(owner, read);
     await known;
     return share;
   }
 
-  /** Changes of a commit to the lane. */
+  /** Applies the changes of a commit to the lane. */
   fold(changes: readonly Change[]): void {
     if (this.shares.size === 0) return;
     for (const change of changes) {
@@ -43,7 +45,7 @@ export class QueueShares {
       .then((open) => share.found(open, meanwhile))
       .finally(() => this.reading.delete(meanwhile));
     this.shares.set(owner, { share, known });
-    // Nothing is known of it: the next create reads again.
+    // The read failed, so nothing is known about this key: its next create reads again.
     known.catch(() => this.shares.delete(owner));
     return { share, known };
   }
@@ -51,9 +53,9 @@ export class QueueShares {
 
 /** Waiting transactions of one key on a lane, by id. */
 export class QueueShare {
-  /** Transactions that are not mined, or were admitted and have no result yet. */
+  /** Transactions that are not mined, including creates that were admitted and have no result yet. */
   private readonly unmined = new Set<string>();
-  /** May have to wait again. */
+  /** Mined transactions, which may have to wait again after a reorg. */
   private readonly mined = new Set<string>();
 
   get size(): number {
@@ -64,12 +66,12 @@ export class QueueShare {
     this.unmined.add(txId);
   }
 
-  /** The create was admitted, but no transaction came of it. */
+  /** The create was admitted but resulted in no transaction. */
   leave(txId: string): void {
     this.unmined.delete(txId);
   }
 
-  /** The database's state, and the changes since then. */
+  /** Applies the state read from the database, and the changes since that read. */
   found(open: readonly OpenTransaction[], since: readonly Moved[]): void {
     for (const { txId, isMined } of open) (isMined ? this.mined : this.unmined).add(txId);
     for (const change of since) this.moved(change);

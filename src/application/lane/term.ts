@@ -1,14 +1,14 @@
 /**
- * The one door of a lane. Everything that a lane waits for, writes or sends goes through its term, so that no code has
- * to ask after each wait whether the lane is still ours: past the end of the term the next step throws `TermOver`, and
- * the loop that began the work ends.
+ * Guards all actions of a lane. Everything that a lane waits for, writes or sends goes through its term, so that no
+ * code has to check after each wait whether the lane is still ours: after the end of the term the next step throws
+ * `TermOver`, and the loop that began the work ends.
  *
- * Four things end the right to go on. The term itself: the lane was lost to another node, released, or is about to be
- * reloaded. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A session lock whose loss others may
- * take for the end of this process (`maySend`), which stops sends. And a kill, which does the same. Reads need the term
- * only.
+ * Four things end the right to continue. The term itself: the lane was lost to another node, released, or is about to
+ * be reloaded. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A lost session lock that others may
+ * take for the end of this process (`maySend`), which stops sends. And a kill, which also stops sends. Reads need the
+ * term only.
  *
- * An outcome is not hidden: the result of a write reaches the caller that waits for it, also if the term ended
+ * An outcome is not hidden: the result of a write reaches the caller that waits for it, even if the term ended
  * meanwhile. `TermOver` from a write means that nothing was written.
  */
 import type { Address, Fence } from "../../domain/lane.ts";
@@ -26,19 +26,24 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 export interface TermPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly lease: { mayAct(): boolean; maySend(): boolean };
-  /** Orders to stop: whether one is in force for a signer, or may be. */
+  /** Kills: whether one is, or may be, in force for a signer. */
   readonly kills: { holds(signer: Address): boolean };
   readonly telemetry: Telemetry;
-  /** Drops this reading of the lane, and reads it from the database: now, or as soon as that answers. */
+  /**
+   * Drops this copy of the lane in memory, and reloads it from the database: now, or as soon as the database answers.
+   */
   readonly reload: (reading: { readonly term: Term }, reason: string) => void;
 }
 
-/** "lost": another node may have the lane. "putOff": let go, or read again; its work is done by the next reading. */
+/**
+ * "lost": another node may have the lane. "putOff": the lane was released or is being reloaded; its work is done after
+ * that.
+ */
 export type Ending = "lost" | "putOff";
 
-/** Nothing more may be done for the lane by this reading of it. */
+/** The term has ended: this copy of the lane may do nothing more. */
 export class TermOver extends Error {
-  /** "lapsed": the term itself has not ended, but our own deadline has come. */
+  /** How the term ended. "lapsed": the term itself has not ended, but our own deadline has passed. */
   readonly how: Ending | "lapsed";
 
   constructor(how: TermOver["how"] = "putOff") {
@@ -58,12 +63,12 @@ export class Term {
     this.ports = ports;
   }
 
-  /** Lost, let go, or about to be read again. */
+  /** True if the lane was lost, released, or is about to be reloaded. */
   get hasEnded(): boolean {
     return this.ending !== null;
   }
 
-  /** True if a write is allowed now: the term is not over, and our own deadline has not come. */
+  /** True if a write is allowed now: the term is not over, and our own deadline has not passed. */
   get mayAct(): boolean {
     return this.ending === null && this.ports.lease.mayAct();
   }
@@ -72,7 +77,7 @@ export class Term {
     return this.ending === null && this.ports.lease.maySend() && !this.isKilled;
   }
 
-  /** A kill is in force, or may be. */
+  /** True if a kill is, or may be, in force for the signer. */
   get isKilled(): boolean {
     return this.ports.kills.holds(this.fence.lane.signer);
   }
@@ -81,48 +86,49 @@ export class Term {
     if (this.ending !== "lost") this.ending = how;
   }
 
-  /** Memory and database may differ: the one is dropped, and the other read. */
+  /** Memory and database may differ: drops the lane's memory and reloads it. */
   readAgain(reason: string): void {
     if (this.ending === null) this.ports.reload({ term: this }, reason);
   }
 
-  /** Null past the end: nothing begins then. */
+  /** Runs the work unless the term has ended; then returns null. */
   begin<T>(work: () => T): T | null {
     return this.ending === null ? work() : null;
   }
 
-  /** Null past our own deadline, too. For work that is useless if it cannot be written. */
+  /** Like `begin`, but also returns null after our own deadline. For work that is useless if it cannot be written. */
   work<T>(work: () => T): T | null {
     return this.mayAct ? work() : null;
   }
 
   /**
-   * Waits for a read, and throws if the term has ended by then, also in place of the read's own error. `write` names
-   * the write that the read prepared: it is counted if it came too late.
+   * Waits for a read, and throws if the term has ended by then, even instead of the read's own error. `write` names the
+   * write that the read prepared: it is counted as fenced if it came too late.
    */
   during<T>(work: Promise<T>, write?: string): Promise<T> {
     return work.then(write === undefined ? this.pass : (value) => this.pass(value, write), this.fail);
   }
 
   /**
-   * Past the end nothing is written. Else what became of the write, whatever became of the term meanwhile. Where the
-   * database did not say (`OutcomeUnknown`), memory may differ from it: the lane is read again.
+   * Writes nothing after the end of the term. Else returns the outcome of the write, even if the term ended meanwhile.
+   * If the outcome is unknown (`OutcomeUnknown`), memory may differ from the database, so the lane is reloaded.
    */
   write<K extends LaneWrite["kind"]>(write: { readonly kind: K } & Unfenced<K>): Promise<OutcomeOf<K>> {
     if (!this.mayAct) return Promise.reject(this.tooLate(write.kind));
-    // `fence` comes first: in this order V8 copies the write in a third of the time.
+    // `fence` comes first in the object: in this order V8 copies the write in a third of the time.
     const fenced = { fence: this.fence, ...write } as unknown as LaneWrite;
     return this.ports.writer.write(fenced).then(this.written, this.unwritten) as Promise<OutcomeOf<K>>;
   }
 
-  /** Past the end nothing is signed. */
+  /** Signs; after the end of the term nothing is signed. */
   sign<T>(sign: () => Promise<T>): Promise<T> {
     return this.mayAct ? this.during(sign(), "sign") : Promise.reject(this.over());
   }
 
   /**
-   * Past the end nothing is sent. What a node said to bytes that left before is noted by the next reading of the lane.
-   * `send` is given the term's part of the question that is asked when bytes are handed to a socket: much may happen before.
+   * Sends; after the end of the term nothing is sent. The response to bytes that left before is recorded after the lane
+   * is reloaded. `send` receives a check that it must call right before bytes are handed to a socket, because the term
+   * may end in between.
    */
   send<T>(send: (mayLeave: MayLeave) => Promise<T>): Promise<T> {
     return this.maySend
@@ -142,14 +148,16 @@ export class Term {
     throw this.ending === null ? error : this.over();
   };
 
-  /** The writer has notified the lanes, and counted it. */
+  /** The writer has already notified the lanes of a fenced write, and counted it. */
   private readonly written = (outcome: WriteOutcome): WriteOutcome => {
     if (outcome.status !== "fenced") return outcome;
     this.end("lost");
     throw this.over();
   };
 
-  /** Not made, and by now too late: counted by the writer, and like what the database refuses it may be done elsewhere. */
+  /**
+   * The write was not made and is now too late: the writer has counted it, and another node may do the work instead.
+   */
   private readonly unwritten = (error: unknown): never => {
     if (error instanceof OutcomeUnknown) this.readAgain("the database did not say what became of a write");
     throw error instanceof StoreUnavailable && this.isLate ? this.over() : error;
@@ -159,7 +167,10 @@ export class Term {
     return this.ending === "lost" || !this.ports.lease.mayAct();
   }
 
-  /** A term that was put off has its work done later. One that was lost, or is past the deadline, has come too late. */
+  /**
+   * Error for a write after the end of the term. Counted as fenced if the term was lost or the deadline passed; after a
+   * release or reload the work is done later.
+   */
   private tooLate(write: string) {
     if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, write, "deadline");
     return this.over();
@@ -171,8 +182,8 @@ export class Term {
 }
 
 /**
- * Late writes, counted. Most are refused by the database, which is what makes them harmless. Some it never sees, because
- * this node knows by then that the term is over. How late one is must make no difference to who counts them.
+ * Counts late writes. The database refuses most of them, which makes them harmless. Others never reach it, because this
+ * node already knows that the term is over; they count, too.
  */
 export function noteFenced(
   telemetry: Telemetry,
@@ -183,7 +194,7 @@ export function noteFenced(
   telemetry.emit({ type: "lease.fenced", lane, token, write, stoppedBy });
 }
 
-/** The result of the work, or the given value if the term ended it. */
+/** The result of the work; if the end of the term stopped it, the given value instead. */
 export function unlessOver<T, E>(work: Promise<T>, otherwise: (over: TermOver) => E | Promise<E>): Promise<T | E> {
   return work.catch((error: unknown) => {
     if (error instanceof TermOver) return otherwise(error);
@@ -191,7 +202,7 @@ export function unlessOver<T, E>(work: Promise<T>, otherwise: (over: TermOver) =
   });
 }
 
-/** For work that others do not depend on: the end of its term is no failure of theirs. False: the term ended it. */
+/** For work that no other work depends on: the end of its term is not a failure. False if the term ended it. */
 export function quietly(work: Promise<unknown>): Promise<boolean> {
   return unlessOver(
     work.then(() => true),

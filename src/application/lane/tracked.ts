@@ -14,32 +14,38 @@ import type { DecodedTransaction } from "../../ports/codec.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
 import type { LanePorts } from "./lane-ports.ts";
 
-/** Facts about a transaction when its owner begins to follow it, which do not change meanwhile. */
+/** Facts about a transaction when its owner begins to track it; they do not change under this term. */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
-  /** When sending it was first claimed. */
+  /** When the transaction's send was first claimed. */
   readonly firstSentAt?: Date | null;
-  /** Before this term: when a node took what is to be sent next, and when sight of it was lost. */
+  /**
+   * From before this term: when a node accepted the bytes that are to be sent next, and when the answer to a send was
+   * lost (gray zone).
+   */
   readonly takenAt?: Date | null;
   readonly lostSightAt?: Date | undefined;
 }
 
-/** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
+/**
+ * A signed transaction that is not final, in its owner's memory. The database is authoritative; this copy can be
+ * discarded.
+ */
 export class Tracked {
   readonly txId;
   readonly nonce;
   readonly requestId;
   readonly createdAt;
-  /** Set by the caller; null: it set none. */
+  /** Deadline that the caller set; null if it set none. */
   readonly validUntil;
-  /** First claim of a send, in any term; null: none is known. */
+  /** Time of the first claimed send, in any term; null if unknown. */
   readonly firstSentAt;
-  /** Last send of the newest bytes, if a node accepted them before this term; null: not known. */
+  /** Last send of the newest bytes, if a node accepted them before this term; null if unknown. */
   readonly takenAt;
   readonly lostSightAt;
   private row;
-  /** When it is next sent, looked for or judged; changed by `happened` alone. */
+  /** When the transaction is next sent, looked up or judged; only `happened` changes it. */
   pace;
-  /** Obstacles of the transaction, for people: why, and since when. */
+  /** Obstacles of the transaction, shown to operators: why, and since when. */
   readonly facts = new Map<FactCode, Fact>();
 
   constructor(known: Known, row: KeptTransaction, pace: TransactionPace) {
@@ -60,7 +66,7 @@ export class Tracked {
     this.row = after(this.row, step);
   }
 
-  /** The acknowledged row. */
+  /** The row as the database has acknowledged it. */
   get acknowledged(): TransactionRow {
     return this.row.acknowledged;
   }
@@ -82,7 +88,7 @@ export class Tracked {
     return this.row.expected.details.submitAttempts;
   }
 
-  /** The highest attempt that a node took. */
+  /** Ordinal of the highest attempt that a node accepted; null if there is none. */
   get acceptedOrdinal(): number | null {
     return this.row.expected.acceptedOrdinal;
   }
@@ -91,36 +97,36 @@ export class Tracked {
     return this.row.expected.details.lastError;
   }
 
-  /** An operator holds it back: nothing of it is sent, signed or judged by itself. */
+  /** True if an operator holds the transaction: none of its attempts is sent, signed or judged automatically. */
   get held(): boolean {
     return this.row.expected.heldSince !== null;
   }
 
-  /** The transaction is being cancelled because its `validUntil` is over. */
+  /** True if the transaction is being cancelled because its `validUntil` has passed. */
   get expired(): boolean {
     return this.row.expected.expiredAt !== null;
   }
 }
 
-/** Findings of the lane's loop about a transaction that does not progress. */
+/** Codes of the lane loop's findings about a transaction that does not progress. */
 export type FactCode =
-  /** More is wanted than the ceiling of its fee allows. */
+  /** The transaction needs a higher fee than its ceiling allows. */
   | "FEE_CEILING_REACHED"
-  /** A policy does not allow it to cost more. */
+  /** A policy does not allow the transaction to cost more. */
   | "POLICY_LIMIT_REACHED"
-  /** The allowed number of payloads is signed; it is still tracked and sent. */
+  /** The maximum number of payloads is signed; the transaction is still tracked and sent. */
   | "MAX_ATTEMPTS_REACHED"
-  /** Its bytes cannot be signed again at another price. */
+  /** The transaction's bytes cannot be signed again at another price. */
   | "CANNOT_RESIGN"
-  /** A node took it, it was sent again as often as the settings allow, and no block has it. */
+  /** A node accepted the transaction, it was resent as often as the settings allow, and no block contains it. */
   | "RESENT_OFTEN"
-  /** A nonce below it is held by nothing. */
+  /** No transaction holds a nonce below this transaction's. */
   | "NONCE_HOLE"
-  /** The signer cannot pay for it. */
+  /** The signer's balance cannot pay for the transaction. */
   | "INSUFFICIENT_FUNDS"
-  /** The hash that its caller, or the node that signs it, named is another transaction's. */
+  /** The hash that the caller, or the chain node that signs, reported belongs to another transaction. */
   | "HASH_OF_ANOTHER"
-  /** Called impossible more than once, and taken by no node ever. */
+  /** The transaction was rejected as invalid more than once, and no node ever accepted it. */
   | "REFUSED_FOR_GOOD";
 
 export interface Fact {
@@ -128,43 +134,48 @@ export interface Fact {
   readonly since: Date;
 }
 
-/** Rejected once, it may be one node's mood; rejected again, and taken by no node, it is for good. */
+/**
+ * Rejections after which a transaction that no node accepted counts as refused for good: a single one may be one node's
+ * error.
+ */
 const REJECTIONS_FOR_GOOD = 2;
 
-/** No node will ever take it as it is: the hole policy may act on it. */
+/** True if no node will ever accept the transaction as it is: the hole policy may act on it. */
 export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
 
 /**
- * An operator holds it, and has not requested its next send. A hold binds as soon as it is planned, until its end is
- * durable.
+ * True if an operator holds the transaction and has not requested its next send. A hold binds as soon as it is planned,
+ * until its end is durable.
  */
 export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
   return (held || acknowledged.heldSince !== null) && !pace.ordered;
 }
 
-/** Due to be sent or judged, and not held. */
+/** True if the transaction is due to be sent or judged, and not held. */
 export function isDueAt(tx: Tracked, nowMs: number): boolean {
   return isSendDue(tx.pace, nowMs) && !isHeldBack(tx);
 }
 
-/** Sets a fact once; true if it is new. */
+/** Records a fact about a transaction once; true if it is new. */
 export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   if (tx.facts.has(code)) return false;
   tx.facts.set(code, fact);
   return true;
 }
 
-/** Signed a moment ago. The step that commits it, with the claim to send it, is yet to be planned. */
+/**
+ * A transaction that was signed a moment ago. The step that commits it, with the claim to send it, is not planned yet.
+ */
 export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt, now: Date): Tracked {
   const row = keptTransaction({ ...UNSIGNED, expiredAt: record.expired ?? null });
   return new Tracked({ ...record, firstSentAt: now }, row, signedPace(ordinal, rawTransaction));
 }
 
 /**
- * A row as a new owner finds it: its receipt is looked for first. Where no node is known to have taken its newest bytes,
- * they are sent then; a node that has them calls them known.
+ * A transaction as a new owner loads it: its receipt is looked up first. If no node is known to have accepted its
+ * newest bytes, they are sent then; a node that already has them answers "already known".
  */
 export function resumed(record: TrackedRecord): Tracked {
   const sendOrdinal = attemptToSend(record.attempts)?.ordinal ?? null;
@@ -173,7 +184,7 @@ export function resumed(record: TrackedRecord): Tracked {
   return new Tracked({ ...record, takenAt }, keptTransaction(rowOf(record)), pace);
 }
 
-/** Folded from the steps that follow. */
+/** The stored row of a loaded transaction; later steps are applied to it. */
 export function rowOf(record: TrackedRecord): TransactionRow {
   const { state, subState, attempts, receipt, submitAttempts, acceptedOrdinal, lastError } = record;
   const details = { receipt, submitAttempts, lastError };
@@ -181,24 +192,27 @@ export function rowOf(record: TrackedRecord): TransactionRow {
   return { state, subState, acceptedOrdinal, ...times, attempts, details };
 }
 
-/** A node accepted the newest bytes, and no answer contradicts that since: it waits for a block, not for a send. */
+/**
+ * True if a node accepted the newest bytes, and no response contradicts that since: the transaction waits for a block,
+ * not for a send.
+ */
 function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null) {
   const { state, subState, acceptedOrdinal, lastError } = record;
   const waits = state === "STUCK" || subState === "BROADCAST" || subState === "STALE";
   return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;
 }
 
-/** STUCK transactions are sent again all the same, but seldom: it is not expected to help. */
+/** Factor by which the resubmit interval of STUCK transactions is longer: resending is not expected to help. */
 const STUCK_PACE = 10;
 
-/** How long after a send the same bytes are due again; null: never by age. */
+/** Interval after which the same bytes are sent again; null if they are not resent by age. */
 export function resubmitEveryMs(intervalMs: number | null, state: State): number | null {
   return intervalMs === null || state !== "STUCK" ? intervalMs : intervalMs * STUCK_PACE;
 }
 
 /**
- * A transaction that a node accepted from the previous owner is due when it would have been there: an interval after it
- * was last sent. A takeover does not send everything again.
+ * Schedules a transaction that a node accepted from the previous owner: it is due an interval after its last send, as
+ * it was there. A takeover does not resend everything.
  */
 export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date }, everyMs: number | null): void {
   if (tx.takenAt === null || tx.receipt !== null) return;
@@ -206,14 +220,14 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
   happened(tx, takenBefore, afterInterval(nowMs, everyMs === null ? null : Math.max(0, everyMs - ageMs)));
 }
 
-/** A transaction that waits to be signed, for a step after which it still waits. */
+/** A transaction that waits to be signed, for a step that does not sign it. */
 export function queued(
   record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil">,
 ): Tracked {
   return new Tracked(record, keptTransaction(UNSIGNED), resumedPace(null, false));
 }
 
-/** The only place that changes the pace of a lane or of a transaction: by an event. */
+/** The only place that changes the pace of a lane or of a transaction, by an event. */
 export function happened<Pace, Details extends readonly unknown[]>(
   to: { pace: Pace },
   event: (pace: Pace, ...details: Details) => Pace,
@@ -222,7 +236,7 @@ export function happened<Pace, Details extends readonly unknown[]>(
   to.pace = event(to.pace, ...details);
 }
 
-/** The newest payload that is ours to send. Null: only its hash is known, or the chain node signs it. */
+/** The decoded newest payload that this node can send; null if only its hash is known, or the chain node signs it. */
 export async function decodedNewest({ store, codec }: LanePorts, tx: Tracked): Promise<DecodedTransaction | null> {
   const newest = attemptToSend(tx.attempts);
   if (newest === null || newest.nodeSigned === true) return null;
@@ -230,7 +244,10 @@ export async function decodedNewest({ store, codec }: LanePorts, tx: Tracked): P
   return bytes === undefined ? null : codec.decodeTransaction(bytes);
 }
 
-/** Null for blobs (EIP-4844) and delegations (EIP-7702): signed again without them it would do something else. */
+/**
+ * The transaction's unsigned form; null for blobs (EIP-4844) and delegations (EIP-7702): signed again without those it
+ * would do something else.
+ */
 export function rebuildable({ envelope, unsigned }: DecodedTransaction): UnsignedTransaction | null {
   return envelope === "eip4844" || envelope === "eip7702" ? null : unsigned;
 }

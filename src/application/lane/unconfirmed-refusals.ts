@@ -3,7 +3,10 @@ import type { Change } from "../../domain/ledger/index.ts";
 
 const LOOKED_AT_ONCE = 16;
 
-/** Accepted intents of one lane that an endpoint refuses and that are not ended by its word, by their place in the intake. A new owner begins again. */
+/**
+ * Accepted intents of one lane that a single endpoint refuses, which does not end them; by their id in the intake. A
+ * new owner starts over.
+ */
 export class UnconfirmedRefusals {
   private readonly byIntake = new Map<number, UnconfirmedRefusal>();
 
@@ -20,8 +23,9 @@ export class UnconfirmedRefusals {
   }
 
   /**
-   * Those that are not looked at now: before a later block, or before others whose turn has come earlier. Each look asks
-   * every endpoint, and rows behind wait for it: a full page of them would keep the lane's newer rows waiting for ever.
+   * Intents that are not checked at this block: not due before a later block, or others have waited longer. A check
+   * queries every endpoint and delays the rows behind it: a full page of such intents would block the lane's newer rows
+   * for ever.
    */
   restingAt(block: number): readonly number[] {
     const due = [...this.byIntake].filter(([, { nextBlock }]) => nextBlock <= block);
@@ -38,7 +42,7 @@ export class UnconfirmedRefusals {
     this.byIntake.delete(intakeId);
   }
 
-  /** A transaction that has ended, in any way, or is held waits for no endpoint any more. */
+  /** Forgets transactions that have ended or are held: they wait for no endpoint any more. */
   fold(changes: readonly Change[]): void {
     for (const change of changes) {
       if (change.kind === "aliased") this.forget(change.intakeId);

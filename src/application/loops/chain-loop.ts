@@ -1,10 +1,10 @@
 /**
- * Work when the head moves. The follower polls the head on its own beat; each change starts a pass, which works on one
- * frozen view: withdraw transactions that left the chain, match receipts, look for stale ones, decide finality. A slow
- * pass delays only itself: meanwhile the follower goes on, and the buffer between them is bounded.
+ * Work when the head moves. The follower polls the head at its own interval; each change starts a pass, which works on
+ * one immutable view: withdraw transactions that left the chain, match receipts, look for stale ones, decide finality.
+ * A slow pass delays only itself: meanwhile the follower continues, and the buffer between them is bounded.
  *
- * If a node accepts no future nonces, a lane waits from one transaction until the next poll. So a few polls come sooner
- * after such a send, each twice as late as the one before: at most four more per send, and none when idle.
+ * If a node accepts no future nonces, a lane can send its next transaction only after the next poll. So a few polls
+ * come sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
 
 import type { BlockWindow } from "../../domain/chain/block-window.ts";
@@ -36,11 +36,11 @@ import {
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
 
-/** Parts of the reconciliation interval in which lanes have their turn. */
+/** Number of parts into which the reconciliation interval is divided; each lane is reconciled in one of them. */
 const SPREAD = 64;
-/** How often the turns are checked in each part: not with every head, which may come twenty times a second. */
+/** How often due reconciliations are checked per part: not with every head, which may come twenty times a second. */
 const LOOKS_PER_PART = 4;
-/** The first early look comes after this share of the poll interval. */
+/** The first early poll comes after this fraction of the poll interval. */
 const SOONEST_LOOK = 1 / 16;
 const RECONCILED_AT_ONCE = 100;
 
@@ -53,12 +53,12 @@ export class ChainLoop {
   private readonly reconciling;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
-  /** Monotonic. */
+  /** Monotonic time of the next check for due reconciliations. */
   private reconcileLookAtMs = 0;
-  /** The share of the poll interval after which the head is looked at next; 1: at its end, as usual. */
+  /** Fraction of the poll interval after which the head is polled next; 1 means at its end, as usual. */
   private share = 1;
   private waking = new AbortController();
-  /** A hint says that there is a new head. */
+  /** True if a hint reported a new head. */
   private hinted = false;
   private hintAgainAtMs = 0;
 
@@ -73,7 +73,7 @@ export class ChainLoop {
     this.reconciling = new Activity(() => this.reconcileDue(), failed);
   }
 
-  /** Blocks whose receipts are still owed. */
+  /** Number of blocks whose receipts are not fetched yet. */
   get backlog(): number {
     return this.unfetched.length;
   }
@@ -82,7 +82,7 @@ export class ChainLoop {
     this.following = this.follow();
   }
 
-  /** Something is owed a look: a lane was resumed, or an answer asked for one. */
+  /** Starts a pass: a lane was resumed, or a response requires a receipt check. */
   kick(): void {
     this.pass.kick();
   }
@@ -104,7 +104,10 @@ export class ChainLoop {
     }
   }
 
-  /** Polls earlier on request; only a change starts a pass. */
+  /**
+   * Waits for the next regular poll of the head; polls earlier on request, and then starts a pass only if the head
+   * changed.
+   */
   private async untilNextPoll() {
     const { clock } = this.ports;
     const { pollIntervalMs } = this.context.settings;
@@ -122,7 +125,7 @@ export class ChainLoop {
     }
   }
 
-  /** One look, however often it is asked for within a part of the interval: who hints may lie. */
+  /** Polls at once on a hint, but only once per part of the interval: hints may be false. */
   private lookNow() {
     const nowMs = this.ports.clock.monotonicMs();
     if (nowMs < this.hintAgainAtMs) return;
@@ -136,7 +139,7 @@ export class ChainLoop {
     this.waking.abort();
   }
 
-  /** True if the canonical chain changed. */
+  /** Polls the head. True if the canonical chain changed. */
   private async look() {
     const { chainId } = this.context.chain;
     try {
@@ -151,7 +154,7 @@ export class ChainLoop {
       const reason = messageOf(error);
       if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
       this.context.reachable = false;
-      // The endpoint that answers next may be another machine: nothing is sent before it has shown which chain it serves.
+      // The next endpoint may be another machine: nothing is sent before it has shown which chain it serves.
       const isLost = !(error instanceof ChainUnavailable && error.limited);
       if (isLost) for (const lane of this.ports.lanesOf(chainId)) happened(lane, chainLookOwed);
       this.context.unreachableSince ??= this.ports.clock.now();
@@ -166,7 +169,7 @@ export class ChainLoop {
     await context.endingFailures(() => this.passOverTrusted(all));
   }
 
-  /** False: of some it is not known whether their chain is ours. */
+  /** Runs a pass over the trusted lanes. False if the chain's identity is in doubt for some lanes. */
   private async passOverTrusted(all: readonly OwnedLane[]) {
     const { context, ports } = this;
     const lanes = await trustedLanes(ports, context, all);
@@ -176,7 +179,7 @@ export class ChainLoop {
         lanes.filter((lane) => lane.isOnChain),
       );
     } finally {
-      // Also after a pass that failed half-way: mined transactions have made room for the next ones to be sent.
+      // Wake the lanes even if the pass failed half-way: mined transactions have freed places in the window.
       await fewAtATime(
         ports.clock,
         lanes.filter((lane) => lane.hasWork),
@@ -203,9 +206,9 @@ export class ChainLoop {
         () => searchGrayZone(ports, context, lane),
       ),
     );
-    // For people to look at: no decision reads them.
+    // Recorded for display only; no decision reads the confirmations.
     await quietly(recordConfirmations(ports, context, lanes)).catch((error: unknown) => this.reportFailure(error));
-    // If it is unknown what a reorg removed, nothing is final, and no watch ends.
+    // If it is unknown what a reorg removed from a lane, nothing on it becomes final and no watch ends.
     const sure = lanes.filter((lane) => !unsure.has(lane));
     const pass = await openPass(context, sure);
     const deciding = sure.filter((lane) => mayDecide(pass, lane));
@@ -213,8 +216,9 @@ export class ChainLoop {
   }
 
   /**
-   * Spread over the interval: a node that took many lanes at once does not ask for all at once. Those whose turn comes in
-   * the same part of it are compared together, so that the requests follow the parts and not the lanes.
+   * Reconciles the lanes that are due, spread over the interval: a node that acquired many lanes at once must not
+   * request all of them at once. Lanes of the same part are compared together, so that the number of requests follows
+   * the parts and not the lanes.
    */
   private async reconcileDue() {
     const { context, ports } = this;
@@ -236,13 +240,16 @@ export class ChainLoop {
     }
   }
 
-  /** Failed ones come after new ones, and only while they are still canonical. */
+  /** Blocks to fetch receipts for: new ones first, then those that failed before and are still canonical. */
   private blocksToFetch(changes: readonly HeadChange[]): readonly Block[] {
     const added = changes.flatMap((change) => change.added);
     return [...added, ...this.unfetched].filter((block) => this.context.follower.window.contains(block));
   }
 
-  /** Returns those that failed, each alone. The chain not answering drops no lane: the next pass asks again. */
+  /**
+   * Runs the work for each lane independently; returns the lanes that failed. If the chain does not answer, no lane is
+   * dropped: the next pass repeats the request.
+   */
   private async forEachLane(
     lanes: readonly OwnedLane[],
     work: (lane: OwnedLane) => Working,
@@ -271,12 +278,15 @@ export class ChainLoop {
   }
 }
 
-/** Blocks of all chains whose receipts are still owed. */
+/** Number of blocks of all chains whose receipts are not fetched yet. */
 export function backlogOf(loops: readonly ChainLoop[]): number {
   return loops.reduce((sum, { backlog }) => sum + backlog, 0);
 }
 
-/** When the part of the interval comes next, by the clock: the same moment for all its lanes, whenever each was taken. */
+/**
+ * Next time of a part of the reconciliation interval, by the clock: the same for all its lanes, whenever each was
+ * acquired.
+ */
 function turnAfter(nowMs: number, intervalMs: number, part: number) {
   const begunMs = nowMs - (nowMs % intervalMs);
   const turnMs = begunMs + Math.ceil((intervalMs * part) / SPREAD);
@@ -298,7 +308,7 @@ function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lan
   return watchEnds >= 0 && hasWatched(lane, watchEnds);
 }
 
-/** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */
+/** Blocks may have been missed: every transaction in flight must be looked up by hash before it is resent. */
 function oweEveryReceipt(lanes: readonly OwnedLane[]) {
   for (const lane of lanes) {
     for (const tx of lane.unmined.values()) happened(tx, lookOwed);

@@ -1,11 +1,10 @@
 /**
- * Deletes rows that are older than the retention, a little at a time: completions from the feed, then the transactions
- * of the lanes that this node holds, each under its lane's fence, then those of lanes whose signer no node has any
- * more, which are taken for that and released, then the hashes of request ids if those have an end too, and
- * acknowledged notices.
+ * Deletes rows that are older than the retention, a little at a time: completions from the feed; the transactions of
+ * this node's lanes, each under its lane's fence; transactions of lanes whose signer no node has any more (such a lane
+ * is acquired for this and released); hashes of request ids, if they expire; and acknowledged notices.
  *
  * Reads: lanes with old rows. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8 (the
- * feed is shortened from its beginning, and says so). It yields to everything else: one small batch at once, then a
+ * feed is shortened from its beginning, and reports it). It yields to all other work: one small batch at a time, then a
  * pause several times as long; a busy lane is left for the next round. A crash leaves a batch undone, or done.
  */
 import { type Fence, type Lane, laneKey } from "../../domain/lane.ts";
@@ -17,17 +16,17 @@ import type { RetentionStore } from "../../ports/retention-store.ts";
 import { Activity } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
-/** The retention: which store, and how long rows are kept. */
+/** Retention settings: the store, and how long rows are kept. */
 export interface Retention {
   readonly store: RetentionStore & Pick<NoticeStore, "forgetNotices">;
   readonly ageMs: number;
-  /** Null: hashes of request ids are kept for ever. */
+  /** How long hashes of request ids are kept, in ms; null for ever. */
   readonly requestIdAgeMs: number | null;
 }
 
 export interface HousekeepingPorts extends Pick<Ports, "clock" | "telemetry" | "wakeUps"> {
   readonly store: Pick<LeaseStore, "acquireLane" | "releaseLane">;
-  /** Absent: nothing leaves. */
+  /** Retention settings; if absent, nothing is deleted. */
   readonly retention?: Retention;
 }
 
@@ -39,11 +38,14 @@ export interface Household {
   readonly onFailed: (error: unknown) => void;
 }
 
-/** A thousandth of the age, and once a minute at the least: what is a little older than it should be does no harm. */
+/**
+ * A round starts after a thousandth of the retention age, or after a minute if that is sooner: rows that stay slightly
+ * too long do no harm.
+ */
 const ROUNDS_WITHIN_AGE = 1_000;
 const LONGEST_ROUND_MS = 60_000;
 const LANES_AT_ONCE = 200;
-/** Creates of these lanes wait while a batch of them is removed. */
+/** Maximum number of lanes in a batch: their creates wait while it is deleted. */
 const LANES_OF_A_BATCH = 8;
 const ROWS_OF_A_BATCH = 100;
 const BATCHES_OF_A_HOLD = 10;
@@ -65,7 +67,7 @@ export class Housekeeping {
     this.round = new Activity(() => (retention === undefined ? null : this.keep(retention)), household.onFailed);
   }
 
-  /** Begins a round if one is due. */
+  /** Begins a housekeeping round if one is due. */
   look(): void {
     const { retention, clock } = this.ports;
     const nowMs = clock.monotonicMs();
@@ -119,7 +121,10 @@ export class Housekeeping {
     return removed;
   }
 
-  /** No node claims a lane without its key, so without this its rows would stay for ever. */
+  /**
+   * Deletes old rows of lanes whose key no node has: no node acquires such a lane, so without this its rows would stay
+   * for ever.
+   */
   private async removeAbandoned({ store, ageMs }: Retention) {
     let removed = 0;
     for (const page of inPages(await store.abandonedLanes(), LANES_AT_ONCE)) {
@@ -131,7 +136,10 @@ export class Housekeeping {
     return removed;
   }
 
-  /** For a few batches at a time: a node that comes with the key meanwhile waits for the lane. */
+  /**
+   * Acquires an abandoned lane for a few batches at a time: a node that starts with its key meanwhile has to wait for
+   * the lane.
+   */
   private async takeToRemove(store: RetentionStore, lane: Lane, ageMs: number) {
     const { store: leases, wakeUps } = this.ports;
     const taken = await leases.acquireLane(lane, this.household.instanceId());
@@ -156,7 +164,10 @@ export class Housekeeping {
     return this.batches(remove, most);
   }
 
-  /** One after the other with a pause behind each, until nothing leaves any more; how many did with all of them. */
+  /**
+   * Runs batches one after the other, each followed by a pause, until one deletes nothing. Returns the total number
+   * deleted.
+   */
   private async batches(work: () => Promise<number>, most = Number.POSITIVE_INFINITY) {
     const { clock } = this.ports;
     let total = 0;

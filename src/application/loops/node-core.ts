@@ -1,4 +1,7 @@
-/** The parts of a node: the pieces of the application on its ports, connected to each other. Knows no adapter. */
+/**
+ * The parts of a node: creates the application's objects from its ports and connects them. Does not depend on any
+ * adapter.
+ */
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
 import type { AlertCode } from "../../domain/troubles/table.ts";
@@ -31,14 +34,14 @@ import type { Retention } from "./housekeeping.ts";
 import { SettlingIn } from "./reception.ts";
 import { NodeWatch } from "./stuck-watch.ts";
 
-/** The node's own work that the pieces call. */
+/** Callbacks into the node's own loops. */
 interface CoreEvents {
-  /** Lanes may be free: claim them. Resolves when that was tried. */
+  /** Lanes may be free: claims them. Resolves when the claim was tried. */
   onFree(): Promise<void>;
-  /** Rows may be in the intake table. */
+  /** Called if the intake table may have rows. */
   onIntake(): void;
   onResumed(lane: OwnedLane, context: ChainContext): void;
-  /** Callers are at the door: creates leave sooner. */
+  /** True if callers are waiting to be read: then gathered creates are sent sooner. */
   callersWait(): boolean;
 }
 
@@ -90,7 +93,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
   const { kills } = cluster;
   const onResumed = (lane: OwnedLane) => events.onResumed(lane, chains.get(lane.lane.chainId) as ChainContext);
   const lanes: Lanes = new Lanes({ ...ports, lease, writer, chains, placement: cluster, kills, onResumed });
-  // The one list of ports for everything that works on lanes.
+  // All ports of work on lanes.
   const work = {
     ...ports,
     signer: cluster.keys.signer,
@@ -109,13 +112,13 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
 }
 
 /**
- * Follows the policy document in force: the signing process re-checks by it, and people are alerted if this node cannot
- * read it, or has a different file.
+ * Follows the policy document in force: the signing process re-checks transactions against it. Operators are alerted if
+ * this node cannot read it, or has a different policy file.
  */
 
 interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
   readonly store: Pick<PolicyStore, "knownPolicy">;
-  /** From this node's file or configuration. */
+  /** Policies from this node's file or configuration. */
   readonly policies?: Policies | null;
 }
 
@@ -136,13 +139,13 @@ function unreadable({ version, policies }: PolicyInForce) {
   return `this node gives no nonce: it cannot read version ${version} of the policy document (${mistakes.join("; ")})`;
 }
 
-/** Before the first document there is nothing to differ from: this node's own seeds it. */
+/** Before the first document there is nothing to compare with: this node's own policies become the first document. */
 function differing({ version, policies }: PolicyInForce, own: Policies | null) {
   if (version === 0 || own === null || policies?.hash === own.hash) return null;
   return `the policies of this node's file or configuration are not used: version ${version} of the document in the database is in force, and says something else`;
 }
 
-/** Stage 1 on its ports. */
+/** Creates stage 1 from its ports. */
 export function openCreates({ work, lanes, cluster, settings }: NodeCore, reception: CreatePorts["reception"]) {
   const { codec, entropy, clock, store, chains } = work;
   const { router, forwardCreates, pendingCreates, kills } = cluster;
@@ -162,17 +165,20 @@ export function openCreates({ work, lanes, cluster, settings }: NodeCore, recept
 
 export interface NodePorts extends Ports {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
-  /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
+  /**
+   * Hook that decides about stuck transactions. If absent, no CANCEL, REPLACE or PLACEHOLDER is ever signed without an
+   * operator.
+   */
   readonly stuckHook?: StuckResolutionHook;
-  /** Absent: no alerts are shown. */
+  /** Recent alerts to show; if absent, none are shown. */
   readonly alerts?: Pick<RecentAlerts, "shown">;
-  /** Absent: no traces are recorded. */
+  /** Tracer; if absent, no traces are recorded. */
   readonly tracer?: Tracer;
-  /** Absent: everything is kept. */
+  /** Retention settings; if absent, everything is kept. */
   readonly retention?: Retention;
   /**
-   * From this node's file or configuration: they seed a database without policies, and are compared with the document
-   * in force.
+   * Policies from this node's file or configuration: they become the first document of a database without policies, and
+   * are compared with the document in force.
    */
   readonly policies?: Policies | null;
 }
@@ -184,7 +190,7 @@ interface TakeWaitingParts {
   readonly cluster: { readonly dequeue: Pick<Dequeue, "look"> };
 }
 
-/** Takes up intents and waiting requests for this node's lanes. A node at rest asks the database one question a second. */
+/** Takes up intents and waiting requests for this node's lanes. An idle node sends the database one query a second. */
 export async function takeWaiting({ store, lanes, intakes, cluster }: TakeWaitingParts): Promise<void> {
   const waits = await store.whatWaits();
   if (waits.intents) await intakes.look(() => lanes.all().filter((lane) => !lane.heldByHistory));

@@ -1,8 +1,8 @@
 /**
- * One node: what it is made of (node-core.ts), and what it does by itself, each kind of work in its own time.
+ * One node: its parts (node-core.ts), and its background work, each kind on its own schedule.
  *
- * start: register an instance → follow the chains → claim lanes and resume them. close: stop taking work, flush what is
- * in hand, release the lanes. abandon: just stop, which is what a crash looks like to the other nodes.
+ * start: register an instance → follow the chains → claim lanes and resume them. close: stop accepting work, flush work
+ * in progress, release the lanes. abandon: stop without releasing anything, like a crash as seen by the other nodes.
  */
 import type { Address } from "../../domain/lane.ts";
 import type { Block } from "../../ports/chain.ts";
@@ -38,7 +38,7 @@ const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
 const INTAKE_HINT_MS = 10;
 
-/** Does something again until the database answers, or gives up. */
+/** Repeats work until the database answers, or gives up. */
 export type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
 
 export class FencepostNode {
@@ -46,22 +46,22 @@ export class FencepostNode {
   readonly reception;
   private readonly core: NodeCore;
   private readonly creates;
-  /** One loop for each chain: blocks, receipts, finality, comparison. */
+  /** One loop for each chain: blocks, receipts, finality, reconciliation. */
   private readonly loops: readonly ChainLoop[];
-  /** Claims what is free. */
+  /** Claims free lanes. */
   private readonly claiming;
-  /** Shares lanes with the other nodes. */
+  /** Balances lanes with the other nodes. */
   private readonly balancing;
   /** Compares lanes with the chain after the database's history changed. */
   private readonly reconciling;
-  /** Takes up what others left for this node's lanes. */
+  /** Takes up intents and requests that other processes left for this node's lanes. */
   private readonly taking;
   private readonly intakes;
-  /** Looks for what is stuck, and asks the hook. */
+  /** Looks for stuck transactions, and calls the hook. */
   private readonly watch;
-  /** Reports what only this node knows. */
+  /** Reports state that only this node has in memory. */
   private readonly reports;
-  /** Lets what is old leave. */
+  /** Deletes rows that are past their retention. */
   private readonly housekeeping;
   private readonly wakefulness;
   private readonly stopping = new AbortController();
@@ -83,7 +83,8 @@ export class FencepostNode {
     this.core = core;
     const { ports, work, chains, lanes, lease, cluster } = core;
     const { clock, telemetry } = ports;
-    // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
+    // Tolerates an unavailable database, because the next beat tries again. If its history changed, the lease starts
+    // over at once.
     const tolerant = (error: unknown) => {
       if (error instanceof HistoryChanged) lease.historyChanged(error);
     };
@@ -114,7 +115,10 @@ export class FencepostNode {
     this.api = reportingPauses(callsOf({ ...core, ...createPorts, ...answering }), wakefulness);
   }
 
-  /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */
+  /**
+   * Starts the node. If the registration's outcome is unknown, it does no harm: another instance is registered in its
+   * place.
+   */
   async start(patiently: Patiently = (work) => work()): Promise<void> {
     const { ports, settings, lease, cluster } = this.core;
     const patience = { forMs: settings.lease.durationMs, signal: this.stopping.signal };
@@ -123,22 +127,22 @@ export class FencepostNode {
     await first(async () => cluster.learn(await ports.store.instances()));
     await first(() => seedPolicies({ ...ports, nodeId: settings.nodeId }));
     for (const loop of this.loops) loop.start();
-    // A claim that fails now is owed, and the beat tries again.
+    // If this claim fails, the beat repeats it.
     await this.claiming.now();
     ports.wakeUps.listen((wakeUp) => this.wake(wakeUp));
-    // A node that was alone until now learns that there is another one to share with.
+    // Notifies a node that was alone until now that there is another one to share lanes with.
     ports.wakeUps.notify("lanes");
     this.beating = this.beat();
   }
 
-  /** From here on `/readyz` says no and no create is let in; what is under way goes on. */
+  /** From here on `/readyz` reports not ready and no create is admitted; work under way continues. */
   drain(): void {
     this.reception.draining = true;
   }
 
   /**
-   * Graceful end. If other nodes are live, the lanes are theirs at once and requests that still come are forwarded until
-   * the drain timeout; alone, creates under way are answered first.
+   * Graceful end. If other nodes are live, they get the lanes at once, and requests that still arrive here are
+   * forwarded until the drain timeout; a single node answers the creates under way first.
    */
   async close(): Promise<void> {
     this.drain();
@@ -150,14 +154,15 @@ export class FencepostNode {
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     lanes.close(DRAINING);
     lanes.dropAll(DRAINING, "putOff");
-    // Each step has its share of the time. Open writes, then the lease: the lanes are free before the chain is waited for.
+    // Each step has its share of the time. Open writes first, then the lease: the lanes are free before the chain is
+    // waited for.
     await bounded(clock, writer.idle(), deadlineMs + GRACE_MS);
     await bounded(clock, lease.stop(), deadlineMs + 2 * GRACE_MS);
     ports.wakeUps.notify("lanes");
     await bounded(clock, this.stopWork(), deadlineMs + 3 * GRACE_MS);
   }
 
-  /** Stops without releasing anything: to the rest of the world this node has crashed. */
+  /** Stops without releasing anything: to the other nodes it looks like a crash. */
   async abandon(): Promise<void> {
     this.drain();
     this.core.lanes.close("abandoned");
@@ -166,12 +171,15 @@ export class FencepostNode {
     await this.stopWork();
   }
 
-  /** A caller's own transaction holds an intent. It will have committed a moment from now, or one of the next looks finds it. */
+  /**
+   * Called after a caller wrote an intent in its own transaction, which probably commits within moments. If not, a
+   * later read of the intake finds it.
+   */
   intakeWritten(): void {
     this.core.ports.clock.after(INTAKE_HINT_MS, this.core.intakeWritten);
   }
 
-  /** Figures for the metrics that only memory has. */
+  /** Metrics that only this process's memory has. */
   gauges() {
     const { ports, writer } = this.core;
     const lanes = this.core.lanes.all();
@@ -190,7 +198,7 @@ export class FencepostNode {
     };
   }
 
-  /** Blocks of one chain past a depth, ascending, each height once. */
+  /** Stream of blocks of one chain that are past a depth: ascending, each height once. */
   blocks(chainId: number, options: StableBlocksOptions): AsyncGenerator<Block, void, undefined> {
     return stableBlocks(this.core.ports, askedFor(this.core.chains, chainId), options);
   }
@@ -199,20 +207,20 @@ export class FencepostNode {
     return this.core.cluster.kills;
   }
 
-  /** Operators' actions on a lane, whichever node owns it. */
+  /** Operators' actions on a lane, for any owner. */
   get actions() {
     return this.core.cluster.actions;
   }
 
-  /** Not over: creates may still be refused because a dead node counts as the owner. */
+  /** Start-up phase. Until it is over, creates may be refused because a dead node still counts as the lane's owner. */
   get settlingIn() {
     return this.core.settlingIn;
   }
 
-  /** Creates of callers, or of another node. */
+  /** Creates from callers or from another node. */
   readonly create: Creates["create"] = (asked, inlet) => this.creates.create(asked, inlet);
 
-  /** Gives a resumed lane its activities, all at rest. */
+  /** Creates a resumed lane's activities, all idle. */
   private beginWork(context: ChainContext, lane: OwnedLane) {
     const { work } = this.core;
     const failed = (error: unknown) => lane.term.readAgain(String(error));
@@ -225,7 +233,7 @@ export class FencepostNode {
     };
   }
 
-  /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
+  /** Regular beat for all time-based work: back-offs, resubmissions, lanes to be reacquired, the intake table. */
   private async beat() {
     const { ports, chains, lanes } = this.core;
     for (let count = 1; !this.stopping.signal.aborted; count++) {
@@ -270,7 +278,7 @@ export class FencepostNode {
   private async leaveToOthers(deadlineMs: number) {
     const { ports, lanes } = this.core;
     const { clock, wakeUps } = ports;
-    // A request that another node still sends here must not bring back a lane that is on its way to it.
+    // Close first: a request that another node still sends here must not reacquire a lane that is being handed over.
     lanes.close(DRAINING);
     const handOvers = lanes.all().map((lane) => lanes.handOver(lane, DRAINING).then(() => wakeUps.notify("lanes")));
     await bounded(clock, Promise.all(handOvers), deadlineMs);
@@ -278,8 +286,8 @@ export class FencepostNode {
   }
 
   /**
-   * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over
-   * lanes that another transaction has locked at that moment, and no hint says when they are unlocked.
+   * Claims all free lanes whenever some were freed, and also once per lease duration: a claim skips lanes that another
+   * transaction has locked at that moment, and no hint reports when they are unlocked.
    */
   private async claim() {
     const { ports, settings, lanes, lease } = this.core;
@@ -288,7 +296,7 @@ export class FencepostNode {
     await lanes.claimAll();
   }
 
-  /** A hint from another node. A hint that is lost is made up for by the next look. */
+  /** Handles a hint from another node. A lost hint does no harm: regular polling covers it. */
   private wake(wakeUp: WakeUp) {
     const { feed, cluster, lease } = this.core;
     if (wakeUp === "completions") feed.grew();

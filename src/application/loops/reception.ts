@@ -9,7 +9,7 @@ import type { NodeSettings } from "../settings.ts";
 interface ReceptionPorts {
   readonly admission: { readonly underWay: number; readonly perNode: number };
   readonly lease: { mayAct(): boolean };
-  /** Other nodes that are live, and whether creates are taken to them. */
+  /** Number of other live nodes, and whether creates are forwarded to them. */
   readonly cluster: { readonly peers: number; readonly forwards: boolean };
   readonly wakefulness: Pick<Wakefulness, "pausedMs">;
 }
@@ -18,10 +18,10 @@ export const DRAINING = "this node is shutting down";
 
 export class Reception {
   private readonly ports;
-  /** Creates that are not answered: a node that shuts down waits for these. */
+  /** Number of creates that are not answered yet: a node that shuts down waits for them. */
   underWay = 0;
   draining = false;
-  /** Callers at the door who were not read yet. */
+  /** Number of callers whose requests were not read yet. */
   waiting = 0;
 
   constructor(ports: ReceptionPorts) {
@@ -37,18 +37,18 @@ export class Reception {
     }
   }
 
-  /** There are other nodes, and creates are taken to them. */
+  /** True if there are other nodes and creates are forwarded to them. */
   private get isTakenElsewhere() {
     const { forwards, peers } = this.ports.cluster;
     return forwards && peers > 0;
   }
 
-  /** Null unless this node shuts down and no other node can take its creates. */
+  /** The refusal of a create if this node shuts down and no other node can accept its creates; else null. */
   turnedAway(): FencepostError | null {
     return this.draining && !this.isTakenElsewhere ? unavailable(DRAINING) : null;
   }
 
-  /** Admission of creates right now. It is open if other nodes are live: they get the creates. */
+  /** Whether creates are admitted right now. They are if other nodes are live, because those accept them. */
   admittance(): Admittance {
     const { admission, lease, cluster, wakefulness } = this.ports;
     const turnedAway = this.turnedAway();
@@ -64,7 +64,7 @@ export class Reception {
 const GRACE_MS = 1_000;
 
 /**
- * The first moments of a node: the previous owner of its lanes may be dead without this being known yet. Until it is, a
+ * The start-up phase of a node: the previous owner of its lanes may be dead without being detected yet. Until then a
  * create may be refused because a dead node still counts as the owner; so this node is not ready.
  */
 export class SettlingIn {
@@ -81,12 +81,12 @@ export class SettlingIn {
     return this.settled.signal.aborted;
   }
 
-  /** Free lanes have been claimed: creates are accepted here, or by another live node. */
+  /** Ends the start-up phase: free lanes have been claimed, so creates are accepted here or by another live node. */
   end(): void {
     this.settled.abort();
   }
 
-  /** Until it is over; at the latest when the previous owner's lease must have run out. */
+  /** Resolves when the start-up phase is over; at the latest when the previous owner's lease must have expired. */
   async whenOver(): Promise<void> {
     const over = new Promise<void>((resolve) => {
       this.settled.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -98,15 +98,15 @@ export class SettlingIn {
 }
 
 /**
- * Distinguishes a pause of this process from the silence of others. A process that was stopped, starved of processor
- * time or blocked by one long computation has read no messages: its lease may have run out and the server's timers may
+ * Distinguishes a pause of this process from silence of other systems. A process that was stopped, starved of processor
+ * time or blocked by one long computation has read no messages: its lease may have expired and the server's timers may
  * have ended its transactions, although the database answers. Measured on the monotonic clock, by how late a regular
- * beat comes.
+ * beat is.
  */
 
-/** Shorter ones happen on any busy machine, and end no lease. */
+/** Shortest pause of the process that counts: shorter ones happen on any busy machine, and end no lease. */
 const NOTABLE_MS = 250;
-/** A failure this soon after a pause may be its consequence. */
+/** A failure within this time after a pause may be its consequence. */
 const RECENT_MS = 5_000;
 
 export class Wakefulness {
@@ -120,7 +120,7 @@ export class Wakefulness {
     this.everyMs = everyMs;
   }
 
-  /** Must be called every `everyMs`. */
+  /** Records a regular beat; must be called every `everyMs`. */
   beat(): void {
     const nowMs = this.clock.monotonicMs();
     const lateMs = this.lateMs(nowMs);
@@ -128,15 +128,15 @@ export class Wakefulness {
     this.lastBeatMs = nowMs;
   }
 
-  /** There are no more beats, and none is late. */
+  /** Stops the measurement: no more beats follow, so none is late. */
   rest(): void {
     this.lastBeatMs = null;
   }
 
-  /** How long this process did not run, if that was a moment ago: the longest such time. 0: it runs normally. */
+  /** Longest recent time in ms during which this process did not run; 0 if it runs normally. */
   pausedMs(): number {
     const nowMs = this.clock.monotonicMs();
-    // Requests that wait in the sockets may be read before the first timer: the beat has not come yet.
+    // Requests waiting in the sockets may be read before the first timer fires, so an overdue beat counts, too.
     const lateMs = this.lateMs(nowMs);
     return Math.round(Math.max(lateMs >= NOTABLE_MS ? lateMs : 0, this.recent(nowMs)));
   }
@@ -150,7 +150,7 @@ export class Wakefulness {
   }
 }
 
-/** The same API, whose refusals name a pause of this process if that is their cause. */
+/** Wraps the API: its refusals mention a pause of this process if that is their cause. */
 export function reportingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
   const report = (result: unknown): unknown => {
     if (!(result instanceof DatabaseSilent || result instanceof LeaseLapsed)) return result;
@@ -173,10 +173,13 @@ export function reportingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness
   return { ...methodsReporting, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };
 }
 
-/** Decides whether a create can be accepted before its body is read, so the check must cost next to nothing. */
+/** Whether a create is admitted. Decided before its body is read, so the check must cost next to nothing. */
 export type Admittance =
   | { readonly kind: "open" }
-  /** In a moment: a caller that waits need not repeat. `refusal`: for callers that have waited long enough. */
+  /**
+   * Creates will be admitted in a moment: a caller that waits need not retry. `refusal` is for callers that have waited
+   * long enough.
+   */
   | { readonly kind: "soon"; readonly refusal: () => FencepostError }
   | { readonly kind: "closed"; readonly refusal: () => FencepostError };
 

@@ -1,6 +1,6 @@
 /**
- * Watches every lane: a head of line, or any transaction, that has grown old, too many that are not mined, payloads that are refused or
- * were signed too often. Raises an alert while that lasts, and asks the hook what to do.
+ * Watches every lane for stuck transactions: the head, or any transaction, has grown old; too many are not mined;
+ * payloads are refused or were signed too often. Raises an alert while that lasts, and calls the hook for a decision.
  */
 
 import { Growth } from "../../domain/pace/growth.ts";
@@ -24,7 +24,7 @@ interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
 
 type Question = Parameters<HookRunner["ask"]>[0];
 
-/** One check of a lane as a whole; `lasts`: its threshold is exceeded. */
+/** One measurement of a lane as a whole; `lasts` is true if its threshold is exceeded. */
 interface Measure {
   readonly trigger: StuckTrigger;
   readonly code: (typeof SYMPTOMS)[number];
@@ -32,7 +32,10 @@ interface Measure {
   readonly message: string;
 }
 
-/** A hook that hangs must not make the others wait for long, nor be asked by all lanes at once. */
+/**
+ * Maximum number of simultaneous hook calls: a hook that hangs must not delay the other transactions for long, nor be
+ * called for all lanes at once.
+ */
 const ASK_AT_ONCE = 8;
 
 export class StuckWatch {
@@ -52,7 +55,7 @@ export class StuckWatch {
     });
   }
 
-  /** Resolves when no question is out. */
+  /** Resolves when no hook call is under way. */
   async settled(): Promise<void> {
     await this.asking;
   }
@@ -68,10 +71,10 @@ export class StuckWatch {
       const over = `${lane.lane.signer} is below the threshold again`;
       context.standing.judge({ code, message: lasts ? message : over, ...about }, lasts);
     }
-    // An operator or the node has suspended it: that is a decision already.
+    // An operator or the node has suspended the lane, which is a decision already: do not call the hook.
     if (lane.suspended) return [];
     const first = measures.find(({ lasts }) => lasts);
-    // No question about a head that an operator holds: that is a decision, too.
+    // Do not call the hook for a head that an operator holds: the hold is a decision, too.
     const isAsked = head !== undefined && first !== undefined && !head.held;
     const ofHead = isAsked ? [{ lane, context, tx: head, trigger: first.trigger }] : [];
     return [...singles(lane, context), ...ofHead];
@@ -108,7 +111,7 @@ export class StuckWatch {
   }
 }
 
-/** Troubles of single transactions, wherever they are in the line. */
+/** Problems of single transactions, at any position in the lane. */
 function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
   const { maxAttempts } = context.settings;
   return [...lane.unmined.values()].flatMap((tx): readonly Question[] => {
@@ -120,7 +123,10 @@ function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
   });
 }
 
-/** Said when one more was reserved; what ends it (a use, a release, an expiry) is seen here. */
+/**
+ * Ends the alert about too many reservations. It is raised when a nonce is reserved; its end (use, release or expiry)
+ * is detected here.
+ */
 function endPile({ settings, standing }: ChainContext, lane: OwnedLane) {
   const { reserved } = lane.nonces;
   if (!lane.pace.pileSaid || reserved > settings.alertReserved) return;
@@ -141,15 +147,20 @@ function seconds(ms: number) {
  */
 
 const WINDOW_MS = 300_000;
-/** A takeover fences a write or two for each lane. More is a node that loses its lease again and again, or two that both act. */
+/**
+ * Fenced writes that raise an alert. A takeover fences one or two writes per lane; more means a node that loses its
+ * lease repeatedly, or two nodes that both act.
+ */
 const FENCED_SURGE = 10;
-/** Fewer prove nothing; and of a busy node's many, a fifth must be repeats before they are what it is busy with. */
+/** Resends that raise an alert: fewer prove nothing, and on a busy node a fifth of all sends must be repeats. */
 const RESUBMIT_SURGE = 50;
 const RESUBMIT_SHARE = 0.2;
 const STRETCH_MS = 60_000;
-/** Less than so much left over is a moment's work. */
+/** Blocks without fetched receipts that raise an alert; fewer are quickly fetched. */
 const BACKLOG_OF_NOTE = 10;
-/** An endpoint may be restarted, and the next one asked, in less. */
+/**
+ * How long a chain may be unreachable before an alert: restarting an endpoint, or failing over to the next, takes less.
+ */
 const CHAIN_DOWN_MS = 10_000;
 
 type WatchPorts = Pick<Ports, "clock" | "telemetry">;
@@ -158,7 +169,7 @@ type Chains = ReadonlyMap<number, ChainContext>;
 type Held = { onChain(chainId: number): readonly OwnedLane[] };
 
 export class NodeWatch {
-  /** Counts the events that it passes on; use it in place of the given telemetry. */
+  /** Counts events and passes them on; use it in place of the given telemetry. */
   readonly telemetry: Telemetry;
   private readonly clock;
   private readonly standing;

@@ -1,10 +1,11 @@
 /**
- * The loop that keeps a lane alive. A transaction that was accepted and is not mined a resubmit interval later gets a
- * verdict: sent again unchanged, or signed again for more. The head of the line is judged first, because everything
- * behind waits for it; only what the chain could mine next is repriced; and a head that is not mined in time is
- * reported as STUCK. If two endpoints differ about the market, transactions that blocks skip are judged sooner.
+ * The loop that keeps a lane moving. A transaction that was accepted and is not mined a resubmit interval later is
+ * judged: it is resent unchanged, or signed again for more. The head of the lane is judged first, because all other
+ * transactions wait for it; only transactions that the chain could mine next are repriced; and a head that is not mined
+ * in time is reported as STUCK. If two endpoints differ about the market, transactions that blocks skip are judged
+ * sooner.
  *
- * After a takeover ages come from the database; a lane that was handed over does not begin to wait anew.
+ * After a takeover, ages come from the database, so that waiting times do not start anew.
  */
 import { isTaken } from "../../domain/chain/answers.ts";
 import { blockReported, type HeadOfLine, headSeen } from "../../domain/pace/lane-pace.ts";
@@ -22,7 +23,7 @@ import { commitPlanned, hold, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 
-/** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
+/** All maintenance of a lane: its sent transactions, and its holes. */
 export function tendLane(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   return inTurn(
     () => cancelExpired(ports, context, lane),
@@ -33,7 +34,10 @@ export function tendLane(ports: LanePorts, context: ChainContext, lane: OwnedLan
   );
 }
 
-/** A new owner watches a head for this long before it calls it stuck, if no resubmit interval says otherwise. */
+/**
+ * A new owner watches a lane's head for at least this long before it reports it as stuck, if no resubmit interval is
+ * configured.
+ */
 const LEAST_LOOK_MS = 60_000;
 
 export function tend(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
@@ -43,23 +47,23 @@ export function tend(ports: LanePorts, context: ChainContext, lane: OwnedLane): 
   const due = lane.toJudge(ports.clock.monotonicMs());
   if (due.length === 0) return judgeHead(ports, context, lane, head);
   return judgeAll(ports, context, lane, due).then(async () => {
-    // Looked at once more: who was repaired meanwhile has the lane's patience anew.
+    // Check the head once more: a transaction that was repaired meanwhile gets the full stuck timeout again.
     const now = watchHead(ports, lane);
     if (now?.nonce === head.nonce) await judgeHead(ports, context, lane, now);
   });
 }
 
-/** Notes who is the head, and since when: what has just come to it has the lane's patience before it. */
+/** Records which transaction is the lane's head, and since when: a new head gets the full stuck timeout. */
 function watchHead({ clock }: LanePorts, lane: OwnedLane): HeadOfLine | null {
   const tx = lane.unmined.get(lane.headOfLine() ?? -1);
-  // Let go again, it has the lane's patience anew, as after STUCK.
+  // A head that is released from a hold or from STUCK gets the full stuck timeout again.
   const stuck = tx?.status.state === "STUCK" || tx?.held === true;
   const seen = tx && { nonce: tx.nonce, stuck, ageMs: ageBefore(clock, tx), sends: tx.submitAttempts };
   happened(lane, headSeen, seen ?? null, clock.monotonicMs());
   return lane.pace.head.kind === "at" ? lane.pace.head : null;
 }
 
-/** How long it was on its way when this term began, by the database's word. */
+/** How long ago the transaction was first sent when this term began, by the database's time. */
 function ageBefore(clock: Clock, { firstSentAt }: Tracked) {
   return firstSentAt === null ? 0 : Math.max(0, clock.now().getTime() - firstSentAt.getTime());
 }
@@ -67,20 +71,20 @@ function ageBefore(clock: Clock, { firstSentAt }: Tracked) {
 async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   await markStale(ports, lane, due);
   const isRepriced = context.settings.repricing !== null;
-  // Empty if the transaction count is unknown.
+  // Nonces that the chain could mine next; empty if the transaction count is unknown.
   const executable = isRepriced ? await lane.term.during(unlessSilent(executableOf(context, lane), NONE)) : NONE;
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
     const result = executable.has(tx.nonce) ? await repriceIfBelow({ ports, context, lane, tx }) : "kept";
-    // Judged: the same bytes are due at once, under a claim of their own.
+    // Not signed again: the same bytes are due at once, under a claim of their own.
     if (result !== "signed" && !tx.pace.inHand) happened(tx, judged);
   }
   lane.broadcasting?.kick();
 }
 
 /**
- * Transactions that blocks skipped do not wait for the resubmit interval while two endpoints differ about the market:
- * the lower price was offered, and may be the lie. If they do not differ, nothing is signed or sent.
+ * While two endpoints differ about the market, transactions that blocks skipped do not wait for the resubmit interval:
+ * they offered the lower price, which may be false. If the endpoints agree, nothing is signed or sent here.
  */
 function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
@@ -105,17 +109,17 @@ async function climbEach(ports: LanePorts, context: ChainContext, lane: OwnedLan
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** The nonces that the chain could take next: from the mined count on without a gap. */
+/** The nonces that the chain could mine next: consecutive ones from the mined count on. */
 async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
   const nonces = new Set<number>();
   let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
-  // Seen mined since the count was asked for.
+  // These were seen mined since the count was requested.
   while (lane.mined.has(next)) next++;
   for (; lane.unmined.has(next); next++) nonces.add(next);
   return nonces;
 }
 
-/** A node took them, and no block did in time. */
+/** Marks transactions that a node accepted and no block included in time. */
 async function markStale(ports: LanePorts, lane: OwnedLane, due: readonly Tracked[]) {
   const stale = due.filter(
     ({ status, pace: { answer }, receipt }) =>
@@ -147,11 +151,11 @@ function judgeHead(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
   const isResent = tx !== undefined && isResentOften(settings, head, tx);
   if (!isResent) tx?.facts.delete("RESENT_OFTEN");
-  // Sent again often enough, it need not be old; but whether it was mined is to be known of these days.
+  // A head that was resent often enough need not be old, but a recent check must show that it is not mined.
   const ripeMs = isResent ? nowMs - lookMs : head.sinceMs + settings.stuckAfterMs;
   const dueMs = Math.max(ripeMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;
-  // I7: while it is unknown whether it was mined, it is not stuck. A look that is owed stays owed.
+  // I7: while it is unknown whether the head was mined, it is not stuck. A pending receipt check stays pending.
   const { look } = tx.pace;
   if (look.kind !== "looked" || look.ms < dueMs) {
     happened(tx, lookWanted);
@@ -164,7 +168,10 @@ function judgeHead(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane
   return stick(ports, lane, tx, reasonOf(tx, nowMs - head.sinceMs));
 }
 
-/** A transaction that no node ever accepted waits for something else, funds or an endpoint: only its age counts. */
+/**
+ * True if the head was resent too often. A transaction that no node ever accepted waits for something else (funds or an
+ * endpoint): only its age counts.
+ */
 function isResentOften(
   { stuckAfterResubmits: most }: ChainContext["settings"],
   { sentBefore }: HeadOfLine,

@@ -1,6 +1,7 @@
 /**
- * One typed record of the functions that perform the calls: HTTP, the library and the tests all use it. Each call is
- * described at its implementation. A call that fails for a reason that the caller can act on throws a FencepostError.
+ * One typed record of the functions that perform the API calls; HTTP, the library and the tests all use it. Each call
+ * is described at its implementation. A call that fails for a reason that the caller can act on throws a
+ * FencepostError.
  */
 import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
 import type { CreateLimits } from "../../domain/keys/principal.ts";
@@ -37,7 +38,7 @@ export function callsOf(ports: AllPorts) {
     ...createKeyOperations(ports),
     ...createJsonRpc(ports),
     ...createCalls(creates),
-    /** Readiness for one chain, or for any. UNKNOWN_CHAIN if the requested one is not configured. */
+    /** Readiness for one chain, or for any chain if none is named. UNKNOWN_CHAIN if the named one is not configured. */
     readiness: (chainId?: number) => {
       const state = { draining: reception.draining, settledIn: settlingIn.isOver };
       return readiness({ ...ports, lease, chains: [...ports.chains.values()], ...state }, chainId);
@@ -47,34 +48,37 @@ export function callsOf(ports: AllPorts) {
 
 type Call = (...given: never[]) => Promise<unknown>;
 
-/** The same calls, each wrapped by `wrap`. */
+/** Wraps each of the calls with `wrap`. */
 export function wrapped<Calls extends object>(calls: Calls, wrap: (call: Call) => Call): Calls {
   const all = Object.entries(calls).map(([name, call]) => [name, wrap(call)]);
   return Object.fromEntries(all) as Calls;
 }
 
-/** A read that failed has changed nothing: the error says only that the database does not answer. */
+/** Wraps a read: if it fails, nothing has changed, so the error only reports that the database does not answer. */
 function reading(call: Call): Call {
   return (...given) => orDatabaseSilent(call(...given), null);
 }
 
-/** Creates as callers ask for them, one or many. */
+/** Create calls, for one transaction or many. */
 
 export function createCalls(creates: Pick<Creates, "create">) {
   return {
     /**
-     * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
-     * key, and FORBIDDEN says that it is outside that key's limits.
+     * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an
+     * API key. FORBIDDEN if the create is outside that key's limits.
      */
     create: async (request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created> => {
       const [result] = await creates.create([{ request, owner, limits }]);
       if (result instanceof FencepostError) throw result;
       return result as Created;
     },
-    /** Results in the order of the requests; partial success is normal. Never throws for an item. */
+    /** Creates a batch: results in the order of the requests; partial success is normal. Never throws for an item. */
     createBatch: (requests: readonly CreateRequest[], owner?: string | null, limits?: CreateLimits) =>
       creates.create(requests.map((request) => ({ request, owner, limits }))),
-    /** The same, of creates whose ids are known before they are made: one whose answer does not come in time can be named. */
+    /**
+     * Like `createBatch`, for creates whose ids were assigned before: a create whose answer does not arrive in time can
+     * be looked up by its id.
+     */
     createNamed: (named: readonly NamedCreate[], owner?: string | null, limits?: CreateLimits) =>
       creates.create(named.map((each) => ({ ...each, owner, limits }))),
   };

@@ -1,4 +1,7 @@
-/** Requests of Ethereum's JSON-RPC beside the API: a hash soon, a transaction's bytes, and the chain itself. */
+/**
+ * Functions for Ethereum JSON-RPC that the API does not have: the hash of a new transaction, a transaction's bytes, and
+ * requests passed on to the chain.
+ */
 import { unavailable } from "../../domain/errors.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
@@ -8,25 +11,30 @@ import type { CallPorts } from "../chain/work-ports.ts";
 import { firstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entropy" | "store" | "chains"> {
-  /** No order to stop concerns this signer, and this node would know of one: a peer or the database reaches it. */
+  /**
+   * True if no kill concerns this signer and this node can be sure of that, because it reaches a peer or the database.
+   */
   readonly isFree: (signer: Address) => boolean;
 }
 
 export function createJsonRpc(ports: JsonRpcPorts) {
   return {
-    /** For `createNamed`. */
+    /** Assigns ids for `createNamed`. */
     newIds: async (count: number) => Array.from({ length: count }, () => ports.entropy.uuid()),
-    /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
+    /** The hash of the transaction's first attempt, once that is stored; null if it is not stored in time, or never. */
     firstHash: firstHashes(ports),
-    /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
+    /**
+     * The bytes of one of our attempts, also of a replaced one, in JSON-RPC's form of a pending transaction; null if
+     * the hash is unknown.
+     */
     signedAs: (chainId: number, txHash: Hash) => signedAs(ports, chainId, txHash),
-    /** Answer of one of the chain's endpoints. UNKNOWN_CHAIN if this node has none. */
+    /** Passes a request on to one of the chain's endpoints. UNKNOWN_CHAIN if this node does not serve the chain. */
     askChain: async (chainId: number, method: string, params: unknown): Promise<PassedAnswer> => {
       return answered(askedFor(ports.chains, chainId).chain.passOn(method, params));
     },
     /**
      * Passes a foreign signed transaction on to the chain's endpoints. UNAVAILABLE, with nothing sent, during a kill of
-     * everything.
+     * all signers or of this one.
      */
     passSigned: async (chainId: number, rawTransaction: Hex): Promise<PassedAnswer> => {
       const { chain } = askedFor(ports.chains, chainId);
@@ -46,7 +54,10 @@ async function answered<T>(asking: Promise<T>) {
   }
 }
 
-/** Also of an attempt that another has replaced: who waits for its hash learns its nonce, and finds the other by that. */
+/**
+ * Also finds an attempt that another has replaced: a caller that waits for its hash learns the nonce, and by that finds
+ * the replacement.
+ */
 async function signedAs({ store, codec }: JsonRpcPorts, chainId: number, txHash: Hash) {
   const [found] = await store.transactions({ chainId, txHash, order: "newest", limit: 1 });
   const attempt = found?.attempts.find((each) => each.txHash === txHash);

@@ -1,6 +1,6 @@
 /**
- * API keys that are managed while the nodes run. A secret is shown once, when it is made; the database has its digest. A key
- * may have two, so that callers move from one to the other without a gap.
+ * API keys that are managed while the nodes run. A secret is shown once, when it is made; the database stores its
+ * digest. A key may have two secrets, so that callers can move from one to the other without interruption.
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { isQueueShare, KEY_NAME, MOST_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/keys/principal.ts";
@@ -10,22 +10,28 @@ import { asObject, parseAddress, refuseUnknownKeys } from "../requests/fields.ts
 
 type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
 
-/** Part of a digest: enough to distinguish two, and of no use to an attacker. */
+/**
+ * Number of characters of a secret's digest that serve as its id: enough to distinguish two secrets, and useless to an
+ * attacker.
+ */
 const ID_CHARACTERS = 8;
 const MOST_LIMITS = 1_000;
 
 export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
   return {
-    /** API keys of the database; those of the configuration are not among them. */
+    /** Lists the API keys of the database; keys of the configuration are not included. */
     async keys() {
       return (await store.apiKeys()).map(({ secrets, ...key }) => ({ ...key, secrets: secrets.map(shown) }));
     },
-    /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT if it has two. */
+    /**
+     * `name`, `scopes`, `signers`, `chains`: adds a key, or one more secret to an existing key with the same terms.
+     * CONFLICT if the key has two secrets.
+     */
     async addKey(request: unknown, actor: string) {
       const terms = parseTerms(codec, request);
       const { secret, digest } = secrets.make();
       const result = await store.addApiSecret(terms, digest, actor);
-      // The secret is shown this once.
+      // The secret is returned only here, once.
       if (result === "added") return { ...terms, secret, secretId: digest.slice(0, ID_CHARACTERS) };
       const why =
         result === "full"
@@ -48,7 +54,7 @@ function shown({ digest, createdAt }: KeySecret) {
   return { secretId: digest.slice(0, ID_CHARACTERS), createdAt };
 }
 
-/** Before a database is asked, which takes no such text: not every string is one to it. */
+/** Checked before the query, because PostgreSQL does not accept every string as text. */
 function refuseNoName(name: unknown): asserts name is string {
   if (typeof name !== "string" || !KEY_NAME.test(name)) throw invalid("name", "must be 1 to 64 of A-Z a-z 0-9 _ . -");
 }
@@ -66,7 +72,7 @@ function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
   if (given === null) throw invalid("scopes", "must be a list, or absent");
   return {
     name,
-    // Scopes in a fixed order, so that equal terms compare as equal.
+    // Scopes are stored in a fixed order, so that equal terms compare as equal.
     scopes: SCOPES.filter((scope) => given.includes(scope)),
     signers: parseList(body.signers, "signers", (value, path) => parseAddress(codec, value, path)),
     chains: parseList(body.chains, "chains", (value) =>

@@ -10,7 +10,7 @@ export interface KillPorts {
   readonly kills: Pick<KillSwitch, "order" | "end">;
 }
 
-/** Stops, and goes on. At any node, and of no lane: nothing is forwarded to an owner. */
+/** Starts and ends kills. Any node does it; a kill belongs to no lane, so it is not forwarded to an owner. */
 export function killOperations({ codec, kills }: KillPorts) {
   const read = ({ signer, request, actor }: KillOrder) => ({
     signer: signer === null ? null : parseSigner(codec, signer, "signer"),
@@ -18,16 +18,19 @@ export function killOperations({ codec, kills }: KillPorts) {
     reason: readReason(request),
   });
   return {
-    /** Nothing of a signer, or of any, is sent from any node until this is ended. Stops at once, also if the database is away. */
+    /**
+     * Nothing of a signer, or of any signer, is sent from any node until the kill is ended. Stops at once, even if the
+     * database is unavailable.
+     */
     kill: async (order: KillOrder) => kills.order(read(order)),
-    /** Answers once the end is durable. */
+    /** Ends a kill; resolves once the end is durable. */
     endKill: async (order: KillOrder) => kills.end(read(order)),
   };
 }
 
 /**
- * A kill needs no reason: an emergency must not fail for want of a sentence; and not every proxy passes on a body with
- * DELETE.
+ * A kill needs no reason: an emergency stop must not fail because of a missing text, and some proxies drop the body of
+ * a DELETE.
  */
 function readReason(request: unknown) {
   if (request === undefined || request === null) return UNSAID;

@@ -16,7 +16,7 @@ import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
 import { type Operation, wasCarriedOut } from "./operation.ts";
 
-/** An order about a lane. */
+/** A validated operator action on a lane. */
 interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
   readonly lane: Lane;
 }
@@ -31,29 +31,34 @@ export const actOnLane: Operation<CallPorts, LaneOrder, Asked, void, readonly Si
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
     return { lane, action: order.action, actor: order.actor, ...instruction };
   },
-  // The only chain here may be one of several there.
+  // The chain is added to the forwarded body: the only chain of this node may be one of several on the owner's node.
   travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
   isDone: (ports, { lane, order }) => wasCarriedOut(ports, lane, order),
   repeatable: ({ order }) => order !== undefined,
   async perform(ports, lane, asked) {
     await ACTIONS[asked.action](ports, lane, asked);
-    // If the key was used meanwhile, nothing was done behind the lane's lock; the answer says whose it is.
+    // If the idempotency key was used meanwhile, nothing was done under the lane's lock; this call throws if the key
+    // belongs to another action.
     await wasCarriedOut(ports, lane.lane, asked.order);
   },
   answer: async (ports, { lane }) =>
     (await readSigner(ports, lane.signer)).filter(({ lane: { chainId } }) => chainId === lane.chainId),
 };
 
-/** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
+/**
+ * Suspends or resumes a lane. While it is suspended, creates are accepted and wait; nothing is signed or sent. The
+ * suspension belongs to the lane and outlives its owner.
+ */
 async function setSuspended(ports: CallPorts, lane: OwnedLane, asked: Asked) {
   const { action } = asked;
   const suspended = action === "suspend";
-  // Stops at once whatever has not begun on the wire; a resume starts nothing before it is durable.
+  // A suspend stops at once every send that has not begun; a resume starts nothing before it is durable.
   if (suspended) lane.count("suspending", 1);
   try {
     await lane.term.write({ kind: "suspend", suspended, decision: decisionOf(asked) });
   } catch (error) {
-    // The outcome is unknown: the database may or may not have it suspended, and other orders may have come in between.
+    // The outcome is unknown: the lane may or may not be suspended in the database, and other actions may have been
+    // committed in between.
     lane.term.readAgain("the database did not say whether it was suspended or resumed");
     if (error instanceof TermOver) throw error;
     throw error instanceof FencepostError ? error : unsaid(error);
@@ -70,13 +75,13 @@ function decisionOf({ action, actor, reason, order }: Asked): LaneDecision {
   return defined({ action, actor, reason, order });
 }
 
-/** How often an endpoint that lags is asked, a poll interval apart. */
+/** How many times the count of a lagging endpoint is requested, a poll interval apart. */
 const LOOKS = 4;
 
 /**
- * Lowers a cursor that a proven lie pushed too far: to the nonce given, or as far as it goes, which is never below what
- * the chain counts, mined or pending, and never below a nonce that may have left. The lane is read again afterwards:
- * what it believed about the chain belonged to the lie.
+ * Lowers a cursor that a proven false count pushed too high: to the given nonce, or as far as possible, but never below
+ * the chain's mined or pending count, and never below a nonce that may have been sent. The lane is reloaded afterwards,
+ * because its knowledge of the chain came from the false count.
  */
 async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
@@ -92,7 +97,10 @@ async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   lane.term.readAgain(`an operator set the cursor to ${cursor}`);
 }
 
-/** Also if nothing can have been done: the signer's page shows which it was, and reading it is always safe. */
+/**
+ * The error of an unknown outcome, used even if nothing can have been done: the signer's page shows the outcome, and
+ * reading it is always safe.
+ */
 function unsaid(cause: unknown) {
   return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {
     cause,

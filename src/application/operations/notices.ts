@@ -1,8 +1,8 @@
 /**
- * Acknowledging a notice: who looked into it, when and why. At any node: no lane's data changes, so nothing is forwarded to an
- * owner, and a lane that no node acts for can be acknowledged as well.
+ * Acknowledges a notice: who looked into it, when and why. Any node does it: no lane's data changes, so nothing is
+ * forwarded to an owner, and a notice about a lane without an owner can be acknowledged as well.
  *
- * Reads and writes: one notice. A crash leaves it acknowledged, or not; a repeat under the same key says which.
+ * Reads and writes: one notice. A crash leaves it acknowledged, or not; a repeat under the same key shows which.
  */
 
 import type { AcknowledgeVerdict, Notice } from "../../domain/cluster/notices.ts";
@@ -16,8 +16,8 @@ import { parseOrderKey, parseReason } from "../requests/order.ts";
 export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
     /**
-     * Records who looked into a notice, and why it needs no further attention. CONFLICT if another key did, or it
-     * happened again since.
+     * Records who looked into a notice, and why it needs no further attention. CONFLICT if it was acknowledged under
+     * another key, or its event occurred again since.
      */
     async acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice> {
       const asked = parse(order);
@@ -34,7 +34,10 @@ export function noticeOperations({ store }: Pick<Ports, "store">) {
   };
 }
 
-/** A limited key acknowledges only notices about its own lanes. A notice about a node concerns everybody. */
+/**
+ * A key that is limited to signers or chains may acknowledge only notices about its own lanes. Notices about a node
+ * concern all lanes, so it may not acknowledge them.
+ */
 function refuseOthers(notice: Notice | null, limits: Limits) {
   if (notice === null || notice.lane === null || !isWithin(limits, notice.lane)) throw noNotice();
 }

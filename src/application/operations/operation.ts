@@ -5,29 +5,32 @@ import type { OrderKey } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
-/** Something that only the owner of a lane can do; any node may be asked for it. */
+/** An operation that only the owner of a lane can perform; any node accepts the request. */
 export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, Done, Answer> {
   /**
-   * The validated request with its lane. Runs on the node that receives it, from a caller or a peer. `owner`: the name
-   * of the caller's API key.
+   * Validates the request and finds its lane. Runs on the node that receives it, from a caller or a peer. `owner`: the
+   * name of the caller's API key.
    */
   laneOf(ports: Ports, body: Body, owner: string | null): Asked | Promise<Asked>;
-  /** The body for the owner's node, if it differs by receiver. */
+  /** Changes the body before it is forwarded to the owner's node, if the two nodes would read it differently. */
   travels?(body: Body, asked: Asked): Body;
   /**
-   * True if it was done before, under the action's idempotency key: then it is not requested again. Throws if the key
+   * True if the operation was already done under its idempotency key: then it is not requested again. Throws if the key
    * belongs to another action.
    */
   isDone?(ports: Ports, asked: Asked): Promise<boolean>;
-  /** A repeat of the very same words is recognised, so that an owner may finish what the one before it began. Absent: it is not. */
+  /**
+   * True if an exact repeat of the request is recognised, so that a new owner may finish what the previous one began.
+   * If absent, it is not.
+   */
   repeatable?(asked: Asked): boolean;
-  /** Runs on the owner, under its fence. Its result must survive JSON: it may be forwarded. */
+  /** Runs on the owner, under its fence. The result must be serializable as JSON, because it may be forwarded. */
   perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
-  /** Answer to the caller, read on the node that it asked. Absent: what `perform` returned. */
+  /** The response to the caller, read on the node that it called. If absent, the result of `perform`. */
   answer?(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
 }
 
-/** Makes an operation known to the other nodes by this name, and a call that any node may be asked for. */
+/** Registers an operation under this name for other nodes, and returns the call that any node serves. */
 export type Offer<Ports> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
   action: string,
   operation: Operation<Ports, Body, Asked, Done, Answer>,
@@ -38,14 +41,14 @@ export interface OwnerPorts {
 }
 
 /**
- * An action with an idempotency key (`Idempotency-Key`) is carried out once: a repeat, at any time and at any node,
- * gets the transaction or the lane as it is. The key is written in the commit that carries the action out
+ * An action with an idempotency key (`Idempotency-Key`) is carried out once: a repeat, at any time and on any node,
+ * gets the current transaction or lane. The key is written in the commit that carries out the action
  * (domain/ledger/draft.ts).
  *
  * Reads: keys. Writes: nothing. A crash leaves the key and the action's effect, or neither.
  */
 
-/** True: this action was carried out. Throws if another one was, under the same key. */
+/** True if this action was carried out under its idempotency key. Throws if the key was used for another action. */
 export async function wasCarriedOut(
   { store }: Pick<Ports, "store">,
   lane: Lane,

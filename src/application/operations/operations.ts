@@ -1,8 +1,8 @@
 /**
- * Operations of operators, and of callers that sign themselves. Any node may be asked; the lane's owner performs an
- * operation under its fence, and the result is read on the node that was asked. After silence it is not repeated
- * automatically: not every operation has an id that would identify a repeat. An operator who gave an idempotency key
- * repeats it; others look first.
+ * Operations of operators, and of callers that sign themselves. Any node accepts a request; the lane's owner performs
+ * the operation under its fence, and the result is read on the node that received the request. If no answer arrives it
+ * is not repeated automatically: not every operation has an id that would identify a repeat. With an idempotency key an
+ * operator can repeat it safely; without one, the operator must check first.
  */
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { ANYBODY, type Limits, refuseOutside } from "../../domain/keys/principal.ts";
@@ -25,7 +25,10 @@ const acting = <T>(work: Promise<T>) => orDatabaseSilent(work, "look at the tran
 
 export function createOperations(ports: OperationPorts) {
   const { actions } = ports;
-  /** Known to the other nodes by this name: an owner of another release is asked for it too. */
+  /**
+   * Registers an operation under a name that other nodes send. The name must stay stable: an owner of another release
+   * receives it, too.
+   */
   const offer: Offer<OperationPorts> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
     {
@@ -37,7 +40,7 @@ export function createOperations(ports: OperationPorts) {
       answer = asDone,
     }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
-    // Async, both: what throws before its first wait fails like everything else.
+    // Both are async functions, so that an error thrown before the first await becomes a rejection, too.
     const carryOut = async (lane: OwnedLane, asked: Asked) => orRefused(perform(ports, lane, asked));
     const parse = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
     actions.register(action, async (lane, { body, owner }) => {
@@ -59,12 +62,16 @@ export function createOperations(ports: OperationPorts) {
   };
   const orderTransaction = offer("act", act);
   const orderLane = offer("actOnLane", actOnLane);
-  // With names of their own: an owner of an older release would carry them out and forget the key.
+  // Actions with an idempotency key have separate names: an owner of an older release would carry out the action
+  // without storing the key.
   const orderTransactionOnce = offer("actOnce", act);
   const orderLaneOnce = offer("actOnLaneOnce", actOnLane);
   const signed = offer("submitSigned", submitSigned);
   return {
-    /** Carries out an operator's action; answers with the transaction as it is then. CONFLICT says what really happened. */
+    /**
+     * Carries out an operator's action; returns the transaction as it is afterwards. The message of a CONFLICT states
+     * what happened instead.
+     */
     act: (order: TransactionOrder) =>
       (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
     /** Carries out an operator's action on a lane as a whole. */
@@ -72,8 +79,8 @@ export function createOperations(ports: OperationPorts) {
       (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
     ...reservationCalls(ports, offer, acting),
     /**
-     * A transaction that a caller signed with a key that is managed here, at the lane's next nonce or at a reserved
-     * one; CONFLICT elsewhere.
+     * Accepts a transaction that its caller signed with a key that is managed here, at the lane's next nonce or at a
+     * reserved one; CONFLICT for any other nonce.
      */
     submitSigned: (request: SignedRequest, owner?: string | null, limits?: Limits) =>
       orUnserved(ports, request, signed(request, owner, limits)),

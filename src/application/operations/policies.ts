@@ -1,4 +1,7 @@
-/** The policy document in force: read, changed, tried, and its use. It is applied when nonces are given. */
+/**
+ * The policy document in force: reads it, changes it, tries it on a create, and shows its use. Policies are applied
+ * when nonces are allocated.
+ */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/keys/principal.ts";
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
@@ -20,22 +23,23 @@ export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
 
 export function createPolicyCalls(ports: PolicyPorts) {
   return {
-    /** The policies' verdict on this create now, and its charge. Nothing is done. */
+    /** Dry run: what the policies would decide about this create now, and how much it would count. Changes nothing. */
     checkPolicy: (request: CreateRequest, key?: string | null, limits?: Limits) =>
       check(ports, request, key ?? null, limits),
-    /** The document in force on every node. */
+    /** The policy document in force on every node. */
     policies: async () => viewOf(await ports.store.readPolicy()),
     /**
-     * `{ policies, reason, expectedVersion? }`: another document for every node, obeyed by whatever gets a nonce or a further
-     * payload once this is answered. CONFLICT if another version than the expected one is in force.
+     * `{ policies, reason, expectedVersion? }`: replaces the policy document on every node. Once this call returns, the
+     * new document applies to everything that gets a nonce or a further payload. CONFLICT if a version other than the
+     * expected one is in force.
      */
     applyPolicies: (request: unknown, actor: string) => applied(ports, request, actor),
-    /** Use of the limits in the current hour and day: of all keys and signers, or of the one that is named. */
+    /** Use of the limits in the current hour and day: of all keys and signers, or of the named one. */
     policyUsage: (query: UsageQuery = {}) => usage(ports, query),
   };
 }
 
-/** `hash` and `policies` are null if nothing is limited. */
+/** View of the policy document; `hash` and `policies` are null if nothing is limited. */
 function viewOf({ version, changedAt, changedBy, reason, policies }: PolicyInForce) {
   const document = { hash: policies?.hash ?? null, policies: policies?.document ?? null };
   return { version, ...document, changedAt, changedBy, reason };
@@ -63,7 +67,9 @@ function parseApply(request: unknown) {
 
 type ChangePorts = Pick<CallPorts, "telemetry" | "store" | "nodeId">;
 
-/** A change of what may be spent is kept with who made it and why, and said aloud by the node that was asked. */
+/**
+ * Changes the policy document: stores who changed it and why, and the node that received the request raises an alert.
+ */
 async function change({ store, telemetry, nodeId }: ChangePorts, wanted: Omit<PolicyChange, "nodeId">) {
   const changed = await store.changePolicy({ ...wanted, nodeId });
   if (changed.outcome === "changed") {
@@ -74,7 +80,10 @@ async function change({ store, telemetry, nodeId }: ChangePorts, wanted: Omit<Po
   return changed;
 }
 
-/** A node's own file, or configuration, seeds a database that has no document yet. Of several nodes the first does. */
+/**
+ * Writes this node's own policies as the first document, if the database has none. If several nodes start, the first
+ * one does.
+ */
 export async function seedPolicies(ports: ChangePorts & { readonly policies?: Policies | null }): Promise<void> {
   const { store, nodeId, policies: own = null } = ports;
   const { version } = await store.readPolicy();
@@ -83,7 +92,7 @@ export async function seedPolicies(ports: ChangePorts & { readonly policies?: Po
   await change(ports, { policies: own, actor: `node:${nodeId}`, reason, expectedVersion: 0 });
 }
 
-/** Prepared as a create is, so that what it costs is what would be counted; then judged by what is used now. */
+/** Prepares the request like a create, so that it is priced like one; then judges it by the current use. */
 const check = async (
   { limits, intents, chains }: PolicyPorts,
   request: CreateRequest,
@@ -112,7 +121,7 @@ export interface UsageQuery {
   readonly signer?: string;
 }
 
-/** Use of each limit; a limit of null: not limited. `since`: when the hour began. */
+/** Use of each limit; null if not limited. `since`: the beginning of the hour. */
 async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery) {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
   const [{ at, signers, keys }] = await Promise.all([store.allPolicyUse(), store.readPolicy()]);

@@ -1,7 +1,7 @@
 /**
- * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
- * nonce free; one that expires is a hole, and gets a placeholder (detours/holes.ts). Until then its caller
- * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
+ * Nonces for callers that sign themselves: reserved for a time to live, then used or released. Only a release makes a
+ * nonce free; an expired one becomes a hole, and gets a placeholder (detours/holes.ts). Until then its caller may still
+ * report its use. To use a reservation, a caller submits the signed transaction, or names the hash of the one it sent.
  */
 import {
   DatabaseSilent,
@@ -62,14 +62,17 @@ export function reservationCalls(
   const use = offer("markUsed", markUsed);
   const release = offer("releaseNonce", releaseNonce);
   return {
-    /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
+    /** Reserves a nonce for a caller that signs itself; a repeat of the request id returns the same reservation. */
     reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
-    /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT if it is too late. */
+    /**
+     * `{ rawTransaction }`, signed for the reserved nonce: becomes a tracked transaction. CONFLICT if the reservation
+     * has already ended.
+     */
     submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
-    /** `{ txHash }` of what the caller sent itself: followed, and never sent from here. */
+    /** `{ txHash }` of a transaction that the caller sent itself: it is tracked, but never sent from here. */
     markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
-    /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
+    /** The caller declares that nothing was signed: the nonce is free for the next transaction. */
     releaseNonce: (reservationId: string) => release({ reservationId }),
   };
 }
@@ -79,7 +82,7 @@ type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
-  // The only chain here may be one of several there.
+  // The chain is added to the forwarded body: the only chain of this node may be one of several on the owner's node.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
   repeatable: ({ requestId }) => requestId !== null,
   async perform(ports, lane, { requestId, owner, ttlMs }) {
@@ -87,7 +90,7 @@ const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Gi
     const { reservationTtlMs, maxReservations: most } = context.settings;
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner, most };
-    // Lost while it waited: nothing was consumed, and the lane may be had again.
+    // If the lane was lost while the request waited, nothing was consumed: it is repeated under the next term.
     const reserving = (owned: OwnedLane) => reserveOn(ports, context, owned, wanted);
     return given(await underNextTerm(ports.lanes, lane, reserving), wanted, context.settings);
   },
@@ -107,7 +110,7 @@ const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reserv
     if (hole === null) return;
     await ports.failpoint("release.committed");
     report(ports, lane, { reservationId, nonce: hole.nonce, state: "RELEASED" });
-    // Transactions above may move down into it.
+    // Wake signing: transactions with higher nonces may move down to the released one.
     lane.signing?.kick();
   },
   answer: (ports, { reservationId }) => findReservation(ports, reservationId),
@@ -155,7 +158,7 @@ function report(
   telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state });
 }
 
-/** Several may have come in one commit: the number is not seen growing one by one. */
+/** Alerts about too many reservations. One commit may add several, so the number may jump past the threshold. */
 function notePile({ settings, standing }: ChainContext, lane: OwnedLane) {
   const { reserved } = lane.nonces;
   const isPiledUp = reserved > settings.alertReserved;
@@ -169,7 +172,7 @@ function written<T>(lane: OwnedLane, write: Promise<T>) {
   return write.catch((error) => Promise.reject(storeFailure(lane, error)));
 }
 
-/** If the outcome is unknown, the caller must look or repeat. */
+/** Error of a failed reservation. If its outcome is unknown, the caller must check or repeat. */
 function storeFailure(lane: OwnedLane, error: unknown): Error {
   happened(lane, batchFailed);
   if (error instanceof TermOver) return error;
@@ -196,7 +199,10 @@ function given(result: ReserveResult, { requestId, owner }: Wanted, { maxReserva
 }
 
 type Used = Named & { readonly request: unknown };
-/** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
+/**
+ * Submits a transaction for a reserved nonce. It is tracked like any other: its bytes are stored, claimed, sent and
+ * resent.
+ */
 const submitReserved: Operation<
   ReservationPorts,
   Used,
@@ -215,7 +221,10 @@ const submitReserved: Operation<
   },
 };
 
-/** Only followed: there are no bytes to send again, and its payload is not known. */
+/**
+ * Records the hash of a transaction that the caller sent itself. It is only tracked: there are no bytes to resend, and
+ * its payload is unknown.
+ */
 const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHash: Hash }, Created, Created> = {
   laneOf: async (ports, { reservationId, request }) => ({
     ...(await usableReservation(ports, reservationId)),
@@ -225,14 +234,17 @@ const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHas
     await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
     const payload: Payload = { to: null, data: "0x", value: 0n };
     const intent = intentOf(ports, reservation, { payload, gas: 0n, gasCost: 0n });
-    // The transaction's price and gas are unknown: recorded as zero.
+    // The caller did not report the transaction's price and gas: both are recorded as zero.
     const fees = { type: "legacy", gasPrice: 0n } as const;
     const attempt: SignedAttempt = { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
     return settle(ports, lane, { reservation, intent, attempt, becomes: "USED" });
   },
 };
 
-/** If the chain knows it already. Otherwise its origin shows when it is mined. */
+/**
+ * Refuses a hash whose transaction belongs to another signer or nonce, if the chain already has that transaction.
+ * Otherwise this shows when it is mined.
+ */
 async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation) {
   const sent = await chain.transaction(txHash).catch(() => null);
   if (sent === null || (sent.from === lane.signer && sent.nonce === nonce)) return;
@@ -243,7 +255,8 @@ async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonc
 async function usableReservation(ports: ReservationPorts, reservationId: string) {
   const reservation = await findReservation(ports, reservationId);
   const { state, txId } = reservation;
-  // Expired, with nothing at its nonce as far as this node can see: the lane's owner decides behind its lock.
+  // The reservation is expired, and this node sees no transaction at its nonce: the lane's owner decides, under its
+  // lock.
   if (state === "RESERVED" || (state === "EXPIRED" && txId === null)) return reservation;
   throw overAlready(reservation);
 }
@@ -260,18 +273,18 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const { reservationId, lane, nonce } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  // The request id may have been taken meanwhile: then the transaction has none.
+  // The request id may have been used meanwhile: then the transaction has none.
   const { result, requestId } = await bindOn(ports, owned, binding);
   if (result !== "settled") throw overAlready(await findReservation(ports, reservationId));
   report(ports, owned, { reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
-/** Throws if a policy or a hold forbids it. */
+/** Binds the transaction to the nonce. Throws if a policy or a hold forbids it. */
 export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
   const bound = await bind(ports, lane, binding).catch((cause: unknown) => {
     if (!(cause instanceof BatchRefused)) throw storeFailure(lane, cause);
-    // The hash is the one thing in it that another transaction can have already.
+    // Only the transaction's hash can collide with an existing transaction.
     throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause });
   });
   if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
@@ -281,7 +294,7 @@ export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: 
 
 type Owned = Pick<Reservation, "lane" | "requestId" | "owner">;
 
-/** A transaction that its caller signed, within the ceilings, and its first attempt. */
+/** Builds the intent and the first attempt of a transaction that its caller signed; checks it against the ceilings. */
 export function submissionOf(ports: ReservationPorts, owned: Owned, handedIn: HandedIn): Submitted {
   const { ceilings, chain } = ports.chains.get(owned.lane.chainId) as ChainContext;
   const { txHash, rawTransaction, unsigned } = handedIn;
@@ -308,9 +321,9 @@ export function payloadOf({ unsigned }: HandedIn): Payload {
 }
 
 /**
- * A transaction that its caller signed with a key that is managed here, without having reserved its nonce: bound if its nonce is
- * the lane's next one, or one that the same API key has reserved, and refused otherwise. From then on it is a tracked
- * transaction like any other.
+ * A transaction that its caller signed with a key that is managed here, without having reserved its nonce: accepted if
+ * its nonce is the lane's next one, or one that the same API key has reserved, and refused otherwise. From then on it
+ * is a tracked transaction like any other.
  */
 
 interface Signed {
@@ -340,7 +353,7 @@ export const submitSigned: Operation<
     return { lane: { chainId, signer: decoded.signer }, owner, handedIn: { ...decoded, rawTransaction } };
   },
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
-  // Repeatable: the same bytes are the same transaction.
+  // Repeatable: the same bytes always give the same transaction.
   repeatable: () => true,
   async perform(ports, owned, { lane, owner, handedIn }) {
     const context = ports.chains.get(lane.chainId) as ChainContext;
@@ -352,7 +365,7 @@ export const submitSigned: Operation<
     const reason = "signed by the caller, for a nonce that it chose";
     const { nonce } = handedIn.unsigned;
     const { result, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
-    // A repeat of the same bytes may have bound the transaction meanwhile.
+    // A simultaneous repeat with the same bytes may have bound the transaction meanwhile.
     if (result !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
     return { outcome: "created", txId: submission.intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
   },
@@ -360,8 +373,8 @@ export const submitSigned: Operation<
 };
 
 /**
- * No live node holds the key: the signer is a stranger, unless it has a lane. A transaction of a managed signer that was taken
- * for a stranger's would be sent past its lane.
+ * If no live node holds the signer's key, the signer is foreign, unless it has a lane. A managed signer's transaction
+ * that was taken for a foreign one would be sent without its lane.
  */
 export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
   try {
@@ -374,7 +387,7 @@ export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequ
   }
 }
 
-/** The transaction with the same bytes; null: none, or another key's. */
+/** The transaction at this nonce if it has the same bytes; null if there is none, or it belongs to another API key. */
 async function heldAt({ store }: ReservationPorts, at: Lane, { txHash, unsigned }: HandedIn, asking: string | null) {
   const found = await store.transactionAt(at, unsigned.nonce);
   if (found === null || isAnothers(found.owner, asking)) return null;

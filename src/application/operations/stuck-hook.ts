@@ -25,7 +25,10 @@ import { parseMetadata } from "../requests/normalise.ts";
 import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
 
 interface HookPorts extends CallPorts {
-  /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
+  /**
+   * Hook that decides about stuck transactions. If absent, no CANCEL, REPLACE or PLACEHOLDER is ever signed without an
+   * operator.
+   */
   readonly stuckHook?: StuckResolutionHook;
 }
 
@@ -33,10 +36,10 @@ export interface Consultation {
   readonly lane: OwnedLane;
   readonly context: ChainContext;
   readonly record: TransactionRecord;
-  /** Null if it waits to be signed. */
+  /** The tracked transaction; null if it waits to be signed. */
   readonly tx: Tracked | null;
   readonly trigger: StuckTrigger;
-  /** The operator's action, if one asks. */
+  /** The operator's action, if an operator requested the decision. */
   readonly by?: Instruction;
 }
 
@@ -47,22 +50,24 @@ interface Ruling {
   readonly decision: Decision;
 }
 
-/** An adapter has timeouts of its own; a module may have none. */
+/**
+ * Time-outs and limits of hook calls: an adapter has time-outs of its own, but a hook loaded as a module may have none.
+ */
 const ANSWER_WITHIN_MS = 15_000;
 const ASK_AGAIN_MS = 30_000;
 const PER_LANE = { most: 10, withinMs: 60_000 };
 const KEYS = ["action", "reason", "payload", "allowNoCode", "fees", "rawTransaction", "then", "severity", "audit"];
 
 /**
- * Asks the hook and carries out what it decides. The hook only decides: that this node leads, that the write is fenced,
- * how often, and what is kept of it, is seen to here. One that throws, hangs or talks nonsense has decided nothing.
+ * Calls the hook and carries out its decision. The hook only decides; ownership of the lane, the fence, rate limits and
+ * the audit are handled here. A hook that throws, hangs or returns an invalid answer has decided nothing.
  */
 export class HookRunner {
   private readonly ports;
   private readonly perTransaction: RateLimit<string>;
   private readonly perLane: RateLimit<LaneKey>;
   private readonly underWay = new Set<string>();
-  /** Last answer about a transaction that needs no action: the same answer again is not stored again. */
+  /** Last "no action" answer about each transaction: the same answer is not stored again. */
   private readonly noops = new Map<string, string>();
 
   constructor(ports: HookPorts) {
@@ -75,7 +80,7 @@ export class HookRunner {
     return this.ports.stuckHook !== undefined;
   }
 
-  /** Automatic: within the limits, and with an alert at most if it fails. */
+  /** Calls the hook automatically, within the rate limits; a failure raises at most an alert. */
   async ask(question: Omit<Consultation, "record">): Promise<void> {
     const { lane, tx } = question;
     if (!this.isConfigured || tx === null || this.underWay.has(tx.txId)) return;
@@ -92,7 +97,7 @@ export class HookRunner {
     }
   }
 
-  /** Throws what a caller can act on; counts what became of it. */
+  /** Calls the hook for a decision. Throws errors that a caller can act on; counts the outcome. */
   async consult(consultation: Consultation): Promise<ResolutionResult> {
     const { lane, record, tx } = consultation;
     const { txId } = record;
@@ -108,7 +113,8 @@ export class HookRunner {
     this.underWay.add(txId);
     try {
       const ruling = await this.decide(consultation);
-      // It was decided on what the hook was shown: another payload since then is another question.
+      // The decision is about the transaction that the hook was shown: if there is a new payload since then, the
+      // decision is void.
       const isAsShown = tx === null || tx.attempts.length === record.attempts.length;
       const became = isAsShown
         ? await orMovedOn(lane.term.begin(() => this.carryOut(consultation, ruling)))
@@ -168,7 +174,7 @@ export class HookRunner {
     } catch (error) {
       if (error instanceof TermOver) throw error;
       this.report(lane, record, { action, result: "refused", reason: messageOf(error) });
-      // A decision that cannot be carried out is the hook's mistake, not that of the operator who asked for it.
+      // A decision that cannot be carried out is the hook's error, not that of the operator who requested it.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
   }
@@ -182,7 +188,9 @@ export class HookRunner {
     return false;
   }
 
-  /** `manual` holds until a person has acted, also after the lane changed its owner. */
+  /**
+   * True if the last decision was `manual`: it holds until a person has acted, also after the lane changed its owner.
+   */
   private async isLeftToPeople(txId: string) {
     const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);
     const last = decided.at(-1)?.decision;
@@ -224,7 +232,7 @@ function nothingDecided(error: unknown) {
   return unavailable(`the hook decided nothing: ${messageOf(error)}`, error);
 }
 
-/** Asked too often, or mined while it was being decided: no alert is raised for that. */
+/** True if no alert is needed: the hook was called too often, or the transaction was mined while it decided. */
 function isNoFailure(error: unknown) {
   if (!(error instanceof FencepostError)) return false;
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);
@@ -241,7 +249,7 @@ interface RateRule {
   readonly withinMs: number;
 }
 
-/** How often something may happen to one thing: so many times within any stretch of that length. */
+/** Rate limit per key: a maximum number of events within any period of the given length. */
 export class RateLimit<Key> {
   private readonly clock;
   private readonly rule;
@@ -252,7 +260,7 @@ export class RateLimit<Key> {
     this.rule = rule;
   }
 
-  /** False: not now. */
+  /** Counts one event; false if the limit is reached. */
   take(key: Key): boolean {
     const nowMs = this.clock.monotonicMs();
     const recent = (this.taken.get(key) ?? []).filter((atMs) => nowMs - atMs < this.rule.withinMs);

@@ -34,14 +34,14 @@ export interface ActionPorts extends CallPorts, OwnerPorts {
   readonly hook: HookRunner;
 }
 
-/** One action, on the node that may carry it out. */
+/** One operator action with its transaction, on the node that may carry it out. */
 interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {
   readonly instruction: Instruction;
 }
 
 type Result = "done" | "movedOn";
 
-/** A send in hand, a lane read again: over in less than this many looks. */
+/** Maximum number of retries while the transaction is being sent or its lane is reloaded; both end sooner than this. */
 const MOST_LOOKS = 40;
 const LOOK_AGAIN_MS = 50;
 
@@ -63,7 +63,10 @@ interface Asked {
   readonly instruction: Instruction;
 }
 
-/** `decisionId`: absent from a caller, and from a node of an older release. */
+/**
+ * An action as forwarded between nodes. `decisionId` is absent if it comes from a caller, or from a node of an older
+ * release.
+ */
 type Forwarded = TransactionOrder & { readonly decisionId?: unknown };
 
 export const act: Operation<ActionPorts, Forwarded, Asked, void, TransactionView> = {
@@ -73,7 +76,7 @@ export const act: Operation<ActionPorts, Forwarded, Asked, void, TransactionView
     const { txId, lane } = await transaction(ports, order.txId);
     return { txId, lane, instruction: parseOrder(ports.codec, order, decisionId) };
   },
-  // The lane's next owner gets the same order, and finds by its id what the one before has done of it.
+  // The lane's next owner gets the same action, and finds by its id how much of it the previous owner has done.
   isDone: (ports, { lane, instruction }) => wasCarriedOut(ports, lane, instruction.decision.order),
   travels: (order, { instruction: { decisionId } }) => ({ ...order, decisionId }),
   repeatable: () => true,
@@ -97,10 +100,12 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
     if ((await orMovedOn(attemptOnce(ports, owned, asked))) === "done") return;
     await ports.clock.sleep(LOOK_AGAIN_MS);
     try {
-      // Read again meanwhile, or with another node: then this is refused with its name.
+      // If the lane was reloaded meanwhile, continue with the new copy; if another node owns it, this throws and names
+      // that node.
       owned = await ports.lanes.own(lane.lane);
     } catch (refusal) {
-      // It says that nothing was done; but a lane that is let go still commits what was on its way.
+      // The refusal means that this node did nothing; but the released lane may still commit a write that was under
+      // way.
       const inDoubt = (error: unknown) => (owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error);
       const isDone = await isCarriedOut(ports, asked).catch((error) => Promise.reject(inDoubt(error)));
       if (isDone) return;
@@ -113,7 +118,7 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   );
 }
 
-/** A refusal of what its own repeat, at the same time, has carried out is none. */
+/** If a simultaneous repeat of this action has already carried it out, its refusal is ignored. */
 async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   const { order } = asked.instruction.decision;
   try {
@@ -129,16 +134,16 @@ async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
 async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Result> {
   const { txId, instruction } = asked;
   const { action } = instruction;
-  // Read again: what was true before the lane was ours, or before another look, may not be any more.
+  // Read the transaction again: it may have changed before this node owned the lane, or since the last try.
   const record = await lane.term.during(ports.store.transaction(txId));
   if (record === null) return "movedOn";
-  // At the first look, too: an owner before this one, or this node in an earlier term, may have done it.
+  // Checked at the first try, too: the previous owner, or this node in an earlier term, may have carried it out.
   if (await lane.term.during(isCarriedOut(ports, asked))) return "done";
   const approval = await settleApproval(ports, lane, record, instruction);
   if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
   if (approval === "done" || action === "approve" || action === "reject") return "done";
   refuseSettled(record);
-  // Read the transaction by its own id: the requested id may be only another name of it by now.
+  // Find the transaction by its own id: the requested id may be only an alias of it by now.
   const tx = lane.find(record.txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
@@ -153,13 +158,14 @@ async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Ask
   return history.some(({ decision }) => decision?.audit?.decisionId === decisionId);
 }
 
-/** The request was already in effect, and nothing was written: the action's key is kept all the same. */
+/** The action required no change, so nothing was written: its idempotency key is stored all the same. */
 async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Result> {
   const { txId, instruction } = asked;
   const { order } = instruction.decision;
   if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
   const record = await lane.term.during(ports.store.transaction(txId));
-  // Settled, or without a nonce: a repeat finds it so, and does nothing either.
+  // The transaction is settled or has no nonce: a repeat finds the same state and does nothing either, so the key need
+  // not be stored.
   if (record === null || record.nonce === null || isSettled(record.state)) return "done";
   const tx =
     lane.find(record.txId) ?? (record.state === "ALLOCATED" ? queued({ ...record, nonce: record.nonce }) : null);
@@ -179,7 +185,7 @@ async function changePayload(ports: ActionPorts, { lane, context, record, tx, in
   return changeTracked({ ports, context, lane, tx, change });
 }
 
-/** Sends the stored bytes now. What was STUCK is tracked like any other again. */
+/** Sends the stored bytes now. A STUCK transaction is tracked normally again. */
 async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: Task): Promise<Result> {
   if (tx === null) throw conflict(record.txId, "is not signed yet: there is nothing to send again");
   refuseMined(tx);
@@ -188,7 +194,8 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
   const { reason, decision, disclose } = instruction;
   const event = tx.status.state === "STUCK" ? "unstick" : "decide";
   const disclosed = disclose && isPrivate(tx.attempts) ? { disclosed: true as const } : {};
-  // Memory is ahead of the database until it is committed: by what is not durable yet, nothing is sent.
+  // Keeps the sender from sending until the commit: memory is ahead of the database, and nothing may be sent because of
+  // a state that is not durable.
   happened(tx, takenInHand);
   try {
     await commitPlanned(ports, lane, [plan(tx, event, { reason, decision, ...disclosed })]);
@@ -201,14 +208,14 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
   return "done";
 }
 
-/** Applies the verdict that was given, or asks the hook for one now. */
+/** Applies the operator's verdict if the action has one, or calls the hook for one now. */
 async function resolve(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Result> {
   const { reason, decision, verdict } = instruction;
   if (verdict === undefined) {
     const result = await ports.hook.consult({ lane, context, record, tx, trigger: "operator", by: instruction });
     return result === "movedOn" ? "movedOn" : "done";
   }
-  // An operator who says that nothing is to be done has seen to it: STUCK is over.
+  // If an operator decides that nothing is to be done, the transaction counts as handled: STUCK ends.
   const isSeenTo = verdict.action === "NOOP" && verdict.afterwards === undefined;
   const settledVerdict = isSeenTo ? { ...verdict, afterwards: "track" as const } : verdict;
   const result = await resolveStuck({ ports, context, lane, record, tx, verdict: settledVerdict, reason, decision });
@@ -216,7 +223,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
   return result === "movedOn" ? "movedOn" : "done";
 }
 
-/** A final transaction is not acted on; the refusal says what became of it. */
+/** Refuses an action on a final transaction; the error states its outcome. */
 function refuseSettled(record: TransactionRecord) {
   const { txId, state, subState, receipt, attempts } = record;
   if (!isSettled(state)) return;
@@ -227,12 +234,13 @@ function refuseSettled(record: TransactionRecord) {
 }
 
 /**
- * A transaction that waits for approval by a second API key: approved, rejected, or cancelled before it has a nonce.
- * Done by the lane's owner, behind the lane's lock: of two decisions the first counts, and one that comes too late
- * finds it expired. Once approved it gets its nonce like everything in the intake table (detours/intake.ts).
+ * Decisions about a transaction that waits for approval by a second API key: approve, reject, or cancel before it has a
+ * nonce. Carried out by the lane's owner, under the lane's lock: of two decisions the first counts, and a late one
+ * finds the transaction expired. Once approved it gets its nonce like every row of the intake table
+ * (detours/intake.ts).
  *
  * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat
- * of the action is known by its id.
+ * of the action is recognised by its id.
  */
 
 type Decided = "approve" | "reject" | "callOff";
@@ -251,8 +259,8 @@ const DECIDED: Readonly<Record<Decided | "expire", string>> = {
 };
 
 /**
- * "decided": this order, or another one to the same end, is written down, or it may be: to be looked for. Null: it does not
- * wait for approval, and the order is not about that.
+ * "decided": this action, or another one with the same effect, is or may be stored: look it up. Null: the transaction
+ * does not wait for approval, and the action is not about approval.
  */
 export async function settleApproval(
   ports: CallPorts,
@@ -280,12 +288,15 @@ export async function settleApproval(
   return "decided";
 }
 
-/** Approved, or held back: it may wait long for its nonce, and can be cancelled until it has one. */
+/**
+ * The intake row of an approved or held transaction: it may wait long for its nonce, and can be cancelled until it has
+ * one.
+ */
 function callableOff({ approved, intakeId, heldSince }: TransactionRecord): { readonly intakeId: number } | undefined {
   return approved ?? (heldSince !== undefined && intakeId !== undefined ? { intakeId } : undefined);
 }
 
-/** The second caller gets the same result, if it is the one that was wanted. */
+/** A late decision succeeds if the stored one is the same; else it is refused. */
 async function refuseLate(
   { store }: CallPorts,
   lane: OwnedLane,
@@ -304,15 +315,15 @@ function isDecided({ event }: HistoryRecord) {
 }
 
 /**
- * Holds one transaction, and not its lane: nothing of it is signed, sent again, repriced or cancelled by its
- * `validUntil` until it is released. An operator's action on it meanwhile is carried out once. It keeps its nonce, and
- * those behind it wait as behind any other; bytes that a node already has may still be mined, and are followed as ever.
+ * Holds one transaction, but not its lane: it is not signed, resent, repriced or cancelled by its `validUntil` until it
+ * is released. An operator's action on it meanwhile is carried out once. It keeps its nonce, and the transactions
+ * behind it wait; bytes that a node already has may still be mined, and are tracked as usual.
  *
- * Reads: the transaction. Writes: who holds or releases it, and why; durable on its row. A crash leaves it held or not,
- * as the database says, and every owner obeys that. Twice is the same as once.
+ * Reads: the transaction. Writes: who holds or releases it, and why; durable on its row. After a crash it is held or
+ * not, as stored in the database, and every owner obeys that. Repeating the action has no further effect.
  */
 
-/** The transaction has a nonce. */
+/** Holds or releases a transaction that has a nonce. */
 export async function holdTransaction(ports: CallPorts, task: Task): Promise<"done"> {
   const { lane, record, tx } = task;
   const isHeld = tx === null ? record.heldSince !== undefined : tx.held;
@@ -327,16 +338,20 @@ async function holdTracked(
   { action, reason, decision }: Instruction,
 ): Promise<"done"> {
   const isSuspended = action === "suspend";
-  // Planned, it is held in memory: from here on nothing of it begins on the wire, and a commit that fails has the lane read again.
+  // Once planned, the hold is in memory: from here on no send of the transaction begins. If the commit fails, the lane
+  // is reloaded.
   await commitPlanned(ports, lane, [plan(tx, isSuspended ? "hold" : "unhold", { reason, decision })]);
   if (isSuspended) return "done";
-  // Work that became due meanwhile is due now.
+  // On release, work that became due during the hold is due now.
   noteTime(lane, tx, ports.clock);
   lane.kick();
   return "done";
 }
 
-/** Nothing is signed before it is durable, and then the lane is read again: a page of it may be on its way here. */
+/**
+ * Holds or releases a transaction that is not signed. Nothing is signed before the change is durable; then the lane is
+ * reloaded, because a page read before the change may still arrive.
+ */
 async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task): Promise<"done"> {
   const { action, reason, decision } = instruction;
   const event = action === "suspend" ? "hold" : "unhold";
@@ -352,7 +367,7 @@ async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task)
   }
 }
 
-/** Holds an intent, or ends its hold. It has no nonce yet, and gets none while it is held. */
+/** Holds an intent, or ends its hold. An intent has no nonce yet, and gets none while it is held. */
 export async function holdIntent(
   ports: CallPorts,
   lane: OwnedLane,

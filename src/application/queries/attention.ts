@@ -1,7 +1,7 @@
 /**
- * Everything that needs a person, worst first: from the database, from this node, and from the other nodes' reports.
- * Rows of transactions have the cause, the sentence and the actions of their explanation, from what the loops last
- * read.
+ * Everything that needs an operator, worst first: from the database, from this node, and from the other nodes' reports.
+ * Rows about transactions show the cause, the summary and the actions of their explanation, from values that the loops
+ * last read.
  */
 import { ANYBODY, isLimited, type Limits } from "../../domain/keys/principal.ts";
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
@@ -16,16 +16,19 @@ import { sharedLook } from "../chain/answers.ts";
 
 interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
-  /** Findings of this node, and reports of the others. */
+  /** Troubles of this node, and those that the other nodes reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
-  /** Explains by figures that were read before; does not call the chain. */
+  /** Explains a transaction by values that were read before; does not call the chain. */
   readonly explain: (txId: string) => Promise<Explanation>;
 }
 
 const DEFAULT_LIMIT = 100;
-/** Rows of each kind in one read of the database. */
+/** Maximum number of rows of each kind in one read of the database. */
 const READ_AT_MOST = 500;
-/** An explanation takes half a dozen reads: so many in one look, the others in the next. */
+/**
+ * Maximum number of transactions explained per refresh, because an explanation takes half a dozen reads; the next
+ * refresh explains others.
+ */
 const EXPLAINED_AT_ONCE = 20;
 const EXPLAINED_FOR_MS = 3_000;
 
@@ -54,7 +57,7 @@ export class AttentionDesk {
         .toSorted(newestFirst)
         .slice(0, limit);
       const items = lasting.slice(0, limit);
-      // A limited key does not see how many rows others have.
+      // A limited key must not learn how many rows other keys have.
       const beyond = isLimited(limits) ? 0 : unread;
       const more = lasting.length - items.length + beyond;
       return {
@@ -75,7 +78,7 @@ export class AttentionDesk {
       store.instances(),
       this.ports.findings(),
     ]);
-    // A dead node that still owns lanes: no living node holds their keys, or reaches their chain.
+    // A dead node that still owns lanes: no live node holds their keys or reaches their chain.
     const silent = instances.filter(({ dead, expired, lanes }) => (dead ? lanes > 0 : expired));
     const found = condensed([
       ...kills.filter(({ ended }) => !ended).map(ofKill),
@@ -88,11 +91,11 @@ export class AttentionDesk {
     ]);
     await this.explainSome(found);
     const troubles = condensed(found.map((each) => this.inItsWords(each)));
-    // `unread`: rows beyond the limit of the read.
+    // `unread`: number of rows beyond the limit of the read.
     return { asOf: known.at, troubles, unread: known.more };
   }
 
-  /** The worst first; what was explained a moment ago is not explained again. */
+  /** Explains the worst rows first; recent explanations are reused. */
   private async explainSome(troubles: readonly Trouble[]) {
     const { clock } = this.ports;
     const [nowMs, asOf] = [clock.monotonicMs(), clock.now()];
@@ -115,7 +118,7 @@ export class AttentionDesk {
     const cause = explanation?.causes[0];
     if (explanation === undefined || cause === undefined || asOf === undefined) return trouble;
     const { severity } = rowOf(cause.code);
-    // A line that is only old, and moves: its age is all there is to say.
+    // A lane that is only old, but progresses: its age is all there is to report.
     if (severity === null && trouble.code === "HEAD_OF_LINE_OLD") return trouble;
     const { summary } = explanation;
     const { nodeId = trouble.nodeId } = cause.data ?? {};
@@ -123,7 +126,7 @@ export class AttentionDesk {
       ...trouble,
       code: severity === null ? trouble.code : cause.code,
       severity: SEVERITIES.find((each) => each === severity || each === trouble.severity) ?? trouble.severity,
-      // A row that says itself what waits behind it needs no count.
+      // A summary that already mentions the transactions behind it needs no count.
       sentence: summary.includes("behind it") ? summary : `${summary}${behind(trouble.waiting)}`,
       since: trouble.since ?? cause.since ?? null,
       asOf,
@@ -133,13 +136,16 @@ export class AttentionDesk {
   }
 }
 
-/** A row without a signer or a chain concerns everybody. */
+/** A row without a signer or a chain is visible to every key. */
 function isSeen({ signer, chainId }: Trouble, limits: Limits) {
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
 }
 
-/** The parts that make it another list. Sentences have ages, which change by themselves. */
+/**
+ * The fields of a row that count as a change of the list. Sentences are excluded: they contain ages, which change
+ * constantly.
+ */
 function unchanging({ id, severity, code, waiting, actions }: Trouble) {
   return [id, severity, code, waiting, actions.map(({ action, body }) => [action, body])];
 }

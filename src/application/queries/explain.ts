@@ -1,6 +1,7 @@
 /**
- * Collects what an explanation is drawn from: the database's view of the transaction and its lane, what the chain says now, and
- * what the owner of the lane alone knows. Any node can answer; a chain that is away leaves facts out, never the answer.
+ * Collects the facts of an explanation: the database's view of the transaction and its lane, the chain's current state,
+ * and what only the owner of the lane knows. Any node can answer; if a chain is unreachable, its facts are left out,
+ * but the explanation is still returned.
  */
 import { depthNeeded } from "../../domain/chain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
@@ -28,10 +29,13 @@ import { type ExplainPorts, heldBetween, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
 import { notFound } from "./transactions.ts";
 
-/** How far back "since block" looks. */
+/** How many blocks the "since block" of an explanation looks back. */
 const BLOCKS_BACK = 32;
 
-/** `blockerByNonce`: the caller may see only the nonce of the transaction that this one waits for. */
+/**
+ * Explains why a transaction is not final yet. `blockerByNonce`: of the transaction that it waits for, only the nonce
+ * is shown.
+ */
 export async function explanationOf(
   ports: ExplainPorts,
   txId: string,
@@ -57,7 +61,7 @@ async function explainBehind(
   if (head === null || before === null) return explain(situation);
   const explanation = explain(situation, await situationOf(ports, before));
   if (explanation.help.some(({ code }) => code !== "WAIT")) return explanation;
-  // The head goes on by itself; not so what is held back behind it.
+  // The lane's head progresses by itself, but a held transaction between it and this one does not.
   const held = await heldBetween(ports, record, head.nonce);
   if (held === null || held.nonce === null) return explanation;
   const { txId, nonce, state } = held;
@@ -66,7 +70,7 @@ async function explainBehind(
 }
 
 async function situationOf(ports: ExplainPorts, record: TransactionRecord): Promise<Situation> {
-  // The chain first, for it may take its time: a lease that was read before would seem to have ended meanwhile.
+  // Read the chain first, because it may be slow: a lease that was read before would seem to have expired meanwhile.
   const context = ports.chains.get(record.lane.chainId);
   const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
   const [known, reported] = await Promise.all([
@@ -89,13 +93,13 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
   const now = ports.clock.now();
   const signerAway = lane.signerAway ?? reported.signerAway;
-  // The node that acts is the one that has to reach the chain.
+  // Reachability of the chain is reported for the node that owns the lane.
   const isActedFor = owned === undefined && lane.owner !== null && lane.owner.expiresAt > now;
   const reachable = isActedFor && known.known ? !reported.unreachableFrom.includes(lane.owner.nodeId) : known.reachable;
   return { now, transaction, lane: { ...lane, signerAway }, chain: { ...chain, reachable } };
 }
 
-/** Policy rules that forbid a higher price, or a cancel. */
+/** Policy rules that forbid a higher price for the transaction, or a cancel. */
 async function forbiddenNext(
   { limits }: ExplainPorts,
   record: TransactionRecord,
@@ -107,7 +111,7 @@ async function forbiddenNext(
   const isEmpty = attempt.kind === "cancel" || attempt.kind === "placeholder";
   const use = await limits.use(lane, { txId });
   const judge = (gas: bigint, value: bigint, about: Spending["about"]): Forbidden | null => {
-    // A tenth more is the least that a node takes for a replacement.
+    // Nodes require at least a tenth more for a replacement.
     const gasCost = (gas * feeCap(attempt.fees) * 11n) / 10n;
     return forbiddenBy(limits, use, { to: null, data: "0x", value, gasCost, about });
   };
@@ -180,7 +184,9 @@ async function chainFacts(
   };
 }
 
-/** A view of everything is drawn every second: it asks the chain nothing, and has the figures that the loops read last. */
+/**
+ * Values that the loops read last, without a call to the chain: the overview of all troubles is computed every second.
+ */
 function readBefore(context: ChainContext, { lane: { signer }, state, receipt }: TransactionRecord): Figures {
   if (isSettled(state)) return NO_FIGURES;
   if (receipt !== null) return { ...NO_FIGURES, disputed: context.disputes.about(receipt.blockHash) };
@@ -220,14 +226,20 @@ function pricesOf({ disputes: { prices } }: ChainContext): ExplainedChain["dispu
   return prices && { code: "RPC_DISAGREES", ...prices };
 }
 
-/** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. Null: it began before these. */
+/**
+ * The first block of the unbroken run, up to the newest, whose fee exceeds the cap. Null if the run began before these
+ * blocks.
+ */
 function dearSince(blocks: readonly (Block | null)[], cap: bigint) {
   const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
   const first = blocks[affordable + 1]?.number ?? null;
   return affordable >= 0 || first === 0 ? first : null;
 }
 
-/** The lane's owner has asked already; any other node asks if the receipt is deep enough to have decided by now. */
+/**
+ * The dispute about the receipt's block. The lane's owner has already checked; any other node checks if the receipt is
+ * deep enough to be decided by now.
+ */
 async function disputeOver(context: ChainContext, receipt: Receipt): Promise<ExplainedChain["disputed"]> {
   const { blockNumber: number, blockHash: hash, txHash } = receipt;
   const known = context.disputes.about(hash);
@@ -238,7 +250,7 @@ async function disputeOver(context: ChainContext, receipt: Receipt): Promise<Exp
   return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
-/** Null: nothing of it was sent, or the node does not know. */
+/** Whether the transaction is in a pool; null if it was never sent, or the node does not report it. */
 async function isPooled(context: ChainContext, record: TransactionRecord) {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);
@@ -254,7 +266,7 @@ function unknownChain(chainId: number): ExplainedChain {
   };
 }
 
-/** Facts that only the owner of the lane has, from its last report. `isAsked` false: none are looked for. */
+/** Facts that only the lane's owner has, from its last report. `isAsked` false: the report is not read. */
 async function reportedOf(
   { store }: ExplainPorts,
   { lane: { chainId, signer }, txId }: Pick<TransactionRecord, "lane" | "txId">,
@@ -268,7 +280,7 @@ async function reportedOf(
     ...{ doubted, minedCount, balance: balance === undefined ? null : BigInt(balance) },
     signerAway: away ? { reason: away.reason, since: new Date(away.sinceMs) } : null,
     refusal: refusal?.txId === txId ? { ...refusal, since: new Date(refusal.sinceMs) } : null,
-    // Nodes that do not reach the chain.
+    // Nodes that cannot reach the chain.
     unreachableFrom: rows.flatMap(({ code, nodeId }) => (code === "CHAIN_UNREACHABLE" ? [nodeId] : [])),
   };
 }

@@ -1,4 +1,4 @@
-/** Facts of a lane for an explanation: who acts for it, what stops it, and what comes before a transaction. */
+/** Facts of a lane for an explanation: which node owns it, what stops it, and what comes before a transaction. */
 
 import type { Lane } from "../../domain/lane.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
@@ -20,20 +20,23 @@ export interface ExplainPorts
   extends Pick<CallPorts, "clock" | "store" | "limits" | "chains" | "lanesOf" | "retention"> {
   readonly codec: Pick<CallPorts["codec"], "checksum">;
   readonly kills: Pick<KillSwitch, "concerning">;
-  /** The chain is not asked: the figures are those that the loops read last. */
+  /** If true, the chain is not called: the values are those that the loops read last. */
   readonly remembered?: boolean;
 }
 
 interface OnChain {
-  /** Null: the chain does not say. */
+  /** The chain's count of mined transactions; null if the chain does not answer. */
   readonly minedCount: number | null;
-  /** Null: the chain is not configured here. */
+  /** The chain's settings; null if this node does not serve the chain. */
   readonly settings: Pick<ChainSettings, "holePolicy" | "expiredReservations"> | null;
 }
 
-/** Nonces above a hole that are looked at for the one above it: between them there are reservations and more holes at most. */
+/**
+ * Maximum number of nonces above a hole that are searched for the next transaction: only reservations and more holes
+ * can be in between.
+ */
 const MOST_LOOKED_AT = 64;
-/** Transactions that are read to find one that is held back; a longer line is mined first, and asked about again. */
+/** Maximum number of transactions read to find a held one; in a longer lane, a later request finds it. */
 const MOST_BETWEEN = 32;
 
 export async function laneFacts(
@@ -56,7 +59,9 @@ export async function laneFacts(
   return { ...known, ...(await standing(ports, { record, row, nonce: record.nonce }, onChain)) };
 }
 
-/** The suspension is among the last decisions about a lane, unless it was suspended and resumed in one. */
+/**
+ * Number of decisions read: the lane's suspension is among the last ones, unless it was suspended and resumed in one.
+ */
 const DECISIONS = 5;
 
 async function suspension(
@@ -77,7 +82,7 @@ interface Place {
   readonly nonce: number;
 }
 
-/** The holder of the nonce that the chain wants next, if it is not this transaction. */
+/** The holder of the nonce that the chain needs next, if it is not this transaction. */
 async function standing(
   ports: ExplainPorts,
   place: Place,
@@ -98,7 +103,7 @@ async function standing(
   return { head: { txId, nonce: minedCount, state, held: heldSince !== undefined }, hole: null };
 }
 
-/** Between the head and this one: the lowest that is held back, which it waits for once the head is mined. */
+/** The lowest held transaction between the head and this one; this one waits for it once the head is mined. */
 export async function heldBetween(
   { store }: ExplainPorts,
   { lane, nonce }: TransactionRecord,
@@ -118,7 +123,7 @@ async function holeAt(
   { minedCount: nonce, settings }: OnChain & { readonly minedCount: number },
 ): Promise<ExplainedHole> {
   const hole = row?.holes.find((each) => each.nonce === nonce);
-  // A nonce without a transaction that is no hole either is reserved, if anything.
+  // A nonce with neither a transaction nor a hole can only be reserved.
   const reserved = hole === undefined && (row?.reserved ?? 0) > 0;
   const above = hole === undefined ? null : await firstAbove(ports, record, { nonce, below });
   const filling = hole === undefined || above === null ? BY_ITSELF : fillingOf(hole, above, settings);
@@ -128,7 +133,10 @@ async function holeAt(
 
 const BY_ITSELF = { by: "itself" } as const;
 
-/** The head of the lane: the action to fill the nonce is about that transaction, and no other. */
+/**
+ * The lowest transaction above the hole, which is the lane's head: the action to fill the nonce must be about that
+ * transaction.
+ */
 async function firstAbove(
   { store }: ExplainPorts,
   record: TransactionRecord,
@@ -143,11 +151,11 @@ async function firstAbove(
 
 function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["settings"]): ExplainedHole["filling"] {
   const { state, txId, receipt, attempts } = above;
-  // A transaction that is not signed yet moves down into the hole.
+  // A transaction that is not signed yet moves down into the hole by itself.
   if (receipt !== null || (state !== "TRACKING" && state !== "STUCK")) return BY_ITSELF;
   if (attemptToSend(attempts)?.nodeSigned === true) return { by: "chainNode" };
   const repairs = hole.expired !== undefined && settings?.expiredReservations === "placeholder";
-  // If a loop may fill it and could not, its head is STUCK.
+  // If a loop may fill the hole but could not, the lane's head is STUCK and an operator has to act.
   if (state !== "STUCK" && (repairs || settings?.holePolicy === "heal")) return BY_ITSELF;
   return { by: "order", txId };
 }

@@ -4,13 +4,13 @@ import { within } from "../../ports/clock.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { Waiting } from "../api.ts";
 
-/** Signing takes a few milliseconds if nothing is in its way. */
+/** Interval of the reads: signing usually takes a few milliseconds. */
 const LOOK_EVERY_MS = 20;
 
 /**
- * First hashes, for callers that wait until their transaction is signed, whichever node owns its lane: the database is
- * read for its first attempt. One read serves all waiting callers, so two hundred cost as much as one. Null: not signed
- * in time, or it ended unsigned.
+ * First hashes of transactions, for callers that wait until theirs is signed, on any node: reads the first attempts
+ * from the database. One read serves all waiting callers, so two hundred cost as much as one. Null if the transaction
+ * was not signed in time, or ended unsigned.
  */
 export function firstHashes({ clock, store }: Pick<Ports, "clock" | "store">) {
   const waiting = new Set<{ readonly txId: string; resolve(hash: Hash | null): void }>();
@@ -19,7 +19,7 @@ export function firstHashes({ clock, store }: Pick<Ports, "clock" | "store">) {
     isLooking = true;
     while (waiting.size > 0) {
       await clock.sleep(LOOK_EVERY_MS);
-      // A database that does not answer says nothing about them: they wait on, for as long as they may.
+      // If the database does not answer, the callers continue to wait until their time-out.
       const rows = await store.firstHashes([...new Set([...waiting].map(({ txId }) => txId))]).catch(() => []);
       const over = new Map(
         rows.flatMap(({ txId, txHash, state }) => (txHash || isSettled(state) ? [[txId, txHash]] : [])),

@@ -1,7 +1,7 @@
 /**
- * Troubles that only one node knows, written to the database so that any node can show them. Written only if they
- * changed; nothing is decided by them. The report of a node that ended is kept for a while: the next owner of its lanes
- * takes the beginning of their troubles from it.
+ * Writes troubles that only one node knows to the database, so that any node can show them. Written only if they
+ * changed; no decision uses them. The report of a node that ended is kept for a while: the next owner of its lanes
+ * reads from it when their troubles began.
  */
 
 import { keepNewest } from "../../domain/keep-newest.ts";
@@ -32,29 +32,29 @@ import { silent } from "./silent.ts";
 
 interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" | "chains" | "lanesOf"> {
   readonly instanceId: () => string;
-  /** Absent: no alerts are shown here. */
+  /** Alerts to show; if absent, none are shown here. */
   readonly alerts?: Pick<RecentAlerts, "shown">;
 }
 
 const EVERY_MS = 5_000;
-/** The others are in the logs, and would only hide the worst. */
+/** Maximum number of troubles in a report: further ones are in the logs, and would only hide the worst. */
 const MOST = 200;
 
 export class NodeReports {
   private readonly ports;
-  /** The last written report, and its instance. */
+  /** The last written report, with its instance. */
   private written = "";
   private nextMs = 0;
-  /** Whose report the next one replaces; null: there is none of this process. */
+  /** Instance whose report the next one replaces; null if this process has written none. */
   private self: string | null = null;
-  /** The first moment of each row that lasts, by its id: facts in memory are found anew in each term. */
+  /** When each lasting trouble began, by its id: facts in memory are found anew in each term. */
   private first: ReadonlyMap<string, Date | null> = new Map();
 
   constructor(ports: NodeReportPorts) {
     this.ports = ports;
   }
 
-  /** Called with the beat, which does not wait for the database: if it does not answer, the next look tries again. */
+  /** Called on every beat, which does not wait for the database: if the write fails, a later beat repeats it. */
   look(): void {
     const nowMs = this.ports.clock.monotonicMs();
     if (nowMs < this.nextMs) return;
@@ -67,7 +67,7 @@ export class NodeReports {
     void silent(report());
   }
 
-  /** Findings of all nodes; those of this node as of now. */
+  /** Troubles of all nodes; those of this node are current. */
   async all(): Promise<readonly Trouble[]> {
     const [own, reports] = await Promise.all([this.own(), this.ports.store.reports()]);
     return [...own, ...reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings))];
@@ -76,7 +76,7 @@ export class NodeReports {
   private write(findings: readonly Trouble[]) {
     const instanceId = this.ports.instanceId();
     const text = JSON.stringify([instanceId, findings.map(({ asOf: _, ...lasting }) => lasting)]);
-    // Nothing was reported under this name, and there is nothing to report.
+    // There is nothing to report, and no earlier report of this instance to replace.
     const isSilence = findings.length === 0 && this.self !== instanceId;
     if (text === this.written || isSilence) return;
     const before = this.written;
@@ -87,7 +87,7 @@ export class NodeReports {
     });
   }
 
-  /** Each row since its first moment, as this node or one that reported the same before it saw it. */
+  /** This node's troubles, each with the time when this node, or a node that reported it before, first saw it. */
   private async own(): Promise<readonly Trouble[]> {
     const { nodeId, alerts, store } = this.ports;
     const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])].slice(0, MOST);
@@ -102,7 +102,7 @@ export class NodeReports {
     return dated;
   }
 
-  /** Advice depends on whether the signer can pay: its owner reads that while a transaction of it is in trouble. */
+  /** Reads the balances of signers with a transaction in trouble: the advice depends on whether the signer can pay. */
   private readBalances(found: readonly Trouble[]) {
     for (const { facts, txId, chainId, signer } of found) {
       const context = this.ports.chains.get(chainId ?? 0);
@@ -112,7 +112,7 @@ export class NodeReports {
   }
 }
 
-/** Troubles that only this node knows. From memory only: nothing is requested. */
+/** Troubles that only this node knows, from memory only: nothing is requested. */
 
 export function nodeFindings({ chains, lanesOf }: Pick<CallPorts, "chains" | "lanesOf">): readonly Trouble[] {
   return [...chains].flatMap(([chainId, context]) => {
@@ -122,7 +122,7 @@ export function nodeFindings({ chains, lanesOf }: Pick<CallPorts, "chains" | "la
   });
 }
 
-/** Alerts of the watch over the lane (loops/stuck-watch.ts) that are not over. */
+/** Open alerts of the watch over the lane (loops/stuck-watch.ts). */
 function ofWatched({ standing }: ChainContext, lane: OwnedLane): readonly Trouble[] {
   const codes = SYMPTOMS.filter((code) => standing.has({ code, lane: lane.lane }));
   if (codes.length === 0) return [];
@@ -153,7 +153,7 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   const waiting = lane.pendingDepth();
   const balance = context.knownBalances.get(lane.lane.signer);
   const threshold = context.settings.alertLowBalanceWei;
-  // A count that is claimed and not proved is a matter of seconds, unless endpoints contradict each other.
+  // A reported count that is not proved yet usually resolves within seconds, unless endpoints contradict each other.
   const { unproved } = counts;
   return [
     ...(signer.kind === "away" ? [ofAway({ ...signer, lane: lane.lane, waiting })] : []),
@@ -167,7 +167,7 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   ];
 }
 
-/** Null: another row has it. */
+/** Trouble code for each fact; null if another row already shows it. */
 const CODES: Readonly<Record<FactCode, TroubleCode | null>> = {
   FEE_CEILING_REACHED: "FEE_CEILING_REACHED",
   POLICY_LIMIT_REACHED: "POLICY_LIMIT_REACHED",
@@ -202,12 +202,15 @@ function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonl
 }
 
 /**
- * Rows of alerts that no state shows. An alert that lasts is shown until it is resolved, with the figures of the last look; one of a
- * moment is shown as past, for a quarter of an hour after it was last raised. Alerts that end with a state have rows of their own.
+ * Rows for alerts that are visible in no stored state. A lasting alert is shown until it is resolved, with the values
+ * of the last check; a momentary one is shown as past, for a quarter of an hour after it was last raised. Alerts that
+ * end with a state have rows of their own.
  */
 
 const SHOWN_FOR_MS = 15 * 60_000;
-/** Alerts kept of each kind; the oldest are dropped, so that a storm of alerts does not fill the memory. */
+/**
+ * Maximum number of alerts kept of each kind; the oldest are dropped, so that an alert storm does not fill the memory.
+ */
 const MOST_ALERTS = 200;
 
 type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
@@ -238,7 +241,7 @@ export class RecentAlerts {
     if (end === "moment") keepNewest(this.past, trouble.id, past, MOST_ALERTS);
   }
 
-  /** Lasting ones first: they are shown if there is room for some only. */
+  /** Lasting alerts come first, so that they are shown if the list is cut. */
   shown(): readonly Trouble[] {
     const nowMs = this.clock.monotonicMs();
     for (const [id, { lastMs }] of this.past) if (nowMs - lastMs > SHOWN_FOR_MS) this.past.delete(id);

@@ -1,4 +1,4 @@
-/** The overview: kept counts, the newest rows, and the chains as this node's loops last read them. */
+/** The overview: maintained counts, the newest rows, and the chains as this node's loops last read them. */
 
 import { explorerOf } from "../../domain/chain/explorers.ts";
 import { tipTaken } from "../../domain/fees/repricing.ts";
@@ -19,14 +19,14 @@ type OldestPending = Pick<TransactionRecord, "lane" | "txId" | "nonce" | "create
 
 export type OverviewView = Figures & { readonly revision: string };
 
-/** States of a transaction that has a nonce and is not over. */
+/** States of a transaction that has a nonce and is not final. */
 const OPEN_STATES = ["ALLOCATED", "TRACKING", "STUCK"] as const satisfies readonly State[];
 const LOOKED_UP_FOR_MS = 30_000;
 
 export class OverviewBoard {
   private readonly ports;
   private readonly everything;
-  /** For limited keys. */
+  /** Separate views for keys that are limited to some signers or chains. */
   private readonly parts = new WeakMap<Limits, ReturnType<typeof sharedLook<Figures>>>();
   private readonly dear: Answers<string, readonly OldestPending[]>;
 
@@ -62,7 +62,7 @@ export class OverviewBoard {
       asOf: totals.at,
       lanes: totals.lanes,
       states: totals.states,
-      /** Over the last minutes; null: not for a key that sees a part. */
+      /** Rates over the last minutes; null for a key that may see only some transactions. */
       createdPerMinute: pulse?.createdPerMinute ?? null,
       completedPerMinute: pulse?.completedPerMinute ?? null,
       timeToFinalitySeconds: seconds.length === 0 ? null : { p50: share(seconds, 0.5), p95: share(seconds, 0.95) },
@@ -90,7 +90,8 @@ export class OverviewBoard {
   }
 
   /**
-   * If thousands are final and only watched, the oldest open one is young; finding it is expensive, and done seldom.
+   * Looks up the oldest open transactions. The query is expensive if thousands of older ones are final and only
+   * watched, so the result is reused.
    */
   private lookedUp(chainIds: readonly number[]): Promise<readonly OldestPending[]> {
     return this.dear.about(chainIds.join(), LOOKED_UP_FOR_MS, async () => {
@@ -101,7 +102,7 @@ export class OverviewBoard {
     });
   }
 
-  /** Oldest transactions of these signers: the heads of their lanes. */
+  /** The oldest open transactions of these signers: the heads of their lanes. */
   private async oldestOf(signers: ReadonlySet<Address>, limits: Limits): Promise<readonly OldestPending[]> {
     const lanes = (await Promise.all([...signers].map((signer) => this.ports.store.lanes(signer)))).flat();
     return lanes.flatMap(({ lane, headOfLine }) =>
@@ -121,26 +122,26 @@ function chainView(context: ChainContext) {
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
-    /** First sight of that head, by this node's clock. */
+    /** When this node first saw that head, by its own clock. */
     headSince,
-    /** Usual time between blocks; null: unknown, or blocks come on demand. */
+    /** Usual time between blocks; null if unknown, or if the chain makes blocks on demand. */
     blockSeconds: usualBlockMs === null ? null : Number((usualBlockMs / 1_000).toPrecision(2)),
     stalled: context.isStalled([]),
     baseFee: follower.baseFee,
-    /** Tip that the last blocks took above the base fee. */
+    /** Tip above the base fee that recent blocks accepted. */
     tip: knownMarket && tipTaken(knownMarket),
     endpoints: chain.health?.() ?? [],
     explorer: explorerOf(chain.chainId, settings.explorerUrl),
   };
 }
 
-/** The value that this share of them does not exceed. */
+/** The quantile: the value that this share of the values does not exceed. */
 function share(values: readonly number[], part: number) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }
 
-/** JSON has no bigints. */
+/** Converts the figures to JSON, which has no bigints. */
 function inJson({ chains, ...figures }: Omit<Figures, "asOf">) {
   return [figures, chains.map(({ baseFee, tip, ...chain }) => [chain, `${baseFee}`, `${tip}`])];
 }

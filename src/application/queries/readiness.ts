@@ -9,13 +9,13 @@ export interface ReadinessParts {
   readonly chains: readonly ChainContext[];
   readonly lanesOf: CallPorts["lanesOf"];
   readonly draining: boolean;
-  /** No earlier owner that may be dead is waited for. */
+  /** True once the start-up phase is over: the node no longer waits for an earlier owner that may be dead. */
   readonly settledIn: boolean;
 }
 
 /**
- * Readiness, for a load balancer: the database accepts our lease, and a chain answers. Without `chainId` any chain is
- * enough, so that one chain's outage does not take away the others' traffic; with `chainId`, that chain must answer.
+ * Readiness for a load balancer: the database accepts our lease, and a chain answers. Without `chainId` any chain is
+ * enough, so that one chain's outage does not divert the other chains' traffic; with `chainId`, that chain must answer.
  */
 export async function readiness(parts: ReadinessParts, chainId?: number) {
   const { store, lease, draining, settledIn, lanesOf } = parts;
@@ -30,7 +30,7 @@ export async function readiness(parts: ReadinessParts, chainId?: number) {
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
-    // No reason to send requests elsewhere: they are accepted, and wait.
+    // Signers that do not answer do not make the node unready: their requests are accepted and wait.
     signersAway: lanesOf(chain.chainId).filter(({ pace }) => pace.signer.kind === "away").length,
   }));
   const ready = database && settledIn && !draining && views.some((entry) => entry.reachable);

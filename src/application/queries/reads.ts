@@ -19,14 +19,23 @@ export function createReads(ports: ReadPorts) {
     transactionByRequest: (query: RequestQuery, include?: readonly Include[]) =>
       transactionByRequest(looking, query, include),
     transactions: (query: ListQuery) => transactions(looking, query),
-    /** Why it is not final yet, and what would help. `blockerByNonce`: of the transaction in its way, no more than the nonce. */
+    /**
+     * Explains why a transaction is not final yet, and what would help. `blockerByNonce`: of the transaction that it
+     * waits for, only the nonce is shown.
+     */
     explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(ports, txId, options),
     completions: (query: CompletionsQuery) => feed.page(query),
-    /** One page, by signer and chain. Of the chain it shows what this node's loops last received. */
+    /**
+     * One page of lanes, ordered by signer and chain. The chain's values are those that this node's loops last
+     * received.
+     */
     signers: (query?: SignersQuery) => signers(ports, query),
-    /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER if no node holds its key. */
+    /**
+     * One item per chain that the signer has a lane on; `fresh` reads the values from the chain now. UNKNOWN_SIGNER if
+     * no node holds its key.
+     */
     signer: (name: string, options?: { readonly fresh?: boolean }) => signer(ports, name, options),
-    /** Live instances. */
+    /** The live instances of the cluster. */
     nodes: async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired),
     /** Every lane that was ever acquired, with its owner if it has one. */
     leases: () => store.leases(),
@@ -34,8 +43,8 @@ export function createReads(ports: ReadPorts) {
 }
 
 /**
- * The completion feed as callers follow it: by sequence, in order, never missing one. A waiting caller is woken by this
- * node's own completions at once, and by those of others on the next look at the counter.
+ * The completion feed for callers: in sequence, without gaps. A waiting caller is woken by this node's own completions
+ * at once, and by those of other nodes at the next read of the counter.
  */
 
 type FeedPorts = Pick<Ports, "clock"> & { readonly store: Pick<QueryStore, "feed"> };
@@ -51,7 +60,7 @@ export class Feed {
     this.ports = ports;
   }
 
-  /** This node appended to the feed: wakes the waiting readers. */
+  /** Called after this node appended to the feed: wakes the waiting readers. */
   grew(): void {
     const woken = this.sleepers;
     this.sleepers = new Set();
@@ -88,7 +97,8 @@ export class Feed {
 }
 
 /**
- * A library caller passes no schema check: the database would refuse the value with an error that looks like an outage.
+ * Calls through the library pass no schema check: PostgreSQL would refuse the value with an error that looks like an
+ * outage.
  */
 function refuseNoPosition(after: number) {
   if (!Number.isSafeInteger(after) || after < 0) throw invalid("after", "must be a whole number from 0 on");
@@ -98,7 +108,8 @@ function refuseMisplaced(query: CompletionsQuery, position: FeedPosition) {
   if (query.epoch !== undefined && query.epoch !== position.epoch) {
     throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
       epoch: position.epoch,
-      // Completions that the caller has not seen and the database still has come before the new epoch's own.
+      // Completions that the caller has not seen and that the database still has are returned before those of the new
+      // epoch.
       resumeAfter: Math.min(query.after, position.epochStartsAfter),
     });
   }

@@ -1,4 +1,4 @@
-/** Everything at once, for people. Any node answers; none of it asks a chain anything. */
+/** Overviews for operators, across all lanes and nodes. Any node answers; none of them calls a chain. */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { ANYBODY, isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
@@ -20,23 +20,23 @@ export type SightPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly re
 
 const DEFAULT_LIMIT = 100;
 
-/** `limits`: of the API key that asks; absent: it may see everything. */
+/** `limits`: those of the calling API key; if absent, it may see everything. */
 export function createSights(ports: SightPorts) {
   const { store, reports } = ports;
   const explain = (txId: string) => explanationOf({ ...ports, remembered: true }, txId);
   const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
   return {
-    /** Everything that needs a person, worst first. */
+    /** Everything that needs an operator, worst first. */
     attention: (query?: AttentionQuery, limits?: Limits) => desk.view(query, limits),
-    /** Everything in figures. */
+    /** The overview in figures: counts, rates and the state of the chains. */
     overview: (query?: HeldQuery, limits?: Limits) => board.view(query, limits),
-    /** Finds anything by an id, or by the beginning of one. */
+    /** Search by any id, or by the beginning of one. */
     search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits) =>
       findAnything(ports, query, limits),
-    /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN if there is no such lane. */
+    /** A lane's nonces, grouped by what holds them. UNKNOWN_SIGNER or UNKNOWN_CHAIN if there is no such lane. */
     nonceRuler: (signer: string, query?: NonceRulerQuery) => rulerOf(ports, signer, query),
-    /** Notices that wait, or waited, for an acknowledgement; newest first. */
+    /** Notices with or without an acknowledgement, newest first. */
     notices: async (
       { limit = DEFAULT_LIMIT, ...query }: { signer?: string; chainId?: number; open?: boolean; limit?: number } = {},
       limits: Limits = ANYBODY,
@@ -53,11 +53,11 @@ export function createSights(ports: SightPorts) {
   };
 }
 
-/** A lane's nonces by what holds them, a stretch at a time. */
+/** A lane's nonces, grouped by what holds them, one range at a time. */
 
-/** Nonces at once. */
+/** Maximum number of nonces in one response. */
 const MOST = 2_000;
-/** Number of final nonces shown by default. */
+/** Number of final nonces below the open ones that are shown by default. */
 const BELOW = 100;
 
 export async function rulerOf(
@@ -76,9 +76,9 @@ export async function rulerOf(
   const { from, to } = stretch(query, final, cursor ?? 0);
   const held = await store.nonces(lane, from, to);
   const mined = chains.get(lane.chainId)?.counts.lastKnown(signer).latest ?? null;
-  // Nonces from the cursor on have not been given yet.
+  // Nonces from the cursor on are not allocated yet.
   const last = Math.min(to, (cursor ?? 0) - 1);
-  // `mined`: the chain's last count; `final`: every nonce below it is over.
+  // `mined`: the chain's last known count. `final`: every nonce below it is final.
   return { lane, from, to, cursor, mined, final, spans: spansOf(from, last, held) };
 }
 
@@ -92,12 +92,12 @@ function stretch({ from, to }: NonceRulerQuery, final: number, cursor: number) {
   return { from: first, to: last };
 }
 
-/** Finds by any id, or by how it begins. Which index can answer is decided by what was typed; nothing is scanned. */
+/** Search by any id or its beginning. The form of the text decides which index is used; nothing is scanned. */
 
 const FOUND_AT_MOST = 20;
-/** For a key that may see some of it. */
+/** Number of hits read for a limited key, which may see only some of them. */
 const LOOKED_THROUGH = 500;
-/** Fewer characters are the beginning of too much to be looked for. */
+/** Minimum number of characters to search for: shorter beginnings match too much. */
 const LEAST_OF_UUID = 4;
 const LEAST_OF_SIGNER = 4;
 const UUID_DIGITS = 32;
@@ -113,7 +113,7 @@ export async function findAnything(
 ): Promise<readonly Found[]> {
   const text = q.trim();
   if (text === "") throw invalid("q", "is empty: give an id, or how it begins");
-  // Others' finds may come before its own, and are left out below.
+  // For a limited key, read more hits: those of other keys may come first, and are filtered out below.
   const looked = isLimited(limits) ? LOOKED_THROUGH : limit;
   const terms = { ...termsOf(text), limit: looked };
   const [hits, nodes] = await Promise.all([store.search(terms), nodesLike(store, text)]);
@@ -126,7 +126,7 @@ export async function findAnything(
   return found.slice(0, limit);
 }
 
-/** Exported for its table of tests. */
+/** Search terms for a text. Exported for its tests. */
 export function termsOf(text: string): Omit<SearchTerms, "limit"> {
   const lower = text.toLowerCase();
   if (HASH.test(lower)) return { txHash: lower as `0x${string}`, requestIds: beginning(text) };
@@ -140,11 +140,11 @@ export function termsOf(text: string): Omit<SearchTerms, "limit"> {
   return { ...requestIds, ...ofNonce, ...signers, ...(ids !== null && { txIds: ids, reservationIds: ids }) };
 }
 
-/** Ids are compared byte by byte, so all that begin with these digits are between the two. */
+/** Range of ids that begin with these digits: ids are compared byte by byte. */
 function uuidsLike(text: string): Between | null {
   const digits = text.replaceAll("-", "");
   if (!/^[0-9a-f]+$/.test(digits) || digits.length < LEAST_OF_UUID || digits.length > UUID_DIGITS) return null;
-  // Dashes must be in the same places as in ids.
+  // If the searched text has dashes, they must be in the same places as in a UUID.
   if (text.includes("-") && !asUuid(digits.padEnd(UUID_DIGITS, "0")).startsWith(text.replace(/-$/, ""))) return null;
   return { from: asUuid(digits.padEnd(UUID_DIGITS, "0")), to: asUuid(digits.padEnd(UUID_DIGITS, "f")) };
 }
@@ -153,7 +153,7 @@ function asUuid(digits: string) {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** The last character there is: columns are compared by their bytes. */
+/** The highest Unicode character, as upper bound of a prefix search: columns are compared by their bytes. */
 const LAST = "\u{10FFFF}";
 
 function beginning(text: string): Between {

@@ -1,6 +1,6 @@
 /**
- * Signers and their lanes, by signer and chain. Values of the chain are the latest that a loop of this node read; only
- * one signer with `fresh` is requested anew.
+ * Signers and their lanes, ordered by signer and chain. The chain's values are the latest that a loop of this node
+ * read; only a request for one signer with `fresh` reads them anew.
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
@@ -15,13 +15,13 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { silent } from "./silent.ts";
 
-/** The chain's last answers about an account; null: none yet. */
+/** The chain's last known values of an account; null if there are none yet. */
 interface Account extends ReturnType<ChainContext["counts"]["lastKnown"]> {
   readonly balance: bigint | null;
 }
 
 export type SignerView = ReturnType<typeof viewOf> & {
-  /** Decisions of people about the lane, newest first; only if one signer is asked for. */
+  /** Operators' decisions about the lane, newest first; only in the response for a single signer. */
   readonly decisions?: readonly LaneDecisionRecord[];
 };
 
@@ -29,7 +29,7 @@ const DEFAULT_PAGE = 100;
 const MOST_DECISIONS = 20;
 const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
 
-/** Every configured signer on every chain, used or not, and every lane the database knows beside them. */
+/** Every configured signer on every chain, used or not, and all other lanes in the database. */
 export async function signers(
   ports: CallPorts,
   query: SignersQuery = {},
@@ -41,7 +41,7 @@ export async function signers(
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
   const isBetween = (lane: Lane) =>
     (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
-  // A lane that was never used has no owner, and nothing can be wrong with it.
+  // A lane that was never used has no owner and no trouble, so it matches neither filter.
   const isAsked = (lane: Lane) =>
     owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
   const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));
@@ -74,7 +74,7 @@ export async function signer(
   );
 }
 
-/** Configured signers on every chain that are not known. */
+/** Lanes of configured signers that are not in the database yet. */
 function unusedLanes({ chains, signer }: CallPorts, known: readonly LaneRecord[]): readonly Lane[] {
   const keys = new Set(known.map(({ lane }) => laneKey(lane)));
   const all = signer
@@ -89,7 +89,7 @@ function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance
   return {
     ...record,
     address,
-    /** Null: the chain does not answer. */
+    /** The chain's counts; null if the chain does not answer. */
     chainCounts: latest === null ? null : { latest, pending },
     balance,
     signerAway: signerAwayOf(owned, address),
@@ -98,8 +98,8 @@ function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance
 }
 
 /**
- * How many transactions may be in flight at once: `configured` by the settings, `open` now (fewer if the chain's node takes no
- * future nonces), and `inFlight`, signed and not mined. Null: another node owns the lane.
+ * The lane's in-flight window: `configured` by the settings, `open` now (smaller if the chain's node refuses future
+ * nonces), and `inFlight`, the number that is signed and not mined. Null if another node owns the lane.
  */
 function windowOf({ chains, clock }: CallPorts, [lane]: readonly OwnedLane[]) {
   const configured = lane && chains.get(lane.lane.chainId)?.settings.inFlightWindow;
@@ -110,7 +110,7 @@ function windowOf({ chains, clock }: CallPorts, [lane]: readonly OwnedLane[]) {
   return { configured, open, inFlight: lane.unmined.size, limitedBy };
 }
 
-/** The first reason why the next transaction is not signed; null: nothing waits, or it is being signed now. */
+/** The first reason why the next transaction is not signed; null if none waits, or it is being signed now. */
 function limitOf(
   lane: OwnedLane,
   { open, isReduced }: { readonly open: number; readonly isReduced: boolean },
@@ -128,7 +128,7 @@ function limitOf(
   return isReduced ? "NO_FUTURE_NONCES" : "FULL";
 }
 
-/** Null: it signs, or another node acts for it and knows. */
+/** Why the signer does not sign; null if it does, or if another node owns its lanes. */
 export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address) {
   const pace = lanes.find(({ lane }) => lane.signer === signer)?.pace.signer;
   return pace?.kind === "away" ? { since: pace.since, reason: pace.reason } : null;
@@ -150,13 +150,13 @@ async function askAnew({ chains }: CallPorts, { chainId, signer: address }: Lane
   return { latest: latest?.count ?? null, pending: pending?.count ?? null, balance };
 }
 
-/** Order of the list, not of locks: a signer's lanes are together. */
+/** Order of the list (not of locks): the lanes of a signer are together. */
 function compareKeys(a: Lane, b: Lane) {
   if (a.signer === b.signer) return a.chainId - b.chainId;
   return a.signer < b.signer ? -1 : 1;
 }
 
-/** Opaque to callers, so that what a page is keyed by may change. */
+/** Encodes a cursor. It is opaque to callers, so that the key of a page may change. */
 function sealCursor({ signer: address, chainId }: Lane) {
   return Buffer.from(`${address}:${chainId}`).toString("base64url");
 }

@@ -17,7 +17,7 @@ import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
-  /** Absent: no chain is asked. */
+  /** Reads logs and revert reasons from the chain; if absent, the chain is not called. */
   readonly look?: ReturnType<typeof chainLooks>;
 }
 
@@ -54,7 +54,7 @@ export async function transactionByRequest(
   return detailed(ports, record, include);
 }
 
-/** With a retention the transaction may have existed: the detail says so. */
+/** If a retention is configured, the transaction may have existed: the error's detail mentions this. */
 export function notFound({ retention }: Pick<CallPorts, "retention">, detail: string): FencepostError {
   const kept =
     retention === undefined
@@ -109,13 +109,13 @@ function view(ports: TransactionQueryPorts, record: TransactionRecord): Transact
   return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...costOf(ports, record) };
 }
 
-/** For the approver: by the ceilings alone, so that no list calls the chain. */
+/** Maximum cost for the approver: from the ceilings alone, so that a list does not call the chain. */
 function costOf({ chains }: TransactionQueryPorts, { awaiting, lane, payload }: TransactionRecord) {
   const ceilings = awaiting && chains.get(lane.chainId)?.ceilings;
   return ceilings === undefined ? {} : { worstCost: worstCost(ceilings, payload) };
 }
 
-/** When the stored bytes would be sent again if nothing happens before. */
+/** When the stored bytes will be resent if nothing happens before. */
 function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord): Date | null {
   const intervalMs = ports.chains.get(record.lane.chainId)?.settings.resubmitIntervalMs ?? null;
   const everyMs = resubmitEveryMs(intervalMs, record.state);
@@ -124,7 +124,7 @@ function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord)
   return new Date(record.lastSubmittedAt.getTime() + everyMs);
 }
 
-/** Opaque to callers, so that what a page is keyed by may change. */
+/** Encodes a cursor. It is opaque to callers, so that the key of a page may change. */
 function sealCursor(txId: string) {
   return Buffer.from(txId.replaceAll("-", ""), "hex").toString("base64url");
 }
@@ -137,9 +137,9 @@ function openCursor(cursor: string) {
 }
 
 /**
- * A person's question to the chain about one transaction: its logs, and why it reverted. It is asked of one endpoint, a few at
- * once and each once in a few seconds, so that a page that is left open, or a key that asks in a loop, costs an endpoint next
- * to nothing. Nothing is stored, and nothing is decided by the answer.
+ * Reads a transaction's logs and revert reason from the chain, for a person. One endpoint is called, with few requests
+ * at once and each repeated only every few seconds, so that an open page, or a key that calls in a loop, costs an
+ * endpoint next to nothing. The answer is not stored, and no decision uses it.
  */
 
 const ANSWERED_WITHIN_MS = 5_000;
@@ -147,7 +147,7 @@ const KEPT_FOR_MS = 5_000;
 const MOST_KEPT = 100;
 const MOST_AT_ONCE = 4;
 
-/** QUEUE_FULL if too many are being answered. */
+/** Reads logs and revert reasons from the chain. QUEUE_FULL if too many reads are under way. */
 export function chainLooks({ clock, chains }: Pick<CallPorts, "clock" | "chains">) {
   const kept = new Answers<string, ChainLook>(clock, MOST_KEPT);
   let underWay = 0;
@@ -186,7 +186,7 @@ export function chainLooks({ clock, chains }: Pick<CallPorts, "clock" | "chains"
   };
 }
 
-/** The call is known only if the payload that was mined is the caller's. */
+/** What to read from the chain. The call that reverted is known only if the mined payload is the caller's. */
 function questionOf({ lane, payload, receipt, attempts, gas }: TransactionRecord): OutcomeQuestion | null {
   if (receipt === null) return null;
   const { txHash, blockNumber, status } = receipt;

@@ -1,6 +1,7 @@
 /**
- * Stage 1: the smallest pieces of a request, each refused by its path; and the three forms of a payload (raw fields, ABI
- * call, deployment), which become one. Reads: the request alone. Writes: nothing. A crash here leaves nothing behind.
+ * Stage 1: parses the basic fields of a request; an error names the path of its field. Also converts the three forms of
+ * a payload (raw fields, ABI call, deployment) into one. Reads: the request alone. Writes: nothing. A crash here leaves
+ * nothing behind.
  */
 import { invalid } from "../../domain/errors.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
@@ -21,7 +22,7 @@ export function asObject(value: unknown, path: string): Fields {
   return value as Record<string, unknown>;
 }
 
-/** `elsewhere`: fields that belong to another place of the same request, by how that place is written. */
+/** Refuses unknown keys. `elsewhere` maps fields that belong to another place of the request to that place. */
 export function refuseUnknownKeys(
   object: object,
   known: readonly string[],
@@ -35,12 +36,12 @@ export function refuseUnknownKeys(
   }
 }
 
-/** Optional fields. */
+/** Parses an optional field; undefined stays undefined. */
 export function given<T, U>(value: T | undefined, parse: (value: T) => U): U | undefined {
   return value === undefined ? undefined : parse(value);
 }
 
-/** Decimal string, 0x hex, safe integer, or (inside a process) bigint. */
+/** Parses a number: decimal string, 0x hex, safe integer, or (inside a process) bigint. */
 export function parseQuantity(value: unknown, path: string, most: bigint = MAX_UINT256): bigint {
   const quantity = toBigInt(value, path);
   if (quantity < 0n) throw invalid(path, "must not be negative");
@@ -65,7 +66,7 @@ function toBigInt(value: unknown, path: string) {
   throw invalid(path, "must be a decimal string, 0x hex or a safe integer, in wei where it is an amount");
 }
 
-/** The codec's refusals, by the path of the field. */
+/** Converts errors of the codec into request errors with the path of the field. */
 export function encoded<T>(path: string, encode: () => T): T {
   try {
     return encode();
@@ -80,7 +81,7 @@ export function parseAddress(codec: Codec, value: unknown, path: string): Addres
   return encoded(path, () => codec.parseAddress(value));
 }
 
-/** True if the receiver of call data may be without code. */
+/** Parses `allowNoCode`: true if the receiver of call data need not have code. */
 export function parseAllowNoCode(value: unknown): boolean {
   if (value === undefined || value === null) return false;
   if (typeof value !== "boolean") throw invalid("allowNoCode", "must be true or false");
@@ -110,7 +111,7 @@ const FORMS = {
   deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
 } as const;
 
-/** The right place of payload fields that were written beside it, and the other way round. */
+/** Where misplaced fields belong: payload fields that were given beside the payload, and the reverse. */
 export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map(
   Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
 );
@@ -122,10 +123,10 @@ const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
 export type Fields = Readonly<Record<string, unknown>>;
-/** Writable while the object is built. */
+/** The type without `readonly`, while an object is built. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Raw fields, an ABI call or a deployment: three ways in, one form out. */
+/** Converts raw fields, an ABI call or a deployment into one form of payload. */
 export function normalisePayload(codec: Codec, input: unknown): Payload {
   if (input === undefined) throw invalid("payload", "is required");
   const fields = asObject(input, "payload");
@@ -171,7 +172,7 @@ function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields) {
   return encoded("payload", () => callData(codec, fields, args));
 }
 
-/** Without `function`, its one function is looked for in `abi`: then that is the field to look at. */
+/** Encodes the call. Without `function`, the only function of `abi` is used; then errors name the field `abi`. */
 function callData(codec: Codec, fields: Fields, args: readonly unknown[]) {
   try {
     return codec.encodeCall(calleeOf(fields), args);
@@ -216,7 +217,7 @@ function parseAccessListEntry(codec: Codec, value: unknown, path: string): Acces
   return { address, storageKeys: keys.map((key, index) => parseHash(key, `${path}.storageKeys.${index}`)) };
 }
 
-/** The fee fields of an object at `path`; a field that is absent is left to the market. */
+/** Parses the fee fields of an object at `path`; an absent field is left to the market. */
 export function parseFees(fields: Fields, path = "payload", hasAccessList = false): FeeWishes {
   const gasPrice = optionalQuantity(fields.gasPrice, join(path, "gasPrice"));
   const maxFeePerGas = optionalQuantity(fields.maxFeePerGas, join(path, "maxFeePerGas"));

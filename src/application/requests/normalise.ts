@@ -1,7 +1,7 @@
 /**
- * Stage 1, first half: one normal form for a request as it arrived, from a caller or from another node.
- * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
- * A crash here leaves nothing behind; the caller has no answer and repeats.
+ * Stage 1, first half: normalises a request from a caller or from another node. Reads: the request alone. Writes:
+ * nothing. Invariant: a mistake is named by the path of its field and consumes nothing. A crash here leaves nothing
+ * behind; the caller has no answer and repeats.
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid, type RejectionReason } from "../../domain/errors.ts";
@@ -30,26 +30,26 @@ import {
 } from "./fields.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
-  /** Configured chains; the only one is the default. */
+  /** Configured chains; if there is only one, it is the default. */
   readonly chainIds: readonly number[];
-  /** Another live node reaches this chain: it is not configured here, but not unknown either. */
+  /** True if another live node serves this chain: it is not configured here, but not unknown either. */
   readonly isServedElsewhere?: (chainId: number) => boolean;
-  /** The time of day, which bounds how far ahead a `validUntil` may be; absent: nothing does. */
+  /** Clock that bounds how far ahead a `validUntil` may be; if absent, there is no bound. */
   readonly clock?: Pick<Clock, "now">;
 }
 
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
-/** Every character of it is visible ASCII, which any database can store. */
+/** A request id of visible ASCII characters, which any database can store: the common case, checked quickly. */
 const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
-/** Facts that the caller does not decide: the id, if another node gave it, and the API key. */
+/** Values that the caller does not set: the id, if another node assigned it, and the API key. */
 export interface Naming {
   readonly txId?: string | undefined;
   readonly owner?: string | null | undefined;
-  /** The signer that was chosen, if the request names a pool. */
+  /** The chosen signer, if the request names a pool. */
   readonly chosen?: Address | undefined;
-  /** Absent if another node has requested them. */
+  /** Limits of the API key; absent if another node has already checked them. */
   readonly limits?: CreateLimits | undefined;
 }
 
@@ -71,7 +71,7 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
 
 type Words = Pick<Intent, "metadata" | "allowNoCode" | "exactNonce" | "validUntil">;
 
-/** The caller's fields beside the payload. A field that it does not give is absent. */
+/** The caller's fields beside the payload; missing ones stay absent. */
 function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly pool?: string }): Words {
   return {
     metadata: parseMetadata(body.metadata),
@@ -83,7 +83,10 @@ function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly po
   };
 }
 
-/** EIP-2681: the highest is never used. JSON carries whole numbers up to 2^53 - 1, and no account comes near. */
+/**
+ * EIP-2681: the highest nonce, 2^64 - 1, cannot be used. JSON carries whole numbers up to 2^53 - 1, which no account
+ * reaches.
+ */
 function parseNonce(value: unknown, from: { readonly pool?: string }) {
   if (from.pool !== undefined) throw invalid("nonce", "is one of a signer's: name the signer, not a pool");
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
@@ -125,30 +128,33 @@ export function parseRequestId(value: unknown): string | null {
   if (characters < 1 || characters > MAX_REQUEST_ID_CHARACTERS) {
     throw invalid("requestId", `must have 1 to ${MAX_REQUEST_ID_CHARACTERS} characters, has ${characters}`);
   }
-  // Controls, lone surrogates and line separators: what a person cannot see, or PostgreSQL cannot store.
+  // Control characters, lone surrogates and line separators are invisible, or PostgreSQL cannot store them.
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(value))
     throw invalid("requestId", "must be printable: no control characters, no line separators");
   return value;
 }
 
-/** Inside a process anything may be in there: a bigint, a circle, an object that hides itself. */
+/**
+ * Serializes metadata. A caller inside the process may pass anything: a bigint, a circular structure, an object with
+ * its own `toJSON`.
+ */
 function jsonOf(metadata: object, path: string) {
   try {
     const text: string | undefined = JSON.stringify(metadata);
     if (text !== undefined) return text;
   } catch {
-    // A circle, a bigint, or nested deeper than the stack.
+    // The value is circular, contains a bigint, or is nested deeper than the stack allows.
   }
   throw invalid(path, "must be JSON");
 }
 
-/** An object of the caller's own, kept as it is: `metadata`, and `audit` of an operator's action. */
+/** Parses an object of the caller that is stored unchanged: `metadata`, or `audit` of an operator's action. */
 export function parseMetadata(value: unknown, path = "metadata"): Intent["metadata"] {
   if (value === undefined || value === null) return null;
   const metadata = asObject(value, path);
   const text = jsonOf(metadata, path);
   if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw invalid(path, "must be at most 8 KiB of JSON");
-  // jsonb stores neither NUL nor a lone surrogate; JSON.stringify writes both as escapes.
+  // PostgreSQL's jsonb stores neither NUL nor a lone surrogate; JSON.stringify writes both as escapes.
   if (/(?<!\\)(\\\\)*\\u(0000|d[89a-f][0-9a-f]{2})/i.test(text)) {
     throw invalid(path, "must not contain NUL or unpaired surrogates");
   }
@@ -157,7 +163,7 @@ export function parseMetadata(value: unknown, path = "metadata"): Intent["metada
 
 const POOL_ELSEWHERE =
   "names a pool, of which a node chooses a signer as it takes a transaction in (POST /tx, or send without { client }); name a signer here";
-/** Visible characters only, as in a request id. */
+/** A sticky key: visible characters only, as in a request id. */
 const STICKY_KEY = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
 
 /** True if `signer` names a pool; an address is validated elsewhere. */
@@ -165,7 +171,7 @@ export function namesPool(signer: unknown): signer is object {
   return typeof signer === "object" && signer !== null;
 }
 
-/** `{ pool, stickyKey? }` in the place of a signer. */
+/** Parses `{ pool, stickyKey? }`, given in place of a signer. */
 export function parsePool(signer: object): PoolAsked {
   const { pool, stickyKey = null, ...rest } = asObject(signer, "signer");
   refuseUnknownKeys(rest, [], "signer");
@@ -177,7 +183,7 @@ export function parsePool(signer: object): PoolAsked {
   return { pool, stickyKey };
 }
 
-/** If a signer was chosen for it already; elsewhere there is no choice. */
+/** The signer that was chosen for the pool; a request that does not choose from pools refuses a pool. */
 function chosenFrom(signer: object, chosen: Address | undefined) {
   const { pool } = parsePool(signer);
   if (chosen === undefined) throw invalid("signer", POOL_ELSEWHERE);
@@ -185,17 +191,18 @@ function chosenFrom(signer: object, chosen: Address | undefined) {
 }
 
 const A_DAY_MS = 86_400_000;
-/** A later time means that milliseconds were given as seconds. */
+/** Maximum number of days ahead: a later time usually means that milliseconds were given as seconds. */
 const MOST_DAYS = 366;
 
-/** With its offset: a local time would mean another instant on another machine. */
+/** A time with its UTC offset: a local time would mean another instant on another machine. */
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
 const EXPECTED = 'must be an instant as in ISO 8601, with its offset, such as "2026-01-31T12:00:00Z"';
 
 /**
- * `clock` limits how far ahead it may be. Expiry is judged when the nonce is given, by the database's clock and after
- * the request id: a repeat of what was accepted in time is answered, however late it comes.
+ * Parses `validUntil`; `clock` limits how far ahead it may be. Whether it has passed is decided when the nonce is
+ * allocated, by the database's clock and after the look-up of the request id: a repeat of a create that was accepted in
+ * time is answered, however late it arrives.
  */
 export function parseValidUntil(value: unknown, clock: Pick<Clock, "now"> | null): Date | undefined {
   if (value === undefined || value === null) return undefined;
@@ -210,17 +217,17 @@ export function parseValidUntil(value: unknown, clock: Pick<Clock, "now"> | null
 function instantOf(value: unknown) {
   const [text, year, month, day] = (typeof value === "string" ? INSTANT.exec(value) : null) ?? [];
   if (text === undefined) throw invalid("validUntil", EXPECTED);
-  // Date takes the 31st of any month, and means the first of the next.
+  // Date accepts day 31 in any month and rolls over into the next.
   const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
   if (Number(day) > daysOfMonth) throw invalid("validUntil", EXPECTED);
   return new Date(text);
 }
 
-/** Transaction ids and addresses in the internal, normalised form. */
+/** Forms of transaction ids and addresses in requests between nodes, which are already normalised. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
-/** One create from another node. Its caller's request is validated later, like any other's. */
+/** Reads one create from another node. The caller's request in it is validated later, like any other. */
 export function readForwardedCreate(item: unknown, path: string): ForwardedCreate {
   const { txId, owner, queueShare, chosen, request } = asObject(item, path);
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`${path}.txId`, "must be a UUID");
@@ -235,7 +242,7 @@ export function readForwardedCreate(item: unknown, path: string): ForwardedCreat
   return { txId, owner: readOwner(owner, `${path}.owner`), ...said, request: given };
 }
 
-/** The name of the caller's API key on the node that received the request; absent: none was required. */
+/** The name of the caller's API key on the node that received the request; null if none was required. */
 export function readOwner(value: unknown, path: string): string | null {
   if (value === undefined) return null;
   if (typeof value !== "string" || value === "") throw invalid(path, "must be the name of an API key");
@@ -245,7 +252,7 @@ export function readOwner(value: unknown, path: string): string | null {
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
 export interface ReserveOrder extends Pick<Reservation, "lane" | "requestId" | "owner"> {
-  /** Null: as long as the chain's settings say. */
+  /** Time to live of the reservation in ms; null for the chain's default. */
   readonly ttlMs: number | null;
 }
 
@@ -258,7 +265,7 @@ export function parseReserve(ports: NormalisePorts, request: ReserveRequest, own
   return { lane: { chainId: parseChainId(ports.chainIds, body.chainId), signer }, requestId, owner, ttlMs };
 }
 
-/** Seconds, or a duration as in the configuration: "45s", "5m". */
+/** Parses seconds, or a duration as in the configuration: "45s", "5m". */
 function parseTtl(value: unknown) {
   if (value === undefined || value === null) return null;
   const [, digits, unit] = typeof value === "string" ? (/^(\d{1,7})(ms|s|m)$/.exec(value) ?? []) : [];
@@ -272,7 +279,7 @@ export interface HandedIn extends DecodedTransaction {
   readonly rawTransaction: Hex;
 }
 
-/** The caller's signed transaction, checked to be for this very nonce. */
+/** Parses the caller's signed transaction and checks that it is for the reserved nonce. */
 export async function parseSubmission(codec: Codec, request: unknown, reservation: Reservation): Promise<HandedIn> {
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["rawTransaction"], "");

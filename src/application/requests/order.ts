@@ -21,20 +21,23 @@ import {
 } from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
 
-/** An operator's action, validated: who, why, and with what. */
+/** A validated operator action on a transaction: who, why, and its parameters. */
 export interface Instruction {
   readonly action: TransactionAction;
   readonly reason: string;
   readonly decision: Decision;
-  /** Equal in every repeat of one action, and part of its audit: identifies a repeat of what was carried out. */
+  /**
+   * Id of the action, equal in all repeats and part of its audit record: recognises a repeat of an action that was
+   * carried out.
+   */
   readonly decisionId: string;
   readonly fees: FeeWishes;
   readonly payload?: Payload;
-  /** With `payload`: its receiver need not have code. */
+  /** For `payload`: its receiver need not have code. */
   readonly allowNoCode: boolean;
-  /** With `resubmit`: the transaction may be sent to public endpoints. */
+  /** For `resubmit`: the transaction may be sent to public endpoints. */
   readonly disclose: boolean;
-  /** With `resolve`: the decision to carry out instead of asking the hook. */
+  /** For `resolve`: the decision to carry out instead of calling the hook. */
   readonly verdict?: Verdict;
 }
 
@@ -47,9 +50,9 @@ export interface Verdict {
   readonly allowNoCode: boolean;
   readonly fees: FeeWishes;
   readonly rawTransaction?: Hex;
-  /** With PLACEHOLDER: refused if that is not the nonce that it would fill by now. */
+  /** For PLACEHOLDER: the nonce to fill; refused if another nonce would be filled by now. */
   readonly nonce?: number;
-  /** Absent: its state stays as it is. */
+  /** State of the transaction afterwards; if absent, it stays unchanged. */
   readonly afterwards?: (typeof AFTERWARDS)[number];
 }
 
@@ -94,7 +97,7 @@ function parseDisclose(value: unknown) {
 export interface LaneInstruction {
   readonly reason: string;
   readonly chainId: unknown;
-  /** With `realign`: the nonce to go down to. */
+  /** For `realign`: the nonce to lower the cursor to. */
   readonly nonce: number | null;
   readonly order?: OrderKey;
 }
@@ -104,7 +107,8 @@ export function parseLaneOrder(given: LaneOrder): LaneInstruction {
   refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
   const { chainId, ...request } = fields;
   const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
-  // Without `chainId`: the lane names its chain, and a request to a node with only one chain may omit it.
+  // `chainId` is not part of the idempotency key's request: the lane already names its chain, and a request to a node
+  // with one chain may omit it.
   const order = parseOrderKey(given.idempotencyKey, { subject: "", action: given.action, request });
   return order === undefined ? read : { ...read, order };
 }
@@ -115,7 +119,7 @@ function parseNonce(value: unknown) {
   throw invalid("nonce", "must be a whole number from 0 on");
 }
 
-/** The members of a decision that say what is to be done; the same from an operator and from a hook. */
+/** Parses the fields of a decision; they are the same from an operator and from a hook. */
 export function parseVerdict(codec: Codec, fields: Fields): Verdict {
   const action = parseWord(STUCK_ACTIONS, fields.action, "action");
   const wished = fields.fees === undefined || fields.fees === null ? {} : asObject(fields.fees, "fees");
@@ -159,12 +163,15 @@ function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload)
   return defined({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas });
 }
 
-/** Printable ASCII, as a header can carry it. */
+/** Form of an idempotency key: printable ASCII, as an HTTP header can carry it. */
 const KEY = /^[ -~]{1,255}$/;
 
 type Keyed = Pick<OrderKey, "subject"> & { readonly action: string; readonly request: unknown };
 
-/** Undefined: the action has no key, and a repeat of it is another action. `subject`: as the caller names it; empty: the lane. */
+/**
+ * Parses an idempotency key; undefined if the action has none, so that a repeat counts as another action. `subject`:
+ * the action's object as the caller names it; empty for the lane.
+ */
 export function parseOrderKey(key: unknown, { subject, action, request }: Keyed): OrderKey | undefined {
   if (key === undefined || key === null) return undefined;
   if (typeof key !== "string" || !KEY.test(key)) {

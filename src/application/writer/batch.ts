@@ -13,28 +13,28 @@ import {
 
 export interface Entry {
   readonly write: LaneWrite;
-  /** Key of its lane. */
+  /** Key of the write's lane. */
   readonly key: LaneKey;
   readonly shard: number;
   readonly weight: number;
   readonly sort: Sort;
-  /** The write has a completion, so it ends at the feed's counter row. */
+  /** True if the write contains a completion, so that it locks the feed's counter row. */
   readonly completes: boolean;
-  /** When it was given to the writer, and then when it joined the queue. */
+  /** Monotonic time at which the write was given to the writer, later at which it joined the queue. */
   sinceMs: number;
-  /** How often its turn came while its shard was in flight. */
+  /** How often the write was skipped because its shard was in flight. */
   passedBy: number;
   readonly resolve: (outcome: WriteOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Moves follow transactions that exist: they neither give a nonce nor change what the lane may do. What is strict keeps
- * its place among everything of its lane.
+ * Kind of a write. Moves change existing transactions: they neither allocate a nonce nor change what the lane may do. A
+ * strict write keeps its position among all writes of its lane.
  */
 type Sort = "create" | "move" | "strict";
 
-/** Values that the writer needs repeatedly are computed once. */
+/** Builds a queue entry; values that the writer needs repeatedly are computed once. */
 export function entryOf(
   write: LaneWrite,
   {
@@ -64,24 +64,24 @@ function sortOf({ kind }: LaneWrite): Sort {
   return kind === "transition" || kind === "unwatch" || kind === "confirmations" ? "move" : "strict";
 }
 
-/** A successful database transaction that neither lanes nor writers know of yet. */
+/** A committed database transaction whose results were not delivered to lanes and callers yet. */
 export interface Undelivered extends Committed {
-  /** Durable or fenced, as the outcomes say. */
+  /** Entries of the transaction, durable or fenced according to their outcomes. */
   readonly entries: readonly Entry[];
 }
 
-/** Entries of which only a part is written: the rest is queued again. */
+/** Entries that were only partly written: the rest is queued again. */
 export function unfinishedOf({ entries, outcomes }: Undelivered): readonly Entry[] {
   return entries.filter((_, index) => outcomes[index]?.status === "unfinished");
 }
 
 /**
- * Approximate number of transactions at the end of a lane's watch: those that settle within seconds, with a thousand
+ * Assumed number of transactions in a write that ends a lane's watch: those that settle within seconds, with a thousand
  * busy lanes.
  */
 const ENDED_AT_ONCE = 8;
 
-/** How many rows' worth of work a write is; what a batch is measured by. */
+/** Weight of a write in rows; a batch is limited by total weight. */
 function weightOf(write: LaneWrite) {
   switch (write.kind) {
     case "allocate":
@@ -96,20 +96,26 @@ function weightOf(write: LaneWrite) {
   }
 }
 
-/** This many creates are worth a transaction: the server begins with them while the next ones are still being read. */
+/**
+ * Number of creates that justify a transaction of their own: the server processes them while the next ones are still
+ * being read.
+ */
 export const WORTH_A_COMMIT = 24;
 
 export function isWorthACommit({ sort, weight }: Entry): boolean {
   return sort === "create" && weight >= WORTH_A_COMMIT;
 }
 
-/** Writes that end at the feed's counter row. */
+/** True for writes that lock the feed's counter row. */
 function hasCompletion(write: LaneWrite) {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
   return write.kind === "settleIntake" && write.results.some((result) => result.result !== "alias");
 }
 
-/** Allocations of one lane become one: single creates then cost what a batch costs. The others keep their places. */
+/**
+ * Merges allocations of one lane into one, so that single creates cost as little as a batch. Other entries keep their
+ * positions.
+ */
 export function mergeAllocations(entries: readonly Entry[]): readonly Entry[] {
   const open = new Map<LaneKey, { readonly at: number; readonly parts: Entry[] }>();
   const merged: Entry[] = [];
@@ -150,7 +156,7 @@ export function rejecting(parts: readonly Entry[]): Entry["reject"] {
   };
 }
 
-/** Gives each part its own slice of the joint outcome. */
+/** Splits the outcome of a merged allocation: each part gets the results of its own items. */
 function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
   let from = 0;
   for (const part of parts) {
@@ -161,8 +167,8 @@ function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
 }
 
 /**
- * One entry per item, so that a poison item can be found; the result of the whole is put together from theirs. A single
- * create is refused in the same way.
+ * Splits a write into one entry per item, so that an invalid item can be found; the results are combined again. A
+ * single create is refused in the same way.
  */
 export function splitEntry(entry: Entry): readonly Entry[] {
   const { write } = entry;
@@ -195,7 +201,10 @@ function reassemble(entry: Entry, results: readonly PieceResult[]) {
   else entry.resolve({ status: "applied", items: results.flatMap(appliedItems) });
 }
 
-/** A nonce was given, or it waits for approval: the answer must not be "fenced", which means that nothing was written. */
+/**
+ * True if a nonce was allocated or the create waits for approval: then the answer must not be "fenced", which means
+ * that nothing was written.
+ */
 function hasCreated(result: PieceResult) {
   const isStored = ({ result: outcome }: AllocateResult) => outcome === "created" || outcome === "awaiting";
   return "status" in result && result.status === "allocated" && result.items.some(isStored);
@@ -217,14 +226,12 @@ function reassembleAllocation(results: readonly PieceResult[]): WriteOutcome {
 }
 
 export interface CommitterEvents {
-  /**
-   * A commit was acknowledged: called before its writers are answered, and for each lane in the order of its commits.
-   */
+  /** Called when a commit was acknowledged, before its callers are answered, and for each lane in commit order. */
   onCommitted(changes: LaneChanges): void;
-  /** A write found its fence broken: another node owns the lane. */
+  /** Called when a write was fenced: another node owns the lane. */
   onFenced(fence: Fence, write: LaneWrite["kind"]): void;
   onHistoryChanged(error: HistoryChanged): void;
-  /** A write was not made, and will not be tried again: the database did not take it in time. */
+  /** Called when a write was not made and will not be retried: the database did not accept it in time. */
   onGivenUp(fence: Fence, write: LaneWrite["kind"]): void;
 }
 
@@ -233,13 +240,12 @@ interface Delivered {
   readonly outcome: WriteOutcome;
 }
 
-/** The work after this many moves keeps the event loop busy for a few milliseconds. */
+/** Number of moves answered at once: the work that follows them occupies the event loop for a few milliseconds. */
 const DELIVERED_AT_ONCE = 16;
 
 /**
- * Delivers the results of writes. Lanes get them at once, in the order of their commits, and so do callers. The work
- * after a move takes its time on the event loop, and no caller waits for it: of many moves a few are answered at a
- * time.
+ * Delivers the results of writes. Lanes get them at once, in commit order, and so do callers. Moves are answered a few
+ * at a time, because the work that follows them occupies the event loop and no caller waits for it.
  */
 export class Delivery {
   private readonly clock: Pick<Clock, "soon">;
@@ -251,7 +257,7 @@ export class Delivery {
     this.events = events;
   }
 
-  /** Resolves when all are answered, except those whose write goes on. */
+  /** Resolves when all entries are answered, except those that are only partly written. */
   async deliver(untold: readonly Undelivered[]): Promise<void> {
     for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
     const delivered = untold.flatMap(({ entries, outcomes }) =>

@@ -1,11 +1,11 @@
 /**
- * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
- * commits: at most two database transactions in flight, and one of creates alone beside them. If none is in flight, the
- * next one leaves with everything that has arrived by the end of this turn of the event loop: later entries gather
- * meanwhile, and waiting for more would only leave the database idle. Creates that are numerous enough leave even
- * before that. Beside one transaction in flight, another leaves when it is full, when its oldest entry is old enough,
- * or when the one before it has committed. If small ones keep coming, of a thousand lanes with a transaction each, they
- * leave at a limited pace, each with the entries gathered by then: a commit costs much the same with one row or fifty.
+ * The one writer of a node. All lane writes pass through this queue and are sent in group commits: at most two database
+ * transactions in flight, and one of creates alone beside them. If none is in flight, the next one starts with
+ * everything that has arrived by the end of this turn of the event loop: later entries gather meanwhile, and waiting
+ * for more would only leave the database idle. Creates that are numerous enough start even before that. Beside one
+ * transaction in flight, another starts when it is full, when its oldest entry is old enough, or when the one before it
+ * has committed. If many small ones arrive (a thousand lanes with one transaction each), they start at a limited rate,
+ * each with the entries gathered by then: a commit costs much the same with one row or fifty.
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
  * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the
@@ -45,34 +45,42 @@ import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   readonly store: Pick<LaneStore, "commit">;
-  /** More callers want to create something than there was time to read. Absent: no caller is ever kept waiting. */
+  /** True if more callers want to create something than there was time to read. If absent, callers never wait. */
   readonly callersWait?: () => boolean;
 }
 
-/** Waits until nothing is open: a lane that is handed over or reloaded, a node that stops. */
+/** A waiter for the end of all open writes: for a lane that is handed over or reloaded, or a node that stops. */
 interface IdleWaiter {
-  /** Null: of any. */
+  /** Lane to wait for; null for all lanes. */
   readonly key: LaneKey | null;
   readonly shard: number | null;
   readonly resolve: () => void;
 }
 
-/** Beside one of creates alone. */
+/** Maximum number of transactions in flight, not counting one of creates alone. */
 const MAX_IN_FLIGHT = 2;
-/** Five writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
+/**
+ * Minimum interval between small commits. A transaction needs five writes from its create to the end of its watch; at
+ * this rate a thousand transactions a second share commits.
+ */
 const COMMIT_EVERY_MS = 16;
-/** The writes of a single transaction until it is sent, and one more, leave without waiting. */
+/**
+ * Number of commits that may start without waiting: the writes of a single transaction until it is sent, and one more.
+ */
 const COMMITS_IN_RESERVE = 4;
-/** Creates of many lanes leave alone and everything else beside them: both gather for longer, what no caller waits for more. */
+/**
+ * Longer intervals while creates of many lanes are committed alone: both kinds gather for longer, and moves, for which
+ * no caller waits, the longest.
+ */
 const CREATES_ALONE = 1.5;
 const MOVES_EVERY_MS = 40;
 /**
- * Writes a second, but for those that are kept back. A thousand lanes with a transaction each make three thousand; ten lanes
- * at half that rate a third of it, since theirs are about several transactions at once, and leave sooner: the database has
- * commits to spare.
+ * Writes per second above which small commits are gathered, not counting delayed writes. A thousand lanes with a
+ * transaction each make three thousand. Ten lanes at half that rate make a third of it, because their writes contain
+ * several transactions; they are committed sooner, since the database has commits to spare.
  */
 const WRITES_TO_GATHER = 1_900;
-/** How often delayed entries are checked again: those behind waiting callers, or of lanes in flight. */
+/** Interval after which delayed entries are checked again: those behind waiting callers, or of lanes in flight. */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
@@ -86,7 +94,7 @@ export class Committer {
   private queuedItems = 0;
   private inFlight = 0;
   private completing = false;
-  /** Creates of many lanes, in a transaction of their own. */
+  /** True while creates of many lanes are in a transaction of their own. */
   private creating = false;
   private readonly busyShards = new Set<number>();
   private readonly turns: Turns;
@@ -94,12 +102,12 @@ export class Committer {
   private readonly pace = new Departures(COMMIT_EVERY_MS, COMMITS_IN_RESERVE, this.flow);
   private readonly movesPace = new Departures(MOVES_EVERY_MS, 1, this.flow);
   private isFlushedSoon = false;
-  /** A full queue of which nothing could be taken: not looked through again for every write that joins it. */
+  /** True if the queue is full but no entry could be selected: it is not searched again for every write that joins. */
   private isHeldUp = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
   private leaving: { readonly atMs: number; readonly cancel: () => void } | null = null;
-  /** Batches in a database transaction, or being answered. */
+  /** Batches that are in a database transaction, or being answered. */
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
   private notifyingSoon: Promise<void> | null = null;
@@ -113,12 +121,12 @@ export class Committer {
     this.delivery = new Delivery(ports.clock, events);
   }
 
-  /** Items queued, not yet in a transaction. */
+  /** Number of queued items that are not in a transaction yet. */
   get depth(): number {
     return this.queuedItems;
   }
 
-  /** Resolves with the write's result once it is durable; rejects with the store's error. */
+  /** Queues a write; resolves with its result once it is durable, or rejects with the store's error. */
   write(write: LaneWrite): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
       const nowMs = this.ports.clock.monotonicMs();
@@ -133,14 +141,14 @@ export class Committer {
     });
   }
 
-  /** Resolves when nothing is queued or in flight; of one lane if given. */
+  /** Resolves when nothing is queued or in flight; if a lane is given, for that lane only. */
   async idle(lane?: Lane): Promise<void> {
     const key = lane === undefined ? null : laneKey(lane);
     this.queueAll(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
     this.leaveLater();
     const shard = key === null ? null : shardOf(key, this.settings.shards);
     const notified = new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
-    // Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes.
+    // Notify once for all callers of one turn: a node that shuts down calls this for each of ten thousand lanes.
     this.notifyingSoon ??= Promise.resolve().then(() => {
       this.notifyingSoon = null;
       this.notifyIdle();
@@ -159,7 +167,7 @@ export class Committer {
     this.schedule(entry);
   }
 
-  /** Sends writes that have waited for company long enough. */
+  /** Sends delayed writes once they have waited long enough for others to join them. */
   private leaveLater() {
     const { clock } = this.ports;
     const atMs = this.rooms.nextLeaveMs;
@@ -184,7 +192,7 @@ export class Committer {
     for (const waiter of ready) waiter.resolve();
   }
 
-  /** Two transactions are under way, and not of creates alone: nothing but creates may leave. */
+  /** True if two transactions are in flight besides one of creates alone: then only creates may start. */
   private get isOnlyForCreates() {
     return this.inFlight - (this.creating ? 1 : 0) >= MAX_IN_FLIGHT;
   }
@@ -219,7 +227,7 @@ export class Committer {
     });
   }
 
-  /** Now, or when the pace allows it. */
+  /** Starts a transaction now, or when the rate allows it. */
   private flushInTurn() {
     const pace = this.creating ? this.movesPace : this.pace;
     const waitMs = pace.waitMs(this.ports.clock.monotonicMs());
@@ -227,7 +235,7 @@ export class Committer {
     else this.flushLater(waitMs);
   }
 
-  /** More would not fit, or the creates alone are worth a transaction. */
+  /** True if the batch is full, or its creates alone justify a transaction. */
   private get isFull() {
     if (this.queuedItems >= this.settings.batchSize) return true;
     let creates = 0;
@@ -263,7 +271,10 @@ export class Committer {
     if (cargo === "creates" && this.queue.length > 0) this.flushInTurn();
   }
 
-  /** A few creates wait for the end of this turn of the event loop, which is often about to bring others. */
+  /**
+   * Starts the next transaction; a few creates wait for the end of this turn of the event loop, which often brings
+   * more.
+   */
   private goOn() {
     const isFew = this.queuedItems < WORTH_A_COMMIT && this.queue.every(({ sort }) => sort === "create");
     if (isFew && this.inFlight === 0) this.flushSoon();
@@ -283,7 +294,10 @@ export class Committer {
     return turn;
   }
 
-  /** The next transaction is under way (`over`) before the callers of this one are answered: their work does not delay it. */
+  /**
+   * Commits a batch. The next transaction starts (`over`) before the callers of this one are answered, so that their
+   * work does not delay it.
+   */
   private async commit(batch: Entry[], over: () => void) {
     const started = this.ports.clock.monotonicMs();
     const untold: Undelivered[] = [];
@@ -309,8 +323,8 @@ export class Committer {
   }
 
   /**
-   * One poison item must not fail the others: halves are tried in order until it is alone. A write that the ledger
-   * could not judge for want of a row fails whole: none of its requests is called unstorable for that.
+   * One invalid item must not fail the others: halves are tried in order until it is alone. A write that the ledger
+   * could not judge because a row is missing fails as a whole: its requests are not reported as unstorable.
    */
   private async commitOrBisect(batch: readonly Entry[], untold: Undelivered[], beforeRetry = nothing) {
     try {
@@ -330,7 +344,10 @@ export class Committer {
     }
   }
 
-  /** A lock, idle or statement timeout has committed nothing and is tried again before a caller is answered. */
+  /**
+   * Commits a batch. After a lock, idle or statement timeout nothing was committed, so it is retried before a caller
+   * gets an error.
+   */
   private async commitPatiently(batch: readonly Entry[], beforeRetry: () => Promise<void>): Promise<Undelivered> {
     for (let failures = 1; ; failures++) {
       const merged = mergeAllocations(batch);
@@ -347,9 +364,9 @@ export class Committer {
   }
 
   /**
-   * Creates of the lanes that a transaction holds do not wait until it has been tried often enough, neither its own nor
-   * those behind it. They touch none of its rows, and alone they take one round trip to the database: on a machine so
-   * crowded that the server ends every transaction that takes two, they still go through.
+   * Lets creates pass a transaction that is being retried, both its own and those queued behind it for its lanes. They
+   * touch none of its rows, and alone they need one round trip: they succeed even on a machine so overloaded that the
+   * server aborts every transaction that needs two.
    */
   private async letCreatesPass(batch: Entry[]) {
     const moves = batch.filter(({ sort }) => sort === "move");
@@ -365,8 +382,8 @@ export class Committer {
   }
 
   /**
-   * Writes behind a failed one of the same lane were planned on top of it: they fail with it, and the lane is reloaded
-   * from the database. While a refused batch is being split, some of its pieces may be durable: their writers get
+   * Writes queued behind a failed one of the same lane were planned on top of it: they fail with it, and the lane is
+   * reloaded. While a refused batch is being split, some of its pieces may be durable: their callers get
    * `OutcomeUnknown`, never that nothing happened.
    */
   private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean) {

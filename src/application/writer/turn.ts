@@ -1,40 +1,43 @@
 import type { LaneKey } from "../../domain/lane.ts";
 import type { Entry } from "./batch.ts";
 
-/** A create writes its rows blind; a move is looked up first and changes more. So many creates cost what one move does. */
+/**
+ * Number of creates that cost as much as one move: a create only inserts rows; a move looks up its row first and
+ * changes more.
+ */
 const CREATES_PER_MOVE = 3;
 const LEAST_COST = 1 / CREATES_PER_MOVE;
 
-/** If creates press, this many of them are committed for every move. */
+/** If creates are pressing, this many of them are committed for every move. */
 const CREATES_FOR_A_MOVE = 8;
 
-/** If callers wait unread, a move that has waited for this long leaves even beyond its share. */
+/** If callers wait unread, a move that has waited for this long is committed even beyond its share. */
 const PATIENCE_MS = 1_000;
 
 /**
- * Creates of so many lanes leave in a transaction of their own, which takes one round trip and a third of the time; what
- * follows transactions that exist goes beside it. Of few lanes, both would only wait for the same locks.
+ * Number of lanes from which on creates get a transaction of their own, which takes one round trip and a third of the
+ * time; moves are committed beside it. With fewer lanes, both would only wait for the same locks.
  */
 const MANY_LANES = 8;
 
-/** A move whose turn came so often while its shard was in flight leaves with the next creates of the shard. */
+/** A move that was skipped this often because its shard was in flight is committed with the shard's next creates. */
 const PASSED_BY_AT_MOST = 3;
 
-/** Purpose of a transaction. */
+/** Which entries a transaction may contain. */
 export type Cargo = "creates" | "moves" | "all";
 
-/** Entries in flight, and callers that wait outside. */
+/** Transactions in flight, and waiting callers. */
 export interface UnderWay {
   readonly busyShards: ReadonlySet<number>;
-  /** A transaction that ends at the feed's counter row. */
+  /** True if a transaction in flight locks the feed's counter row. */
   readonly completing: boolean;
-  /** A transaction of creates alone. */
+  /** True if a transaction of creates alone is in flight. */
   readonly creating: boolean;
-  /** All other slots are in use: only creates may leave, of however few lanes. */
+  /** True if all other slots are in use: only creates may start, even of few lanes. */
   readonly onlyCreates: boolean;
-  /** More callers want to create something than the node has had time to read. */
+  /** True if more callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
-  /** A hand-over, reload or stop waits until nothing of these lanes is open. */
+  /** True if a hand-over, reload or stop waits for the open writes of this shard. */
   readonly isHurried: (shard: number) => boolean;
   readonly nowMs: number;
 }
@@ -49,16 +52,17 @@ export interface Turn {
  * Selects the queued writes of the next transaction: in order, as many as fit.
  *
  * Allocations may overtake writes about existing transactions, since they touch none of those rows; everything else
- * keeps its place. If a whole batch of creates waits on one lane, creates press: the lane's moves get a share and no
- * more. A caller that wants more than a lane can send is then answered at once, and its transactions wait in the
- * database. The share keeps the moves going. A node that is short of time reads fewer creates at once than a batch
- * holds, and would spend most of its time on the follow-up of the first ones: so creates also press while callers wait
- * to be read. The lanes of those callers are not known then, so every lane's moves wait, for a second at most.
+ * keeps its position. If a whole batch of creates waits on one lane, creates are pressing: the lane's moves get only a
+ * share. A caller that creates more than a lane can send is then answered at once, and its transactions wait in the
+ * database. The share keeps the moves going. An overloaded node reads fewer creates at once than a batch holds, and
+ * would spend most of its time on the moves of the first ones: so creates are also pressing while callers wait to be
+ * read. The lanes of those callers are not known yet, so every lane's moves wait, for a second at most.
  */
 export class Turns {
   private readonly batchSize: number;
   /**
-   * Creates of a pressed shard that moves were not yet committed for; below zero if a write was more than its share.
+   * Balance of a pressed shard, in creates: committed creates minus those that its committed moves are charged with;
+   * negative if a write exceeded its share.
    */
   private readonly shares = new Map<number, number>();
 
@@ -74,8 +78,8 @@ export class Turns {
     let room = this.batchSize;
     for (const [at, entry] of queue.entries()) {
       const isFull = room < LEAST_COST && turn.taken.length > 0;
-      // In a queue of a thousand that is searched eighty times a second, most entries need no closer look, or none at
-      // all.
+      // Quick checks first: a queue of a thousand entries is searched eighty times a second, and most entries need no
+      // closer check.
       if (isFull && !survey.hasStrict) return { ...turn, left: turn.left.concat(queue.slice(at)) };
       const isPassedBy = isFull || !belongs(turn.cargo, entry, survey);
       if (isPassedBy || costOf(entry) > (turn.taken.length === 0 ? Number.POSITIVE_INFINITY : room)) {
@@ -118,12 +122,15 @@ export class Turns {
     for (const shard of creates.keys()) if (isPressed(shard) && !this.shares.has(shard)) this.shares.set(shard, 0);
   }
 
-  /** Only if nothing strict waits: an entry that must keep its place must not be behind one that has none yet. */
+  /**
+   * True if a move must wait for its share. Only if no strict entry waits: a strict entry must not queue behind a move
+   * that has no position yet.
+   */
   private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay) {
     const { shard, sort, sinceMs } = entry;
     if (sort === "create") return false;
     if (movesHeld.has(shard)) return true;
-    // Its shard's creates wait for it: no share of theirs can grow until it has left.
+    // A late move must be selected: its shard's creates wait for it, so its share cannot grow until it is committed.
     if (isLate(entry)) return false;
     if ((this.shares.get(shard) ?? 1) > 0 || underWay.isHurried(shard)) return false;
     return !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
@@ -136,14 +143,17 @@ export class Turns {
   }
 }
 
-/** Summary of the queue. */
+/** Summary of the queue, before entries are selected. */
 interface Survey {
-  /** How many transactions. */
+  /** Number of transactions to create. */
   readonly creates: number;
-  /** The creates leave in a transaction of their own. */
+  /** True if the creates are committed in a transaction of their own. */
   readonly areAlone: boolean;
   readonly hasStrict: boolean;
-  /** Shards with a move that was passed by too often and may leave: their creates leave with it, not before it. */
+  /**
+   * Shards with a move that was skipped too often and may be committed now: their creates are committed with it, not
+   * before it.
+   */
   readonly late: ReadonlySet<number>;
 }
 
@@ -156,14 +166,17 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
     else if (entry.sort === "strict") hasStrict = true;
     else if (isLate(entry) && !(completing && entry.completes)) late.add(entry.shard);
   }
-  // An entry that keeps its place may be between the two: creates that waited for such a move would wait for
-  // themselves.
+  // If a strict entry is between the late move and the creates, the creates would wait for themselves: do not treat the
+  // shard as late.
   if (hasStrict) for (const { sort, shard } of queue) if (sort === "strict") late.delete(shard);
   const areAlone = areThere(queue, onlyCreates ? 1 : MANY_LANES, [busyShards, late]);
   return { creates, areAlone, hasStrict, late };
 }
 
-/** True if creates of this many lanes can leave now: their shards are free, and no strict entry is before them. */
+/**
+ * True if creates of at least this many lanes can be committed now: their shards are free, and no strict entry precedes
+ * them.
+ */
 function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]) {
   const lanes = new Set<LaneKey>();
   const strict = new Set<number>();
@@ -180,13 +193,13 @@ function cargoOf({ areAlone }: Survey, { creating, onlyCreates }: UnderWay) {
   return areAlone || onlyCreates ? "creates" : "all";
 }
 
-/** Shards of which something was left: what must not overtake it waits as well. */
+/** Shards with skipped entries: entries that must not overtake those are skipped as well. */
 interface Held {
-  /** Nothing overtakes. */
+  /** Shards in which nothing may overtake. */
   readonly all: Set<number>;
-  /** Creates overtake. */
+  /** Shards with skipped moves, which creates may overtake. */
   readonly moves: Set<number>;
-  /** Left for the next transaction of creates alone: moves overtake. */
+  /** Shards whose creates are left for the next transaction of creates alone; moves may overtake them. */
   readonly creates: Set<number>;
 }
 
@@ -204,12 +217,12 @@ function isLate({ passedBy }: Entry) {
   return passedBy >= PASSED_BY_AT_MOST;
 }
 
-/** Cost of an entry, in places of a batch. */
+/** Cost of an entry, as the number of places that it takes in a batch. */
 function costOf({ weight, sort }: Entry) {
   return sort === "create" ? weight / CREATES_PER_MOVE : weight;
 }
 
-/** The creates of these shards, in order, as many as fit; not past what has to keep its place before them. */
+/** The creates of these shards, in order, as many as fit; stops at strict entries that must come before them. */
 export function createsOf(
   queue: readonly Entry[],
   shards: ReadonlySet<number>,

@@ -3,32 +3,38 @@ import type { TransitionItem } from "../../ports/lane-store.ts";
 import { type Entry, rejecting } from "./batch.ts";
 
 /**
- * A node's answer to accepted bytes: no decision reads it from the database, and a next owner without it looks for a
- * receipt and sends again. Often the receipt comes soon, and both cost one change of the row.
+ * How long a node's acceptance of sent bytes is delayed. No decision reads it from the database; a next owner without
+ * it looks for a receipt and resends. Often the receipt arrives soon, and both then cost one update of the row.
  */
 const ANSWERS_WAIT_MS = 200;
 
 /**
- * A receipt that was found: the next owner, who does not find it in the database, finds it on the chain by the hash. Where
- * the block is deep enough soon, receipt and outcome cost one change of the row.
+ * How long a found receipt is delayed. A next owner that does not find it in the database finds it on the chain by the
+ * hash. If the block is final soon, receipt and outcome cost one update of the row.
  */
 const RECEIPTS_WAIT_MS = 200;
 
-/** Rows past their watch only cost memory at the lane's next owner. */
+/** How long the end of a watch is delayed: rows past their watch only cost memory at the lane's next owner. */
 const ENDINGS_WAIT_MS = 10_000;
 
-/** Watches of a thousand lanes end with the same block: written all at once, they would hold up everything else. */
+/**
+ * Interval between lanes: the watches of a thousand lanes end with the same block, and written all at once they would
+ * delay all other writes.
+ */
 const ENDINGS_APART_MS = 10;
 
 const NOBODY: readonly Entry[] = [];
 
-/** Writes that are kept back for company: they leave with the next one of their lane, or after a while. */
+/** Delays writes so that they can be combined: they are sent with the next write of their lane, or after a while. */
 class WaitingRoom {
   private readonly waitMs: number;
   private readonly apartMs: number;
-  /** No lane leaves before. */
+  /** Earliest time at which the next lane's writes may be sent. */
   private nextFreeMs = 0;
-  /** In the order of their leaving: a lane's wait counts from its first, and no lane leaves before one that came earlier. */
+  /**
+   * Delayed entries by lane, in the order in which they are sent: a lane's delay counts from its first entry, and no
+   * lane is sent before an earlier one.
+   */
   private readonly lanes = new Map<LaneKey, { readonly entries: Entry[]; readonly leaveAtMs: number }>();
 
   constructor(waitMs: number, apartMs = 0) {
@@ -60,7 +66,7 @@ class WaitingRoom {
     return guests.entries;
   }
 
-  /** Null: of any lane. */
+  /** True if the lane has delayed entries; with null, if any lane has. */
   has(key: LaneKey | null): boolean {
     return key === null ? this.lanes.size > 0 : this.lanes.has(key);
   }
@@ -74,22 +80,25 @@ class WaitingRoom {
     return leaving;
   }
 
-  /** Null: none waits. */
+  /** Time at which the next lane's entries are sent; null if none are delayed. */
   get nextLeaveMs(): number | null {
     for (const { leaveAtMs } of this.lanes.values()) return leaveAtMs;
     return null;
   }
 }
 
-/** The three kinds of writes that no caller waits for. */
+/** The three kinds of writes that no caller waits for, each with its own delay. */
 export class WaitingRooms {
   private readonly answers = new WaitingRoom(ANSWERS_WAIT_MS);
-  /** With the answers of the same lane that came before or after them: a lane has guests in one of the two. */
+  /**
+   * Receipts, together with answers of the same lane that came before or after them: a lane's entries are in only one
+   * of the two.
+   */
   private readonly receipts = new WaitingRoom(RECEIPTS_WAIT_MS);
   private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS, ENDINGS_APART_MS);
   private readonly rooms = [this.answers, this.receipts, this.endings];
 
-  /** False: this write does not wait. */
+  /** Delays the write if possible; false if it must be sent at once. */
   admit(entry: Entry): boolean {
     const room = this.roomFor(entry);
     if (room === this.receipts) for (const answer of this.answers.leave(entry.key)) room.admit(answer, entry.sinceMs);
@@ -98,14 +107,17 @@ export class WaitingRooms {
   }
 
   /**
-   * Writes that must precede this one: allocations overtake, and the end of a watch concerns rows that nothing else
-   * moves.
+   * Delayed writes that must precede this one. Allocations may overtake them; the end of a watch need not precede
+   * anything, because no other write moves those rows.
    */
   before({ key, sort }: Entry): readonly Entry[] {
     return sort === "create" ? NOBODY : this.movesOf(key);
   }
 
-  /** Answers and receipts: if a write of the lane failed, they were planned on top of it. */
+  /**
+   * Removes and returns a lane's delayed answers and receipts: if a write of the lane failed, they were planned on top
+   * of it.
+   */
   movesOf(key: LaneKey): readonly Entry[] {
     return [...this.answers.leave(key), ...this.receipts.leave(key)];
   }
@@ -114,7 +126,7 @@ export class WaitingRooms {
     return this.rooms.flatMap((room) => room.leave(key));
   }
 
-  /** Null: of any lane. */
+  /** True if the lane has delayed entries; with null, if any lane has. */
   has(key: LaneKey | null): boolean {
     return this.rooms.some((room) => room.has(key));
   }
@@ -123,7 +135,7 @@ export class WaitingRooms {
     return this.rooms.flatMap((room) => room.leaveBefore(nowMs));
   }
 
-  /** Null: none waits. */
+  /** Time at which the next delayed entries are sent; null if there are none. */
   get nextLeaveMs(): number | null {
     const times = this.rooms.flatMap((room) => room.nextLeaveMs ?? []);
     return times.length === 0 ? null : Math.min(...times);
@@ -138,17 +150,26 @@ export class WaitingRooms {
   }
 }
 
-/** Not if a node that signed names the hash: that is written at once, because it is known nowhere else. */
+/**
+ * True if a node's answer may be delayed. Not if a signing node reports the hash: that is written at once, because it
+ * is known nowhere else.
+ */
 function isPlainAnswer({ event, identified }: TransitionItem) {
   return event === "broadcast" && identified === undefined;
 }
 
-/** Not if the transaction was reported as STUCK, nor if another program's transaction took our nonce. */
+/**
+ * True if a receipt may be delayed. Not if the transaction was reported as STUCK, nor if another program's transaction
+ * used our nonce.
+ */
 function isPlainReceipt({ event, from, attempt }: TransitionItem) {
   return event === "mine" && from === "TRACKING" && attempt === undefined;
 }
 
-/** A watch that ends at a higher block ends at the lower one, too. Null: these are no ends of a watch. */
+/**
+ * Combines two ends of a watch: the one at the higher block includes the lower. Null if the entries are not ends of a
+ * watch.
+ */
 function joinedEnding(earlier: Entry, later: Entry): Entry | null {
   if (earlier.write.kind !== "unwatch" || later.write.kind !== "unwatch") return null;
   const throughBlock = Math.max(earlier.write.throughBlock, later.write.throughBlock);

@@ -5,11 +5,11 @@ import type { Scope } from "../../domain/keys/principal.ts";
 /** Scope that a call requires of the API key. */
 export interface CallScope {
   readonly scope: Scope;
-  /** Also sufficient. */
+  /** Another scope that is sufficient, too. */
   readonly or?: Scope;
-  /** Not for the key that made the transaction: another key must approve it. */
+  /** The key that created the transaction may not make this call: another key must approve it. */
   readonly othersOnly?: true;
-  /** Enough if the transaction or the reservation belongs to that key. */
+  /** Scope that is sufficient if the transaction or the reservation belongs to the key. */
   readonly own?: Scope;
 }
 
@@ -21,14 +21,14 @@ export const ADMIN: CallScope = { scope: "admin" };
 export interface Answer {
   readonly description: string;
   readonly schema?: TSchema;
-  /** Instead of JSON. */
+  /** Content type of the response, if it is not JSON. */
   readonly contentType?: string;
-  /** Members of its example that differ from those of the schema. */
+  /** Members of the response's example that differ from the schema's example. */
   readonly example?: object;
   readonly location?: Location;
 }
 
-/** `Location` of what was made: members of the answer are filled in. */
+/** `Location` header of a created object: members of the response are filled into the path. */
 export interface Location {
   readonly path: string;
   readonly description: string;
@@ -36,57 +36,61 @@ export interface Location {
 
 export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", description: "Path of the transaction." };
 
-/** The answers of most calls: one. */
+/** The responses of a call with a single one, 200. */
 export const ok = (description: string, schema: TSchema) => ({ 200: { description, schema } });
 
 /**
- * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the paths
- * of the SDK are loops over the declarations. The method `does` of the application's record performs it, and gets the
- * parameters of the path, then the query, the body and the name of who acts, as far as the call has them.
+ * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the
+ * SDK's paths are generated from the declarations. The application method named by `does` performs it; its arguments
+ * are the path parameters, then the query, the body and the actor's name, as far as the call has them.
  */
 export interface Call {
-  /** Method and path, in OpenAPI's notation. */
+  /** HTTP method and path of the call, in OpenAPI's notation. */
   readonly at: `${"get" | "post" | "put" | "delete"} /${string}`;
   readonly scope: CallScope | "open";
-  /** Done by the owner of the lane, to which any node forwards it. Absent: done by the node that is asked. */
+  /**
+   * "owner": the lane's owner performs the call, and any node forwards it there. If absent, the node that receives it
+   * does.
+   */
   readonly by?: "owner";
-  /** Its name in the client and in the library. Absent: the client's own code makes its request. */
+  /** Name of the call in the client and in the library. If absent, the client's own code makes the request. */
   readonly face?: string;
-  /** Its name in the application, if that is another one. With neither name, its route is written by hand. */
+  /** Name of the call's method in the application, if it differs. With neither name, the route is written by hand. */
   readonly does?: string;
-  /** An operator's action, by the name that the application gets in its one argument. */
+  /** Name of an operator's action, passed to the application in its only argument. */
   readonly action?: string;
   /**
-   * Arguments that are not the usual ones: a member of path, query or body by its name, `query` or `body` (the rest of it),
-   * `actor`, or `action`: one object with the path, the body as `request`, who acts, and the idempotency key.
+   * Arguments of the application's method, if they are not the usual ones: a member of path, query or body by its name;
+   * `query` or `body` (the rest of it); `actor`; or `action`: one object with the path, the body as `request`, the
+   * actor, and the idempotency key.
    */
   readonly takes?: readonly string[];
-  /** The actor is kept for the audit. */
+  /** The actor is stored for the audit. */
   readonly audited?: true;
   readonly summary: string;
   readonly description?: string;
   readonly query?: TObject;
-  /** At least one of these parameters of the query. */
+  /** Query parameters of which at least one is required. */
   readonly needs?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: TSchema;
-  /** Bodies by their names, if the schema's own example does not do. */
+  /** Example bodies by name, if the schema's own example is not sufficient. */
   readonly examples?: Readonly<Record<string, unknown>>;
-  /** The most that its body may have, if that is not the usual. */
+  /** Maximum size of the body in bytes, if it is not the usual one. */
   readonly bodyBytes?: number;
-  /** Counts against the rate of the key. */
+  /** The call counts against the key's rate. */
   readonly metered?: true;
-  /** Let in at once, also under overload. */
+  /** The call is admitted at once, even under overload. */
   readonly urgent?: true;
-  /** Answers by HTTP status. Of two, the second one means: not new, or not durable yet. */
+  /** Responses by HTTP status. If there are two, the second means: not new, or not durable yet. */
   readonly answers: Readonly<Record<number, Answer>>;
-  /** No cache may keep the answer. */
+  /** The response must not be cached. */
   readonly noStore?: true;
-  /** Besides what every call may answer. */
+  /** Error codes of this call, besides those common to every call. */
   readonly errors?: readonly ErrorCode[];
 }
 
-/** Fields that every operator's action has. */
+/** Properties with which an operator's action is declared. */
 export interface ActionCall extends Pick<Call, "summary" | "description" | "errors" | "examples"> {
   readonly body: TSchema;
   readonly scope?: CallScope;
@@ -94,17 +98,19 @@ export interface ActionCall extends Pick<Call, "summary" | "description" | "erro
 
 export type Calls = Readonly<Record<string, Call>>;
 
-/** The method of the application's record; undefined: its route is written by hand. */
+/** Name of the application's method; undefined if the route is written by hand. */
 export function methodOf({ does, face }: Call): string | undefined {
   return does ?? face;
 }
 
-/** Keeps paths and names as literal types: the client's table of paths is checked against them. */
+/**
+ * Returns the declarations with literal types of paths and names: the client's table of paths is checked against them.
+ */
 export function declared<const C extends Calls>(calls: C): C {
   return calls;
 }
 
-/** Limit of one transaction; and of an action, because a replacement has a payload like a create's. */
+/** Maximum body size of one transaction, and of an action, because a replacement has a payload like a create's. */
 export const TRANSACTION_BYTES = 256 * 1024;
 
 export const ACTION_HEADERS = {

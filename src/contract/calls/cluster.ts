@@ -113,7 +113,10 @@ export const cluster = declared({
   },
 });
 
-/** A key that may stop one thing, or make keys, may stop everything; only `admin` may end that. */
+/**
+ * Scope of a kill: a key that may suspend single lanes, or manage keys, may also kill everything; only `admin` may end
+ * a kill.
+ */
 const KILL: CallScope = { scope: "operate", or: "admin" };
 
 const kill = {

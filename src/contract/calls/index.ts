@@ -7,7 +7,7 @@ import { policies } from "./policies.ts";
 import { sight } from "./sight.ts";
 import { completions, transactionActions, transactions } from "./transactions.ts";
 
-/** Every call of the API, in the order of the reference. */
+/** Every call of the API, in the order of the reference documentation. */
 export const GROUPS = [
   ["Transactions", transactions],
   ["Nonces", nonces],

@@ -44,7 +44,7 @@ export const JsonRpcQuery = query({
 
 const REQUEST_ID = "The request id of the transaction sent; in a batch, with `:` and the call's place behind it.";
 
-/** Enough to come in: each call of a packet is asked for its own scope. */
+/** Minimum scope of the endpoint: each call of a JSON-RPC batch is checked for its own scope. */
 const jsonRpc = {
   scope: { scope: "read", or: "submit" },
   description:

@@ -4,7 +4,7 @@ import { Address, ChainId, STORY, Timestamp } from "../schemas/scalars.ts";
 import { closed, list, nullable, object, oneOf, optional, query, text } from "../schemas/shapes.ts";
 import { ADMIN, declared, ok } from "./call.ts";
 
-/** API keys that are managed while the nodes run. */
+/** API calls for keys that are managed while the nodes run. */
 
 const Name = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$", examples: ["checkout"] });
 const Scopes = list(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });

@@ -23,7 +23,7 @@ export const signers = declared({
   },
 });
 
-/** An operator's action on a lane as a whole. */
+/** Declares an operator's action on a lane as a whole. */
 function action<const A extends string>(name: A, { errors = [], ...own }: ActionCall) {
   return {
     at: `post /api/v1/signers/{signer}/${name}` as `post /api/v1/signers/{signer}/${A}`,

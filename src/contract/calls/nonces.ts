@@ -5,7 +5,7 @@ import { Address, ChainId, Hash, Nonce, Owner, RequestId, STORY, Timestamp, TxId
 import { closed, described, MOSTLY_NULL, nullable, oneOf } from "../schemas/shapes.ts";
 import { type CallScope, declared, ok, READ, TRANSACTION_PLACE } from "./call.ts";
 
-/** Nonces for callers that sign themselves. */
+/** API calls that reserve nonces for callers that sign themselves. */
 
 const ReservationId = described(TxId, "Fencepost's own id of a reservation.");
 
@@ -52,10 +52,10 @@ export type SubmitReserved = Static<typeof SubmitReserved>;
 export const UseReserved = closed("UseReserved", { txHash: Hash });
 export type UseReserved = Static<typeof UseReserved>;
 
-/** Own reservations only; those of others need an operator. */
+/** A key may use its own reservations; those of other keys need `operate`. */
 const OWN: CallScope = { scope: "operate", own: "reserve" };
 
-/** Blobs travel in the raw transaction: six of them, in hex, with their proofs. */
+/** Maximum body size: a raw transaction may contain six blobs, in hex, with their proofs. */
 const RAW_BYTES = 2 * 1024 * 1024;
 
 const reserved = {

@@ -79,7 +79,7 @@ export type PolicyUsage = Static<typeof PolicyUsage>;
 
 export const PolicyUsageQuery = query({ key: KeyName, signer: Address });
 
-/** ABIs take most of it. */
+/** Maximum size of a policy document; ABIs take most of it. */
 const DOCUMENT_BYTES = 1024 * 1024;
 
 export const policies = declared({

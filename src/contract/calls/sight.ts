@@ -6,7 +6,7 @@ import { Overview, OverviewQuery } from "../schemas/overview.ts";
 import { SearchQuery, SearchResults } from "../schemas/search.ts";
 import { ACTION_HEADERS, declared, OPERATE, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
-/** Everything at once, for people. No call asks a chain anything. */
+/** Overviews for operators, across all lanes and nodes. None of these calls reads a chain. */
 export const sight = declared({
   getAttention: {
     at: "get /api/v1/attention",

@@ -141,7 +141,7 @@ export const completions = declared({
   },
 });
 
-/** An operator's action on one transaction. */
+/** Declares an operator's action on one transaction. */
 function action<const A extends string, const F extends string>(name: A, face: F, { errors = [], ...own }: ActionCall) {
   return {
     at: `post /api/v1/tx/{txId}/${name}` as `post /api/v1/tx/{txId}/${A}`,

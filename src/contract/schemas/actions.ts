@@ -3,7 +3,9 @@ import { AllowNoCode, FeeType, Payload } from "./create.ts";
 import { ChainId, HexInput, Quantity } from "./scalars.ts";
 import { closed, object, oneOf, optional, record, truth } from "./shapes.ts";
 
-/** Operators' actions and their fields. Each action validates its own body in depth; this describes it. */
+/**
+ * Schemas of operators' actions and their fields. Each action validates its own body in depth; these only describe it.
+ */
 
 const reason = Type.String({
   minLength: 1,

@@ -5,7 +5,7 @@ import { count, limit, list, named, nullable, object, oneOf, query, text } from 
 
 export const HELD_AT_MOST_SECONDS = 30;
 
-/** Query of an answer that may be held open until it changes. */
+/** Query parameters of a long poll: the response may be delayed until the view changes. */
 export const Revision = Type.String({
   minLength: 1,
   maxLength: 64,

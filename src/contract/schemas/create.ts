@@ -5,8 +5,8 @@ import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId,
 import { closed, described, list, nullable, object, oneOf, optional, record, truth } from "./shapes.ts";
 
 /**
- * Requests and answers of POST /tx and POST /tx/batch. The create stage validates them in depth; this is their
- * description and type.
+ * Schemas of the requests and responses of POST /tx and POST /tx/batch. The create stage validates requests in depth;
+ * these only describe and type them.
  */
 
 export const FeeType = oneOf(["legacy", "eip2930", "eip1559"], "", "eip1559");

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 
-/** The keywords of JSON Schema that lead to an example. */
+/** The JSON Schema keywords from which an example is built. */
 interface Keywords {
   readonly examples?: readonly unknown[];
   readonly enum?: readonly unknown[];
@@ -13,8 +13,8 @@ interface Keywords {
 }
 
 /**
- * An example of what fits a schema: its own, else put together from those of its parts. Optional members are left out, and
- * a list of several kinds has one of each. `members` replace those of an object.
+ * An example value for a schema: the schema's own, else combined from those of its parts. Optional members are left
+ * out, and a list of several kinds has one of each. `members` replace those of an object.
  */
 export function exampleOf(schema: TSchema, members: object = {}): unknown {
   const { examples, enum: words, properties, required = [], items, anyOf, type, minimum = 0 } = schema as Keywords;

@@ -1,7 +1,7 @@
 import { Address, AnsweredHash, Hash, Hex, Timestamp } from "./scalars.ts";
 import { count, described, list, named, nullable, object, oneOf, text } from "./shapes.ts";
 
-/** Result of the request. */
+/** Outcomes of a look-up of a transaction's logs on the chain. */
 export const LOOK_KINDS = ["shown", "unmined", "unknown", "differs", "silent"] as const;
 
 const KnownEvent = object(

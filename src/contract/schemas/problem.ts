@@ -49,7 +49,7 @@ const members = {
   }),
 };
 
-/** RFC 9457, `application/problem+json`. */
+/** Schema of an error response (RFC 9457, `application/problem+json`). */
 export const Problem = closed(
   "Problem",
   {
@@ -60,7 +60,7 @@ export const Problem = closed(
 );
 export type Problem = Static<typeof Problem>;
 
-/** A node's error answer: `type` links to its own reference, which has an anchor for each code. */
+/** A node's error response: `type` links to its own reference, which has an anchor for each code. */
 export function problemDocument(code: ErrorCode, detail: string): Static<TObject<typeof members>> {
   const { status, title } = ERROR_CATALOGUE[code];
   return { type: `/docs#${code}`, title, status, code, detail };

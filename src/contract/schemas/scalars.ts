@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { POOL_NAME } from "../../domain/nonces/pool.ts";
 import { count, text } from "./shapes.ts";
 
-/** Values shared by the examples: order 42, paid from the first account of development chains. */
+/** Values shared by all examples of the API: a payment for order 42, from the first account of development chains. */
 export const STORY = {
   signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
   recipient: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
@@ -22,7 +22,7 @@ export const Hash = Type.String({
   examples: [STORY.txHash],
 });
 
-/** The same in answers, typed as wallet libraries take them. */
+/** Addresses and hashes in responses, typed as wallet libraries expect them. */
 export const AnsweredAddress = Type.Unsafe<`0x${string}`>(Address);
 export const AnsweredHash = Type.Unsafe<`0x${string}`>(Hash);
 
@@ -32,7 +32,7 @@ export const Hex = Type.String({
   examples: ["0x"],
 });
 
-/** Forms that requests may use. */
+/** Schemas of forms that only requests may use. */
 export const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
 
 const decimal = (example: string) =>
@@ -42,12 +42,12 @@ const decimal = (example: string) =>
     examples: [example],
   });
 
-/** Numbers in answers that may outgrow a double. */
+/** Numbers in responses that may exceed the precision of a double, as decimal strings. */
 export const Decimal = decimal("1000000000000000");
 export const Gas = decimal("21000");
 export const Price = decimal("2000000000");
 
-/** The same in requests. The SDK writes a bigint as its decimal digits. */
+/** Numbers in requests that may exceed the precision of a double. The SDK writes a bigint as decimal digits. */
 export const Quantity = Type.Unsafe<string | number | bigint>({
   anyOf: [
     { type: "string", pattern: "^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$" },
@@ -92,7 +92,7 @@ export const NodeId = text("", "node-a");
 export const InstanceId = text("", "019a4b7d-0000-7000-8000-000000000001");
 export const Version = text("", "0.1.0");
 
-/** The cursor of a page. */
+/** The cursor of a page of results. */
 export const After = Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." });
 
 export const PoolName = Type.String({ pattern: POOL_NAME.source, description: "A pool of the configuration." });

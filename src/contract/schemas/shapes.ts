@@ -1,6 +1,6 @@
 import { type Static, type TOptional, type TProperties, type TSchema, type TSchemaOptions, Type } from "typebox";
 
-/** The description of a value, or several keywords of its schema. */
+/** The description of a value, or several JSON Schema keywords for it. */
 type About = string | TSchemaOptions;
 
 function keywords(about: About, example?: unknown): TSchemaOptions {
@@ -12,10 +12,10 @@ export const text = (about: About = "", example?: string) => Type.String(keyword
 export const truth = (about: About = "", example?: boolean) => Type.Boolean(keywords(about, example));
 export const amount = (about: About = "", example?: number) => Type.Number({ minimum: 0, ...keywords(about, example) });
 export const count = (about: About = "", example?: number) => Type.Integer({ minimum: 0, ...keywords(about, example) });
-/** Counts from one. */
+/** Schema of a number that counts from one. */
 export const ordinal = (about: About = "", example?: number) =>
   Type.Integer({ minimum: 1, ...keywords(about, example) });
-/** The most items of a page. */
+/** Schema of the maximum number of items on a page. */
 export const limit = (maximum: number, usual = 100) => Type.Integer({ minimum: 1, maximum, default: usual });
 
 export function list<T extends TSchema>(items: T, about: About = "", example?: readonly unknown[]) {
@@ -26,58 +26,58 @@ export function object<T extends TProperties>(members: T, about: About = "") {
   return Type.Object(members, keywords(about));
 }
 
-/** An object with any members of one kind. */
+/** Schema of an object with any member names and values of one kind. */
 export function record<T extends TSchema>(values: T, about: About, example?: object) {
   return Type.Record(Type.String(), values, keywords(about, example));
 }
 
-/** Members of an object, after what is said of it, if anything is. */
+/** Arguments of an object's schema: its members, optionally preceded by its description. */
 type Members<T> = readonly [members: T] | readonly [about: About, members: T];
 
-/** An object that the reference shows under a name of its own. */
+/** Schema of an object that the reference documentation shows under its own name. */
 export function named<T extends TProperties>(title: string, ...given: Members<T>) {
   const [about, members] = given.length === 1 ? ["", given[0]] : given;
   return object(members, { title, ...keywords(about) });
 }
 
-/** The same, without room for members that are not named. */
+/** Like `named`, but members that are not declared are not allowed. */
 export function closed<T extends TProperties>(title: string, ...given: Members<T>) {
   const [about, members] = given.length === 1 ? ["", given[0]] : given;
   return named(title, { additionalProperties: false, ...keywords(about) }, members);
 }
 
-/** The same schema with a description of its own. */
+/** A copy of the schema with its own description. */
 export function described<T extends TSchema>(schema: T, description: string) {
   return Type.Unsafe<Static<T>>({ ...schema, description });
 }
 
-/** Each of these members may be left out. */
+/** Makes all of these members optional. */
 export function optional<T extends TProperties>(members: T) {
   const each = Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)]);
   return Object.fromEntries(each) as { [K in keyof T]: TOptional<T[K]> };
 }
 
-/** The parameters of a query string: any may be left out, and no other is taken. */
+/** Schema of query parameters: all are optional, and others are not allowed. */
 export function query<T extends TProperties>(members: T) {
   return object(optional(members), { additionalProperties: false });
 }
 
-/** `type: [..., "null"]`, which serialisers and readers of OpenAPI 3.1 both take better than an anyOf. */
+/** A nullable schema as `type: [..., "null"]`, which serialisers and OpenAPI 3.1 tools handle better than an anyOf. */
 export function nullable<T extends TSchema>(schema: T, options: object = {}) {
   const { type, enum: words, ...rest } = schema as { type?: string; enum?: readonly string[] };
   const nullableWords = words === undefined ? {} : { enum: [...words, null] };
   return Type.Unsafe<Static<T> | null>({ ...rest, type: [type, "null"], ...nullableWords, ...options });
 }
 
-/** A nullable value is null in examples. */
+/** Option of a nullable schema whose example value is null. */
 export const MOSTLY_NULL = { examples: [null] };
 
-/** A closed list of words. */
+/** Schema of a string from a closed list. */
 export function oneOf<const T extends readonly string[]>(words: T, about: About = "", example?: T[number]) {
   return Type.Unsafe<T[number]>({ type: "string", enum: [...words], ...keywords(about, example) });
 }
 
-/** A query parameter that is read as true or false. */
+/** Schema of a query parameter that is read as true or false. */
 export function flag<const T extends readonly ("true" | "false")[]>(words: T, about: About = "") {
   return Type.Unsafe<boolean>({ type: "string", enum: [...words], ...keywords(about) });
 }

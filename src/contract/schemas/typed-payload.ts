@@ -7,13 +7,16 @@ import type { CallPayload, CreateTransaction, DeployPayload, RawPayload } from "
  * const`), `function` and `args` are checked against it, as viem does.
  */
 
-/** For an ABI that the compiler does not know. */
+/** Type of an ABI that the compiler does not know. */
 export type SomeAbi = readonly unknown[];
 
 type Writing = "nonpayable" | "payable";
 export type FunctionOf<A extends SomeAbi> = ContractFunctionName<A, Writing>;
 
-/** No member of another kind of payload: without this, what is wrong for one kind would pass for another with more members. */
+/**
+ * Forbids members of the other kinds of payload: otherwise a payload that is wrong for one kind could pass as another
+ * kind with more members.
+ */
 type Alone<T> = T & { readonly [Name in Exclude<Telling, keyof T>]?: never };
 type Telling = "to" | "data" | "function" | "abi" | "args" | "bytecode";
 
@@ -26,7 +29,7 @@ interface CallByName<A extends SomeAbi, F extends FunctionOf<A>>
   readonly args: ContractFunctionArgs<A, Writing, F>;
 }
 
-/** If several functions of the ABI have one name, the signature says which. */
+/** A call by full signature: if several functions of the ABI have the same name, the signature selects one. */
 interface CallByFullName<A extends SomeAbi> extends Omit<CallPayload, "abi" | "function"> {
   readonly abi: A;
   readonly function: `${string}(${string})`;
@@ -39,7 +42,7 @@ interface DeployWith<A extends SomeAbi> extends BareDeploy {
   readonly args: ContractConstructorArgs<A>;
 }
 
-/** A constructor that takes nothing, or none. */
+/** A deployment whose constructor has no arguments, or that has no constructor. */
 interface DeployWithout<A extends SomeAbi> extends BareDeploy {
   readonly abi: ContractConstructorArgs<A> extends readonly [unknown, ...unknown[]] ? never : A;
 }
@@ -55,13 +58,13 @@ export type TypedPayload<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = 
 
 type With<A extends SomeAbi, F extends FunctionOf<A>> = { readonly payload: TypedPayload<A, F> };
 
-/** The request of POST /tx. */
+/** The request body of POST /tx. */
 export type TransactionIntent<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> = Omit<
   CreateTransaction,
   "payload" | "validUntil"
 > &
   With<A, F> & {
-    /** An instant; as text, of ISO 8601 with its offset. */
+    /** Deadline of the transaction; as text, in ISO 8601 with a UTC offset. */
     readonly validUntil?: string | Date;
   };
 

@@ -1,12 +1,12 @@
 export interface Drained<T> {
   readonly items: readonly T[];
-  /** Items were dropped since the last drain: the consumer has not seen every block. */
+  /** True if items were dropped since the last drain: the consumer has not seen every block. */
   readonly gapPotential: boolean;
 }
 
 /**
- * Buffer between the head follower and one consumer. It has a limit: a slow consumer loses the oldest items and is
- * notified; the follower and other consumers are not affected.
+ * Bounded buffer between the head follower and one consumer: a slow consumer loses the oldest items and is notified;
+ * the follower and other consumers are not affected.
  */
 export class BlockBuffer<T> {
   private readonly capacity: number;
@@ -29,7 +29,7 @@ export class BlockBuffer<T> {
     }
   }
 
-  /** Blocks were missed before the buffer: the consumer is notified as after an overflow. */
+  /** Records that blocks were missed before they reached the buffer: the consumer is notified as after an overflow. */
   markGap(): void {
     this.gap = true;
   }

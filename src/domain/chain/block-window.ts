@@ -8,15 +8,15 @@ export interface BlockRef {
 
 export interface WindowChange<B extends BlockRef> {
   readonly window: BlockWindow;
-  /** New on the canonical chain, ascending. */
+  /** Blocks that are new on the canonical chain, ascending. */
   readonly added: readonly B[];
-  /** No longer canonical, descending. */
+  /** Blocks that are no longer canonical, descending. */
   readonly removed: readonly BlockRef[];
 }
 
 /**
- * The most recent canonical blocks, contiguous and hash-linked. Immutable: its holder has a frozen view with one hash
- * per height, however long its work takes.
+ * The most recent canonical blocks, contiguous and hash-linked. Immutable: code that holds a window sees one hash per
+ * height, however long its work takes.
  */
 export class BlockWindow {
   static readonly empty = new BlockWindow([]);
@@ -27,7 +27,8 @@ export class BlockWindow {
   }
 
   /**
-   * Throws if the blocks are not ascending, contiguous and linked: an inconsistent window would cause wrong decisions.
+   * Creates a window. Throws if the blocks are not ascending, contiguous and linked: an inconsistent window would cause
+   * wrong decisions.
    */
   static of(blocks: readonly BlockRef[]): BlockWindow {
     assertLinked(blocks);
@@ -46,7 +47,7 @@ export class BlockWindow {
     return this.blocks.length;
   }
 
-  /** Null if the height is outside the window. */
+  /** Hash of the block at this height; null if it is outside the window. */
   hashAt(number: number): Hash | null {
     const first = this.blocks[0];
     if (first === undefined) return null;
@@ -58,13 +59,14 @@ export class BlockWindow {
   }
 
   /**
-   * True if the block may be on the followed chain, and is not above it. Below the window this cannot be checked: true.
+   * True if the block may be on the followed chain and is not above its head. Also true below the window, where this
+   * cannot be checked.
    */
   mayStandOn(block: Pick<BlockRef, "number" | "hash">): boolean {
     return this.oldest !== null && (block.number < this.oldest.number || this.contains(block));
   }
 
-  /** Blocks above `number`, ascending. */
+  /** Blocks of the window above `number`, ascending. */
   above(number: number): readonly BlockRef[] {
     const first = this.blocks[0];
     if (first === undefined) return [];
@@ -73,7 +75,7 @@ export class BlockWindow {
 
   /**
    * Appends linked blocks to their parent in the window; blocks above that parent are removed. Null if the parent is
-   * not in the window: the fork is deeper.
+   * not in the window, because the fork is deeper.
    */
   extend<B extends BlockRef>(added: readonly B[], capacity: number): WindowChange<B> | null {
     const first = added[0];
@@ -90,7 +92,7 @@ function bare({ number, hash, parentHash }: BlockRef): BlockRef {
   return { number, hash, parentHash };
 }
 
-/** Ascending, contiguous, each the parent of the next. */
+/** True if the blocks are ascending and contiguous, each the parent of the next. */
 export function isLinked(blocks: readonly BlockRef[]): boolean {
   return blocks.every((block, index) => {
     const parent = blocks[index - 1];

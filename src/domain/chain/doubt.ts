@@ -3,9 +3,9 @@
  * lane. The lane resumes after two checks in a row without evidence.
  */
 export interface Doubt {
-  /** Checks with evidence in a row; 0: none. */
+  /** Number of consecutive checks with evidence; 0 if there is none. */
   readonly seen: number;
-  /** Checks without evidence since the lane stopped. */
+  /** Number of checks without evidence since the lane stopped. */
   readonly clean: number;
   readonly stopped: boolean;
 }
@@ -15,7 +15,7 @@ export const NO_DOUBT: Doubt = { seen: 0, clean: 0, stopped: false };
 const SIGHTS_TO_STOP = 2;
 const LOOKS_TO_GO_ON = 2;
 
-/** A failed check counts as neither: unknown never decides (invariant I7). */
+/** Updates the doubt after a check. A failed check is not counted at all: unknown never decides (invariant I7). */
 export function weigh(doubt: Doubt, sight: "evidence" | "nothing"): Doubt {
   if (sight === "evidence") {
     const seen = doubt.seen + 1;

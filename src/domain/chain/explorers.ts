@@ -1,4 +1,4 @@
-/** Block explorers by chain. Paths: /tx, /address, /block. */
+/** Block explorer URLs by chain id, for explorers with the paths /tx, /address and /block. */
 const EXPLORERS: Readonly<Record<number, string>> = {
   1: "https://etherscan.io",
   10: "https://optimistic.etherscan.io",
@@ -26,7 +26,7 @@ const EXPLORERS: Readonly<Record<number, string>> = {
   11155420: "https://sepolia-optimism.etherscan.io",
 };
 
-/** The configured explorer, else that of the chain id; null if none is known. */
+/** The configured block explorer, else the known one of the chain id; null if none is known. */
 export function explorerOf(chainId: number, configured: string | null): string | null {
   const url = configured ?? EXPLORERS[chainId] ?? null;
   return url === null ? null : url.replace(/\/+$/, "");

@@ -8,19 +8,22 @@ export interface FinalitySettings {
 export interface FinalityView {
   /** Height of the newest canonical block of the pass, by the followed endpoint. */
   readonly head: number;
-  /** Height of the chain's tag, if the rule uses one and the node knows it. */
+  /** Height of the chain's `safe` or `finalized` block, if the finality rule uses that tag and the node knows it. */
   readonly tagged: number | null;
   /** Height of `finalized`, if known: blocks up to it are no longer watched. */
   readonly finalized: number | null;
 }
 
-/** Number of blocks above: 0 means as soon as it is mined. */
+/**
+ * True if the block is final: it has the required number of confirmations (0: as soon as it is mined), or the tag has
+ * reached it.
+ */
 export function isFinal(blockNumber: number, settings: FinalitySettings, view: FinalityView): boolean {
   if (settings.finality === "confirmations") return view.head - blockNumber >= settings.confirmations;
   return view.tagged !== null && blockNumber <= view.tagged;
 }
 
-/** Blocks that every endpoint must have above a decided one; a tag needs none. */
+/** Number of blocks that every endpoint must have above a decided one; 0 if finality is a tag. */
 export function depthNeeded({ finality, confirmations }: FinalitySettings): number {
   return finality === "confirmations" ? confirmations : 0;
 }

@@ -2,19 +2,25 @@ import type { Address } from "../lane.ts";
 import type { Payload } from "../transaction/transaction.ts";
 
 /**
- * Call data has an effect only on code. The chain knows whether the receiver has code, except for chosen addresses:
- * precompiled contracts (0x01 to 0x11, 0x0100, BSC's 0x64, Filecoin's 0xfe00…) answer without code, and system
- * contracts of rollups are among them.
+ * True if the receiver must have code for the call to have an effect. Exempt are specially chosen addresses, where the
+ * chain may execute without code: precompiled contracts (0x01 to 0x11, 0x0100, BSC's 0x64, Filecoin's 0xfe00…) and
+ * system contracts of rollups.
  */
 export function needsCode({ to, data }: Pick<Payload, "to" | "data">): boolean {
   return to !== null && data !== "0x" && !isChosen(to);
 }
 
 const BYTES = /[0-9a-f]{2}/g;
-/** A key or a deployment has an address with this many zero bytes with a probability of 2^-128. */
+/**
+ * Number of zero bytes that mark a specially chosen address: a key or a deployment has one like this with a probability
+ * of 2^-128.
+ */
 const ZEROS_OF_A_CHOSEN_ONE = 16;
 
-/** The zero address is no contract, and usually an unset variable. */
+/**
+ * True for a specially chosen address, but not for the zero address: that is no contract, and usually an unset
+ * variable.
+ */
 function isChosen(address: Address) {
   const zeros =
     address

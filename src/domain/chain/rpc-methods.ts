@@ -3,7 +3,7 @@
  * `klay_sendTransaction` spends from an account that the endpoint holds.
  */
 
-/** Reads of execution-apis and geth that viem, ethers, web3.py, web3.js and cast use. */
+/** Read methods of execution-apis and geth that viem, ethers, web3.py, web3.js and cast use. */
 export const READ_METHODS: ReadonlySet<string> = new Set(
   `eth_baseFee eth_blobBaseFee eth_blockNumber eth_call eth_coinbase eth_config eth_createAccessList
   eth_estimateGas eth_feeHistory eth_gasPrice eth_getBalance eth_getBlockByHash eth_getBlockByNumber
@@ -17,10 +17,10 @@ export const READ_METHODS: ReadonlySet<string> = new Set(
   eth_protocolVersion eth_simulateV1 eth_syncing eth_uninstallFilter web3_clientVersion`.split(/\s+/),
 );
 
-/** Default limit on the blocks of a log filter. */
+/** Default limit on the number of blocks of a log filter. */
 export const USUAL_LOGS_RANGE = 10_000;
 
-/** A method name: a namespace, and the rest. */
+/** Form of a method name: a namespace, an underscore, and the rest. */
 export const METHOD_NAME = /^[a-z][a-zA-Z0-9]{0,30}_[a-zA-Z0-9_]{1,60}$/;
 
 const ACTING = ["send", "sign", "submit", "propose", "set", "mine", "unlock", "import"] as const;

@@ -1,8 +1,8 @@
 import type { BlockRef } from "./block-window.ts";
 
 /**
- * Blocks beyond a depth, each height once, ascending. A reorg above that depth removes blocks before they are emitted.
- * A deeper one is reported, and emitted blocks are not taken back.
+ * Stream of blocks beyond a depth, each height once, ascending. A reorg above that depth removes blocks before they are
+ * emitted. A deeper one is reported, and emitted blocks are not taken back.
  */
 export class StableStream<B extends BlockRef> {
   private readonly depth: number;
@@ -13,17 +13,17 @@ export class StableStream<B extends BlockRef> {
     this.depth = depth;
   }
 
-  /** Highest emitted block; null before the first. */
+  /** Height of the highest emitted block; null before the first. */
   get emittedThrough(): number | null {
     return this.through;
   }
 
-  /** Pending blocks are about to be read again, because some may have been missed. */
+  /** Discards pending blocks: they are about to be read again, because some may have been missed. */
   forgetWaiting(): void {
     this.waiting = [];
   }
 
-  /** `brokeStability`: the reorg replaced emitted blocks. */
+  /** Applies a change of the chain. `brokeStability`: the reorg replaced blocks that were already emitted. */
   apply(change: { readonly added: readonly B[]; readonly removed: readonly BlockRef[] }): {
     readonly stable: readonly B[];
     readonly brokeStability: boolean;

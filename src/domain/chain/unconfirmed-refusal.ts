@@ -1,8 +1,8 @@
 /**
  * When a chain's refusal may end an accepted transaction. One endpoint is not enough: its zero balance or its revert
- * may be false, and an ended transaction is not restarted. Every other endpoint that is up must refuse it too. If no
- * other is up, the same one must refuse it again at a later block. Until then the transaction waits, and nothing else
- * waits for it (I7).
+ * may be false, and an ended transaction is not restarted. Every other endpoint that is up must refuse it, too. If no
+ * other is up, the same one must refuse it again at a later block. Until then the transaction waits, and blocks no
+ * other (I7).
  */
 
 /**
@@ -17,19 +17,22 @@ export type RefusalWait = "laterBlock" | "agreement" | "behind" | "silent";
 export interface UnconfirmedRefusal {
   readonly txId: string;
   readonly reason: string;
-  /** Followed block at the first refusal. */
+  /** Number of the followed head block at the first refusal. */
   readonly firstBlock: number;
-  /** Block of the next check. */
+  /** Block number of the next check. */
   readonly nextBlock: number;
   readonly looks: number;
   readonly waitsFor: RefusalWait;
   readonly since: Date;
 }
 
-/** Longest pause in blocks: an endpoint that refuses for good is asked less and less often. */
+/** Longest pause between checks, in blocks: an endpoint that keeps refusing is queried less and less often. */
 const MOST_BLOCKS_APART = 8;
 
-/** `words`: answers of every endpoint that is up. `block`: followed now; `seen`: earlier checks. */
+/**
+ * Decides whether a refusal is confirmed. `words`: answers of every endpoint that is up. `block`: the followed head
+ * now. `seen`: earlier checks.
+ */
 export function judgeRefusal(
   words: readonly RefusalWord[],
   block: number,
@@ -41,7 +44,7 @@ export function judgeRefusal(
   return words.length > 1 || (seen !== null && block > seen.firstBlock) ? "confirmed" : "laterBlock";
 }
 
-/** State after a check that confirmed nothing. */
+/** State of a refusal after a check that did not confirm it. */
 export function stillUnconfirmed(
   seen: UnconfirmedRefusal | null,
   look: Pick<UnconfirmedRefusal, "txId" | "reason" | "waitsFor" | "since"> & { readonly block: number },

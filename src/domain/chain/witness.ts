@@ -1,27 +1,27 @@
 /**
  * When the end of another node's session lock proves that node's death. A lock also ends while its process lives: the
  * server was restarted or failed over, a server process crashed, or an operator ended sessions. Then all locks end
- * together, ours included. So a node whose own session has just begun may not judge others yet.
+ * together, ours included. So a node whose own session has just begun may not judge other nodes yet.
  */
 
-/** Minimum time between two looks that both miss a lock. */
+/** Minimum time between two checks that both miss a lock. */
 export const LOOKS_APART_MS = 300;
 
 const OWN_SESSION_MS = 2_000;
 const SERVER_UP_MS = 10_000;
 
-/** The observer's own session. */
+/** The database session of the observing node, which holds its own lock. */
 export interface OwnSession {
   readonly sinceMs: number;
-  /** How long the server had accepted sessions when it began. */
+  /** How long the server had accepted sessions when this session began. */
   readonly serverUpMs: number;
-  /** It is the process's first session, so no server restart can have ended an earlier one. */
+  /** True if this is the process's first session, so that no server restart can have ended an earlier one. */
   readonly isFirst: boolean;
-  /** A first look, as old as the session. */
+  /** Locks that were missing in a first check, made when the session began. */
   readonly missed: readonly MissedLock[];
 }
 
-/** A recorded lock that was missing in a look that ended at this time. */
+/** A recorded lock that was missing in a check that ended at this time. */
 export interface MissedLock {
   readonly instanceId: string;
   readonly counter: number;
@@ -29,15 +29,15 @@ export interface MissedLock {
 }
 
 export interface Sighting {
-  /** The lock was seen since our own session began. */
+  /** True if the lock was seen held since our own session began. */
   readonly wasHeld: boolean;
-  /** Since when the lock has been missing, at this counter. */
+  /** Since when the lock has been missing, at this heartbeat counter; null if it is not. */
   readonly gone: { readonly counter: number; readonly sinceMs: number } | null;
 }
 
 export const UNSEEN: Sighting = { wasHeld: false, gone: null };
 
-/** One look at another instance's lock, with its start and end on our own clock. */
+/** One check of another instance's lock, with its start and end on our own clock. */
 export interface LockLook {
   readonly lock: "none" | "held" | "gone";
   readonly counter: number;
@@ -51,24 +51,30 @@ export function missedBefore({ counter, heardMs }: MissedLock): Sighting {
 
 export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): Sighting {
   if (lock !== "gone") return { wasHeld: before.wasHeld || lock === "held", gone: null };
-  // A counter that moved is a sign of life: the looks start over.
+  // A changed heartbeat counter shows that the instance is alive: the checks start over.
   return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: heardMs } };
 }
 
-/** True if a missing lock may be judged at all. A process that has just started uses the server's uptime. */
+/** True if a missing lock may be judged at all. A process that has just started relies on the server's uptime. */
 export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: number): boolean {
   if (own === null) return false;
   const ageMs = nowMs - own.sinceMs;
   return (wasHeld && ageMs >= OWN_SESSION_MS) || (own.isFirst && own.serverUpMs + ageMs > SERVER_UP_MS);
 }
 
-/** Missing from the end of one look to the start of another: a pause of this process in between was not observed. */
+/**
+ * True if the lock was missing from the end of one check to the start of another: measured so that a pause of this
+ * process in between does not count as observation.
+ */
 export function isGone(sighting: Sighting, { askedMs }: LockLook): boolean {
   const atMs = goneAtMs(sighting);
   return atMs !== null && askedMs >= atMs;
 }
 
-/** Earliest time of the second look: two looks without the lock, this far apart, mean that the process is dead. Null: no look has missed it. */
+/**
+ * Earliest time of the second check: two checks without the lock, this far apart, mean that the process is dead. Null
+ * if no check has missed it.
+ */
 export function goneAtMs({ gone }: Sighting): number | null {
   return gone === null ? null : gone.sinceMs + LOOKS_APART_MS;
 }

@@ -1,22 +1,22 @@
 /**
- * Health of a node's key, from requested signatures; no signature is made as a test. A key is away after three failures
- * in a row over the length of a lease. Then other nodes take its lanes, if they have the key and do not find it away
- * too. A mark expires after ten leases unless it is renewed. Without a signature in between, each mark lasts twice as
- * long as the one before, so that a signer that is gone for good hardly moves its lanes.
+ * Health of a node's key, from requested signatures; no test signatures are made. A key is marked as away after three
+ * failures in a row over the length of a lease. Then other nodes take its lanes, if they have the key and have not
+ * marked it, too. A mark expires after ten leases unless it is renewed. Without a signature in between, each mark lasts
+ * twice as long as the one before, so that a permanently missing signer hardly moves its lanes.
  */
 export interface KeyHealth {
-  /** Failures in a row since the last signature or mark. */
+  /** Number of consecutive failures since the last signature or mark. */
   readonly failures: number;
   readonly firstFailureMs: number;
-  /** Marks in a row. */
+  /** Number of consecutive marks without a signature in between. */
   readonly marks: number;
-  /** Time of the last mark, and its end. */
+  /** When the key was last marked as away, and until when. */
   readonly mark: { readonly atMs: number; readonly untilMs: number } | null;
 }
 
 const HEALTHY: KeyHealth = { failures: 0, firstFailureMs: 0, marks: 0, mark: null };
 const FAILURES_OF_AN_ABSENCE = 3;
-/** Length of a first mark, in leases. Also the minimum time between two marks: each may move the lane. */
+/** Duration of a first mark, in leases. Also the minimum time between two marks: each may move the lane. */
 const LEASES_OF_A_MARK = 10;
 const MOST_DOUBLINGS = 6;
 
@@ -37,7 +37,7 @@ export function afterFailure(before: KeyHealth | undefined, nowMs: number, lease
   return { ...HEALTHY, marks, mark: { atMs: nowMs, untilMs: nowMs + spanMs(marks, leaseMs) } };
 }
 
-/** Undefined if nothing has to be remembered. */
+/** The key's health after a signature; undefined if nothing has to be remembered. */
 export function afterSignature(before: KeyHealth | undefined, nowMs: number, leaseMs: number): KeyHealth | undefined {
   if (before?.mark === undefined || before.mark === null || !wasMarked(before, nowMs, leaseMs)) return undefined;
   return { ...HEALTHY, mark: { atMs: before.mark.atMs, untilMs: nowMs } };

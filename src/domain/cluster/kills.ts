@@ -1,9 +1,9 @@
 import type { Address } from "../lane.ts";
 
-/** A kill: while it is in force, nothing of a signer, or of any, is sent. Creates are accepted and wait. */
+/** A kill: while it is in force, nothing of one signer, or of any signer, is sent. Creates are accepted and wait. */
 export interface Kill {
   readonly killId: string;
-  /** Null: every signer. */
+  /** Signer that the kill stops; null for every signer. */
   readonly signer: Address | null;
   readonly actor: string;
   readonly reason: string;

@@ -1,47 +1,51 @@
 /**
  * Notices: single events that a person must look at, kept until they are acknowledged. A foreign use of a key may mean
- * a stolen key; a vanished node may have left its keys behind. The event is over at once, the danger is not. Pure.
+ * a stolen key; a vanished node may have left its keys behind. The event is over at once, the danger is not. Pure
+ * functions.
  */
 import type { Hash, Hex, Lane } from "../lane.ts";
 
 export const NOTICE_KINDS = ["EXTERNAL_KEY_USE", "NODE_VANISHED"] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** Nonces of a lane that were used by a transaction from elsewhere. */
+/** Nonces of a lane that transactions from another program used. */
 export interface ForeignUse {
   readonly nonce: number;
-  /** Last nonce, if the chain's count passed several at once. */
+  /** Last of the used nonces, if the chain's count passed several at once. */
   readonly through: number;
-  /** Null if the chain counts it, but no endpoint showed the transaction. */
+  /** Hash of the foreign transaction; null if the chain's count shows it, but no endpoint returned it. */
   readonly txHash: Hash | null;
-  /** Our transaction that lost the nonce; null if it had none. */
+  /** Our transaction that lost the nonce; null if none of ours had it. */
   readonly txId: string | null;
 }
 
-/** One event of a notice, of either kind. */
+/** One event of a notice: a foreign use of a key, or a vanished node. */
 export interface NoticeEvidence extends Partial<ForeignUse> {
   readonly at: Date;
   readonly instanceId?: string;
-  /** Evidence of the instance's end. */
+  /** Evidence that the instance ended. */
   readonly why?: string;
-  /** Lanes that it held at that time. */
+  /** Number of lanes that the instance held at that time. */
   readonly lanes?: number;
 }
 
 export interface Notice {
   readonly noticeId: string;
   readonly kind: NoticeKind;
-  /** Set for EXTERNAL_KEY_USE. */
+  /** The lane, for EXTERNAL_KEY_USE; else null. */
   readonly lane: Lane | null;
-  /** Set for NODE_VANISHED. */
+  /** The node, for NODE_VANISHED; else null. */
   readonly nodeId: string | null;
   readonly firstSeenAt: Date;
   readonly lastSeenAt: Date;
-  /** Number of events: repeats before an acknowledgement belong to the same notice, later ones to a new one. */
+  /**
+   * Number of events of the notice: repeats before an acknowledgement belong to the same notice, later ones to a new
+   * one.
+   */
   readonly times: number;
-  /** The last events, newest first. */
+  /** The last events of the notice, newest first. */
   readonly evidence: readonly NoticeEvidence[];
-  /** When the node was back; null if it is not, or for another kind of notice. */
+  /** When the node was back; null if it is not, or if the notice is of another kind. */
   readonly overAt: Date | null;
   readonly acknowledged: { readonly by: string; readonly at: Date; readonly why: string } | null;
 }
@@ -54,19 +58,19 @@ export function timesOf({ nonce, through }: Pick<ForeignUse, "nonce" | "through"
   return through - nonce + 1;
 }
 
-/** A node that was shutting down with no lanes left did not vanish. */
+/** True if a node that ended counts as vanished: not if it was shutting down and had no lanes left. */
 export function isVanished({ draining, lanes }: { draining: boolean; lanes: number }): boolean {
   return !draining || lanes > 0;
 }
 
-/** An operator's acknowledgement. */
+/** An operator's acknowledgement of a notice. */
 export interface AcknowledgeOrder {
   readonly noticeId: string;
   readonly by: string;
   readonly why: string;
-  /** Number of events that the operator has seen; null: not given. */
+  /** Number of events that the operator has seen; null if not given. */
   readonly times: number | null;
-  /** Idempotency key of the caller, and fingerprint of the request; null: none. */
+  /** Idempotency key of the caller, and fingerprint of the request; null if there is none. */
   readonly order: { readonly key: string; readonly fingerprint: Hex } | null;
 }
 
@@ -75,7 +79,7 @@ export type KeptOrder = NonNullable<AcknowledgeOrder["order"]>;
 /**
  * `acknowledge`: write the acknowledgement. `stands`: the same action was already carried out. `reused`: another action
  * has this idempotency key. `taken`: another action acknowledged the notice. `grown`: the event happened again since
- * the operator looked.
+ * the operator read the notice.
  */
 export type AcknowledgeVerdict = "acknowledge" | "stands" | "reused" | "taken" | "grown";
 

@@ -4,17 +4,20 @@ import { type Address, affinity, compareLanes, type Lane, type LaneKey, laneKey 
 export interface Member {
   readonly instanceId: string;
   readonly nodeId: string;
-  /** Empty if it is embedded in another process and cannot be reached. */
+  /** URL of the member; empty if it is embedded in another process and cannot be reached. */
   readonly url: string;
   readonly mode: "basic" | "worker-queue";
-  /** Chains that it reaches now. */
+  /** Chains that the member reaches now. */
   readonly chains: ReadonlySet<number>;
   readonly signers: ReadonlySet<Address>;
-  /** The member is shutting down and takes no lanes. */
+  /** True if the member is shutting down and takes no lanes. */
   readonly draining: boolean;
-  /** It lost its lanes because it was silent: it takes only lanes that no other member serves. */
+  /**
+   * True if the member recently lost its lanes because its heartbeat stopped: it takes only lanes that no other member
+   * serves.
+   */
   readonly standsBack: boolean;
-  /** Signers whose key it could not sign with; null if its release does not report them. */
+  /** Signers whose key the member could not sign with; null if its release does not report them. */
   readonly keysAway: ReadonlySet<Address> | null;
 }
 
@@ -22,7 +25,7 @@ export function serves(member: Member, lane: Lane): boolean {
   return !member.draining && member.chains.has(lane.chainId) && member.signers.has(lane.signer);
 }
 
-/** True if the member has the lane's key, whichever chains it reaches now. */
+/** True if the member has the lane's key, even if it does not reach the chain now. */
 export function holdsKey(member: Member, lane: Lane): boolean {
   return member.signers.has(lane.signer);
 }
@@ -36,21 +39,21 @@ export function isReachable(member: Member): boolean {
   return member.url !== "";
 }
 
-/** The members that match, or all if none does. */
+/** The members that match, or all members if none does. */
 function preferring(isPreferred: (member: Member) => boolean, members: readonly Member[]): readonly Member[] {
   const preferred = members.filter(isPreferred);
   return preferred.length > 0 ? preferred : members;
 }
 
-/** True if the member did not lose its lanes by silence. */
+/** True if the member did not recently lose its lanes because its heartbeat stopped. */
 function isSteady({ standsBack }: Member) {
   return !standsBack;
 }
 
 /**
- * Assigns lanes to members: each lane goes to its favourite by rendezvous hashing, unless that one has its fair share
- * already. Every node with the same members computes the same result without asking others, and a member that joins or
- * leaves moves few other lanes. It is advice: the fence decides who writes.
+ * Assigns lanes to members: each lane goes to its favourite by rendezvous hashing, unless that member already has its
+ * fair share. Every node with the same members computes the same result without communication, and a member that joins
+ * or leaves moves few other lanes. The result is advice: the fence decides who writes.
  */
 export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
   const takers = members.filter((member) => !member.draining);
@@ -60,8 +63,8 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   const choices = [...lanes]
     .sort(compareLanes)
     .map((lane) => ({ lane, ranked: preferring(isSteady, rank(lane, takers)) }));
-  // Lanes with the fewest candidates first: otherwise the only holder of a key could be full of lanes that others can
-  // serve.
+  // Place lanes with the fewest candidates first: otherwise the only holder of a key could be full of lanes that other
+  // members can serve.
   for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
     const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
     if (chosen === undefined) continue;
@@ -71,7 +74,7 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   return placement;
 }
 
-/** Members that should serve the lane, favourite first. By node id, so that a restarted node keeps its rank. */
+/** Members that should serve the lane, favourite first. Ranked by node id, so that a restarted node keeps its rank. */
 export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
   const key = laneKey(lane);
   const servants = ableToSign(
@@ -91,8 +94,8 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
 }
 
 /**
- * Members that do not find the key away, or all if there are none. Marks count only if all members report them: a
- * member of an older release would not take the lanes that others leave to it.
+ * Members that have not marked the key as away, or all if there are none. Marks count only if all members report them:
+ * a member of an older release would not take the lanes that others leave to it.
  */
 function ableToSign(lane: Lane, servants: readonly Member[]): readonly Member[] {
   if (servants.some(({ keysAway }) => keysAway === null)) return servants;

@@ -1,13 +1,16 @@
 /**
- * Retention: what is deleted, and when. Pure.
+ * Retention: what is deleted, and when. Pure functions.
  *
  * The feed is deleted first, from its beginning and without a gap: completions older than the retention, up to the
- * first that is not. A transaction follows once it is final and past its watch and all its completions are deleted: so
- * a reader of the feed always finds it. Its request id stays as a hash (docs/operations/retention.md).
+ * first that is not. A transaction is deleted once it is final and past its watch and all its completions are deleted:
+ * so a reader of the feed always finds it. Its request id stays as a hash (docs/operations/retention.md).
  */
 import { isSettled, type State } from "../transaction/transitions.ts";
 
-/** A shorter retention would delete outcomes that a caller has not read yet, or that are still watched for a reorg. */
+/**
+ * Minimum retention: a shorter one would delete outcomes that a caller has not read yet, or that are still watched for
+ * a reorg.
+ */
 export const SHORTEST_RETENTION_MS = 3_600_000;
 
 /**
@@ -17,16 +20,19 @@ export const SHORTEST_RETENTION_MS = 3_600_000;
  */
 export const BEHIND_ITS_COMPLETION_MS = 600_000;
 
-/** A row, read under its lane's lock. */
+/** A transaction's row, read under its lane's lock. */
 export interface OldRow {
   readonly state: State;
-  /** Open, or final and watched for a deep reorg. */
+  /** True if the transaction is open, or final and watched for a deep reorg. */
   readonly live: boolean;
-  /** Time of the step that made it final. */
+  /** Time of the step that made the transaction final. */
   readonly updatedAt: Date;
 }
 
-/** `now`: of the database. `ageMs`: the retention. `oldestInFeed`: time of its oldest completion; null if it has none. */
+/**
+ * True if a transaction may be deleted. `now`: the database's time. `ageMs`: the retention. `oldestInFeed`: time of its
+ * oldest completion; null if it has none.
+ */
 export function mayLeave(
   { state, live, updatedAt }: OldRow,
   { now, ageMs, oldestInFeed }: { now: Date; ageMs: number; oldestInFeed: Date | null },
@@ -42,7 +48,10 @@ export function ageInWords(ms: number): string {
   return hours >= 48 ? `${Math.ceil(hours / 24)} days` : `${hours} ${hours === 1 ? "hour" : "hours"}`;
 }
 
-/** Highest number up to which all of these completions, the lowest of the feed, are older; null if none is. */
+/**
+ * Highest sequence number up to which all of these completions, the lowest of the feed, are older than the retention;
+ * null if none is.
+ */
 export function leavesThrough(
   lowest: readonly { readonly seq: number; readonly at: Date }[],
   olderThan: Date,

@@ -1,10 +1,10 @@
 /**
- * How long a node that lost its lanes by silence leaves them to others: a lease duration, doubled with each repeat, so
- * that a node that stalls repeatedly does not move its lanes back and forth. Reset once it has kept its lease for the
- * longest such time.
+ * How long a node that lost its lanes because its heartbeat stopped leaves them to other nodes: a lease duration,
+ * doubled with each repeat, so that a node that stalls repeatedly does not move its lanes back and forth. Reset once it
+ * has kept its lease for the longest such time.
  */
 export interface Silences {
-  /** Losses in a row, each soon after the one before. */
+  /** Number of consecutive losses, each soon after the one before. */
   readonly count: number;
   readonly lastMs: number;
 }

@@ -1,7 +1,7 @@
 /**
- * The highest price of a transaction, from any source: market, caller, operator, hook, or bytes signed elsewhere. An
- * endpoint with false prices, or a caller's typing error, must not empty an account. Base fees are no limit on chains
- * without them, or if the endpoint falsifies them.
+ * Limits on the price of a transaction, whatever its source: market, caller, operator, hook, or bytes signed elsewhere.
+ * An endpoint with false prices, or a caller's typing error, must not empty an account. Base fees give no limit on
+ * chains without them, or if the endpoint falsifies them.
  */
 
 import { FencepostError } from "../errors.ts";
@@ -9,10 +9,10 @@ import { type Fees, type FeeWishes, feeCap, larger, smaller, under } from "../tr
 import type { UnsignedTransaction } from "../transaction/transaction.ts";
 import { listedCeilings, UNKNOWN_CHAIN } from "./default-ceilings.ts";
 
-/** A message names the environment variable to raise. */
+/** Environment variable of a ceiling; error messages name the one to raise. */
 export type CeilingVariable = "FENCEPOST_MAX_FEE_GWEI" | "FENCEPOST_MAX_GAS_COST_WEI" | "FENCEPOST_MAX_COST_WEI";
 
-/** Null: not configured. */
+/** Configured ceilings; null for those that are not configured. */
 export interface CeilingSettings {
   readonly maxFeeWei: bigint | null;
   readonly maxGasCostWei: bigint | null;
@@ -21,15 +21,16 @@ export interface CeilingSettings {
 
 /** Ceilings of one chain, in wei. */
 export interface Ceilings {
-  /** Limit on the fee cap per gas. */
+  /** Limit on the fee cap per unit of gas. */
   readonly feePerGas: bigint;
   /**
-   * `feePerGas` is configured: then only it limits repricing, which otherwise ends at a multiple of the first price.
+   * True if `feePerGas` is configured: then only it limits repricing, which otherwise ends at a multiple of the first
+   * price.
    */
   readonly isFeeSet: boolean;
   /** Limit on gas × fee cap, blobs included. */
   readonly gasCost: bigint;
-  /** Limit on value + gas × fee cap; null: value is not limited here. */
+  /** Limit on value + gas × fee cap; null if the value is not limited here. */
   readonly cost: bigint | null;
 }
 
@@ -37,11 +38,11 @@ export interface Ceilings {
 export interface Content {
   readonly gas: bigint;
   readonly value: bigint;
-  /** EIP-4844: the highest cost of its blobs. */
+  /** Maximum cost of the transaction's blobs (EIP-4844). */
   readonly blobCost?: bigint;
 }
 
-/** Highest price per gas, and the ceiling that sets it. Negative if the content alone is over its ceiling. */
+/** Highest allowed price per gas, and the ceiling that sets it. Negative if the content alone exceeds its ceiling. */
 export interface FeeLimit {
   readonly most: bigint;
   readonly variable: CeilingVariable;
@@ -63,7 +64,7 @@ export function ceilingsOf(chainId: number, settings: CeilingSettings): Ceilings
   };
 }
 
-/** Highest cost of a transaction under the ceilings, value included, for any gas limit and price. */
+/** Maximum cost of a transaction under the ceilings, value included, for any gas limit and price. */
 export function worstCost(
   { feePerGas, gasCost, cost }: Ceilings,
   { value, gas }: { value: bigint; gas?: bigint },
@@ -96,18 +97,18 @@ export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees
 
 export interface Priced {
   readonly fees: Fees;
-  /** True if the wanted price was above the limit. */
+  /** The limit that lowered the wanted price; null if the price was within it. */
   readonly reached: FeeLimit | null;
 }
 
-/** A wanted price, limited by the ceilings. */
+/** The wanted price, lowered to the ceilings if it exceeds them. */
 export function priceUnder(ceilings: Ceilings, content: Content, wanted: Fees): Priced {
   const limit = feeLimit(ceilings, content);
   if (feeCap(wanted) <= limit.most) return { fees: wanted, reached: null };
   return { fees: under(wanted, larger(limit.most, 0n)), reached: limit };
 }
 
-/** Fees that a caller or operator named are refused above a ceiling. To lower them silently would be a guess. */
+/** Refuses fees above a ceiling that a caller or operator named: lowering them silently would be a guess. */
 export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: FeeWishes): void {
   const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
   const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce(larger);
@@ -120,7 +121,9 @@ declare const within: unique symbol;
 /** A transaction within the ceilings of its chain: only this type is signed, or stored to be sent. */
 export type Bounded = UnsignedTransaction & { readonly [within]: true };
 
-/** The check that everything passes before it becomes an attempt. Throws SUBMISSION_REJECTED, `FEE_OVER_CEILING`. */
+/**
+ * The check that every transaction passes before it becomes an attempt. Throws SUBMISSION_REJECTED, `FEE_OVER_CEILING`.
+ */
 export function bounded(ceilings: Ceilings, unsigned: UnsignedTransaction, blobCost = 0n): Bounded {
   const { gas, value, fees } = unsigned;
   refuseOverCeiling(ceilings, { gas, value, blobCost }, fees);
@@ -141,7 +144,7 @@ export function overCeiling(ceilings: Ceilings, content: Content, cap: bigint, l
   return new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_OVER_CEILING" });
 }
 
-/** Names the ceiling and the setting to change. */
+/** Text that names the ceiling and the setting to change. */
 export function limitInWords(limit: FeeLimit): string {
   return `the ceiling of ${larger(limit.most, 0n)} wei per gas (${sourceInWords(limit)})`;
 }
@@ -151,7 +154,7 @@ export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
   return `${timesFirst} times its first price; ${variable} sets another`;
 }
 
-/** Remainder of an amount per gas; negative if it is overdrawn. */
+/** An amount divided by the gas; -1 if the amount is negative. */
 function shared(amount: bigint, gas: bigint) {
   return amount < 0n ? -1n : amount / (gas > 0n ? gas : 1n);
 }

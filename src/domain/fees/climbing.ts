@@ -1,18 +1,18 @@
 /**
- * Price steps from the lower to the higher of two endpoints' markets, for a transaction that blocks leave out. It is
- * not known which endpoint is wrong. The first step at most doubles the lower price. Each further step needs more
- * blocks without it, after every endpoint got the previous one (broadcast.ts sends a repriced payload to all).
+ * Price steps from the lower to the higher of two endpoints' markets, for a transaction that blocks skip. It is not
+ * known which endpoint is wrong. The first step at most doubles the lower price. Each further step needs more blocks
+ * without the transaction, after every endpoint got the previous one (broadcast.ts sends a repriced payload to all).
  */
 import { type Asked, baseFeeNow, type FeeMarket, type Fees, larger, smaller, tipFor } from "../transaction/fees.ts";
 import { covers, priceAt } from "./repricing.ts";
 
 /**
- * Number of blocks before the next step. Three steps reach the higher market after six blocks. On chains with several
- * blocks a second, inclusion takes longer than two of them.
+ * Minimum number of blocks, and time, before the next step. Three steps reach the higher market after six blocks. On
+ * chains with several blocks a second, inclusion takes longer than two blocks.
  */
 export const PASSED_OVER = { blocks: 2, ms: 1_000 } as const;
 
-/** The next step above the current offer; null if the markets are equal, or the higher one is already offered. */
+/** The next price step above the current offer; null if the markets are equal, or the higher one is already offered. */
 export function nextStep(standing: Fees, market: FeeMarket): Fees | null {
   if (market.dearer === undefined) return null;
   const hasBaseFee = market.baseFees.length > 0;
@@ -41,7 +41,7 @@ function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
   return [first, second, dearer];
 }
 
-/** Geometric mean: the same factor from both. */
+/** Geometric mean: the same factor from the lower as to the higher price. */
 function between(low: bigint, high: bigint) {
   const product = larger(low, 1n) * larger(high, 1n);
   let root = 1n << BigInt(Math.ceil(product.toString(2).length / 2));

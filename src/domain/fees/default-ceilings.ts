@@ -1,13 +1,13 @@
 /**
  * Default cost ceilings by chain. docs/configuration.md shows this table, and a test compares the two.
  *
- * A default must be above the chain's busiest hours, and a loss that its owner can bear: so it follows the value of the
- * native token. Ethereum's are geth's own, `gpo.maxprice` and `rpc.txfeecap`.
+ * A default must be above the prices of the chain's busiest hours, but a loss that the account's owner can bear: so it
+ * follows the value of the native token. Ethereum's are geth's own, `gpo.maxprice` and `rpc.txfeecap`.
  */
 export interface DefaultCeilings {
-  /** Ceiling of the fee, in gwei per gas. */
+  /** Ceiling of the fee cap, in gwei per unit of gas. */
   readonly feeGwei: bigint;
-  /** Gas × fee cap, in thousandths of the native token (1e18 wei). */
+  /** Ceiling of gas × fee cap, in thousandths of the native token (1e18 wei). */
   readonly gasCostMilli: bigint;
 }
 
@@ -17,8 +17,8 @@ export interface CeilingGroup extends DefaultCeilings {
 }
 
 /**
- * Any chain that is not listed, treated as a rollup that pays in ether: enough for most chains, and a bearable loss on
- * any.
+ * Ceilings of any chain that is not listed, treated as a rollup that pays in ether: enough for most chains, and a
+ * bearable loss on any.
  */
 export const UNKNOWN_CHAIN: DefaultCeilings = { feeGwei: 100n, gasCostMilli: 100n };
 
@@ -84,7 +84,7 @@ const BY_CHAIN: ReadonlyMap<number, DefaultCeilings> = new Map(
   CEILING_GROUPS.flatMap((group) => group.chainIds.map((chainId) => [chainId, group] as const)),
 );
 
-/** Null if the chain is not in the table; then `UNKNOWN_CHAIN` applies. */
+/** Default ceilings of a listed chain; null if it is not in the table, so that `UNKNOWN_CHAIN` applies. */
 export function listedCeilings(chainId: number): DefaultCeilings | null {
   return BY_CHAIN.get(chainId) ?? null;
 }

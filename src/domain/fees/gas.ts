@@ -13,12 +13,14 @@ export function intrinsicGas(payload: Pick<Payload, "to" | "data" | "accessList"
   return BigInt(gas);
 }
 
-/** Cost of a transfer to an account without code; a node's binary search may return one more. */
+/**
+ * Gas of a transfer to an account without code; one more than 21,000, because a node's binary search may return that.
+ */
 const PLAIN_TRANSFER_GAS = 21_001n;
 
 /**
- * An estimate is exact for the state that it saw; calls of code get a fifth on top for later states. `most`: the
- * chain's limit, which the margin does not exceed, because the chain would refuse it.
+ * Adds a margin to an estimate. An estimate is exact for the state that it saw; calls of code get a fifth on top for
+ * later states. `most`: the chain's gas limit, which the result does not exceed, because the chain would refuse it.
  */
 export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data">, most: bigint | null): bigint {
   if (payload.to !== null && payload.data === "0x" && estimate <= PLAIN_TRANSFER_GAS) return estimate;
@@ -28,7 +30,10 @@ export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data
 
 const IN_PROPORTION = 10n;
 
-/** Multiple of the minimum gas above which an expensive payload needs a second endpoint. */
+/**
+ * True if an estimate is implausibly high compared with the payload's minimum gas: an expensive payload then needs a
+ * second endpoint's estimate.
+ */
 export function isOutOfProportion(estimate: bigint, payload: Pick<Payload, "to" | "data" | "accessList">): boolean {
   return estimate > IN_PROPORTION * intrinsicGas(payload);
 }
@@ -39,7 +44,7 @@ function countBytes(data: Hex): { zero: number; nonZero: number } {
   return { zero, nonZero: (data.length - 2) / 2 - zero };
 }
 
-/** EIP-7825: a transaction has at most 2^24 gas, in any block. */
+/** Gas cap per transaction by EIP-7825: at most 2^24 gas, in any block. */
 export const EIP_7825_CAP = 16_777_216n;
 
 /**
@@ -63,21 +68,24 @@ const EXACT_TRANSFER_CHAINS: ReadonlySet<number> = new Set([
   ...[1, 11_155_111, 17_000, 560_048],
   ...[10, 11_155_420, 8_453, 84_532],
   ...[56, 97, 100, 10_200, 137, 80_002, 43_114, 43_113, 59_144, 534_352],
-  // Hardhat, EDR and anvil.
+  // Local development chains: Hardhat, EDR and anvil.
   31_337,
 ]);
 
-/** Precompiled contracts are below this address: they have no code, and calling them costs gas. */
+/**
+ * Highest reserved address: precompiled contracts are at or below it, which have no code although calling them costs
+ * gas.
+ */
 const LAST_RESERVED_ADDRESS = 0xffffn;
 
-/** Null if no cap is known for this chain. */
+/** Known gas cap per transaction of a chain; null if none is known. */
 export function knownGasCap(chainId: number): bigint | null {
   return EIP_7825_CHAINS.has(chainId) ? EIP_7825_CAP : null;
 }
 
 /**
- * Gas of a payload whose receiver has no code; null if only the chain knows it. An access list costs extra, only on
- * chains that charge like Ethereum.
+ * Gas of a plain transfer to a receiver without code, on chains where it is always the same; null if an estimate is
+ * needed, as for a payload with data or an access list.
  */
 export function plainTransferGas(chainId: number, payload: Pick<Payload, "to" | "data" | "accessList">): bigint | null {
   const { to, data, accessList = [] } = payload;
@@ -95,13 +103,13 @@ export interface GasLimit {
   readonly of: "block" | "transaction";
 }
 
-/** The lower of the two that are known; null if neither is. */
+/** The lower of the block's and the transaction's gas limit, as far as known; null if neither is. */
 export function lowerLimit(block: bigint | null, transaction: bigint | null): GasLimit | null {
   if (transaction !== null && (block === null || transaction < block)) return { gas: transaction, of: "transaction" };
   return block === null ? null : { gas: block, of: "block" };
 }
 
-/** Null if it is within the limit, or no limit is known. */
+/** Error text for gas above the limit; null if it is within the limit, or no limit is known. */
 export function gasOverLimit(gas: bigint, limit: GasLimit | null): string | null {
   if (limit === null || gas <= limit.gas) return null;
   const whose = limit.of === "block" ? "the block's limit" : "the limit of this chain for one transaction";

@@ -1,10 +1,10 @@
 /**
- * Price of a payload that an operator or the hook requested without a price. It must be mined now: it offers what the
- * next block takes, and enough to replace the current payload in a pool.
+ * Price of a payload that an operator or the hook requested without a price. It should be mined now: it offers the
+ * price for the next block, and enough to replace the current payload in a pool.
  *
  * The market is the answer of one endpoint. Up to the automatic limit (`relative`) it is used unchanged. Above it, up
  * to the ceilings (`absolute`), the newest followed block must have cost at least half as much: that is an independent
- * answer. Tips are in no header, and stay under `relative`.
+ * answer. Tips are in no block header, and stay under `relative`.
  */
 import {
   baseFeeNow,
@@ -20,9 +20,9 @@ import {
 import { covers, higher, isBelowMarket, leastReplacement, priceAt, tipTaken } from "./repricing.ts";
 
 export interface Order {
-  /** Price in this envelope. */
+  /** The price is expressed in the transaction type of these fees. */
   readonly like: Fees;
-  /** The offer that may be in a pool; null: none. */
+  /** The offer that may be in a pool; null if there is none. */
   readonly standing: Fees | null;
   readonly market: FeeMarket;
   /** Base fees of the followed blocks, oldest first; empty on chains without base fees. */
@@ -31,15 +31,15 @@ export interface Order {
 
 export type OrderedPrice =
   | { readonly verdict: "offer"; readonly fees: Fees }
-  /** The minimum replacement price is above the limit, although gas does not cost that much. */
+  /** The minimum replacement price is above the limit, although the market price is not. */
   | { readonly verdict: "tooDear"; readonly least: bigint }
   /**
-   * Gas costs more than one answer may justify, and the newest block does not confirm it. `allowed`: the price that may
-   * be offered meanwhile.
+   * The market price is higher than one answer may justify, and the newest block does not confirm it. `allowed`: the
+   * price that may be offered meanwhile.
    */
   | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
 
-/** `limits`: the highest price per gas. */
+/** Computes the price. `limits`: the highest prices per gas. */
 export function orderedPrice(order: Order, limits: { relative: bigint; absolute: bigint }): OrderedPrice {
   const { relative, absolute } = limits;
   const { standing, market, seenBaseFees } = order;
@@ -57,13 +57,16 @@ export function orderedPrice(order: Order, limits: { relative: bigint; absolute:
   return isTaken ? { verdict: "offer", fees } : { verdict: "tooDear", least: feeCap(least) };
 }
 
-/** A base fee doubles in six blocks at the fastest (EIP-1559), so the newest block limits the next ones. */
+/**
+ * True if the newest block confirms the market: a base fee doubles in six blocks at the fastest (EIP-1559), so the
+ * newest block limits the next ones.
+ */
 function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]) {
   const [now, newest] = [baseFeeNow(market), seenBaseFees.at(-1)];
   return now !== undefined && newest !== undefined && now <= newest * 2n;
 }
 
-/** An operator's own price needs no confirmation. */
+/** True if the operator configured a fixed price: it needs no confirmation. */
 function isFixed({ offer }: FeeMarket) {
   return offer?.isFixed === true;
 }
@@ -78,7 +81,9 @@ function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): 
   return higher(isSure ? chains : under(chains, 0n), under(advised, maxFeePerGas));
 }
 
-/** No gas price raises a legacy payload above what a dynamic fee would offer. */
+/**
+ * Price for the next block. A reported gas price does not raise a legacy payload above what a dynamic fee would offer.
+ */
 function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
   const baseFee = baseFeeNow(market);
   const tip = smaller(larger(tipFor(market), tipTaken(market)), relative);
@@ -86,7 +91,7 @@ function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
   return baseFee === undefined ? price : under(price, baseFee * 2n + tip);
 }
 
-/** The current offer does not pay for the next block: then the minimum replacement price is needed. */
+/** True if the current offer does not pay for the next block: then at least the minimum replacement price is needed. */
 function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket) {
   const price = wanted.type === "eip1559" ? (baseFeeNow(market) ?? 0n) + tipOf(wanted) : feeCap(wanted);
   return standing !== null && feeCap(standing) < price;

@@ -17,17 +17,17 @@ import type { Attempt } from "../transaction/transaction.ts";
 
 /** Facts for a repricing strategy about one transaction that was sent and is not mined. In wei. */
 export interface RepricingView {
-  /** Offer of the first attempt. */
+  /** Fees of the first attempt. */
   readonly first: Fees;
-  /** Base of a new attempt: the highest offer that a node accepted or called underpriced. */
+  /** The offer that a new attempt must exceed: the highest that a node accepted or called underpriced. */
   readonly standing: Fees;
-  /** A node called `standing` underpriced. */
+  /** True if a node called `standing` underpriced. */
   readonly refused: boolean;
-  /** Market of the last blocks. */
+  /** Fee market of the last blocks. */
   readonly market: FeeMarket;
-  /** Number of payloads signed so far. */
+  /** Number of payloads signed so far for the transaction. */
   readonly attempts: number;
-  /** Minimum offer if blocks left the transaction out and endpoints differ about the market (climbing.ts). */
+  /** Minimum offer if blocks skipped the transaction and endpoints differ about the market (climbing.ts). */
   readonly step?: Fees;
 }
 
@@ -40,13 +40,19 @@ export interface RepricingStrategy {
   propose(view: RepricingView): Fees | null;
 }
 
-/** geth's default; others need the same or less. Blob transactions need twice as much. */
+/**
+ * Minimum price increase of a replacement, in percent: geth's default; other nodes need the same or less. Blob
+ * transactions need twice as much.
+ */
 const REPLACEMENT_PERCENT = 10n;
-/** A node that called the offer underpriced may need more than a tenth (OpenEthereum: an eighth). */
+/**
+ * Price increase in percent after a node called the offer underpriced: it may require more than a tenth (OpenEthereum:
+ * an eighth).
+ */
 const REFUSED_PERCENT = 25n;
 export const LAST_BLOCKS = 10;
 
-/** Follows the last blocks, and changes only if the offer is below them or was refused. */
+/** Strategy that follows the last blocks, and changes the price only if the offer is below them or was refused. */
 export const marketRepricing: RepricingStrategy = {
   name: "market",
   propose(view) {
@@ -56,14 +62,14 @@ export const marketRepricing: RepricingStrategy = {
   },
 };
 
-/** Adds a share of the first offer each time, independent of the market. */
+/** Strategy that adds a share of the first offer each time, independent of the market. */
 export function linearRepricing(stepPercent = 25): RepricingStrategy {
   const step = BigInt(Math.max(1, Math.round(stepPercent)));
   return { name: "linear", propose: ({ first, attempts }) => scale(first, step * BigInt(attempts)) };
 }
 
 /**
- * A user's strategy. If it throws, or returns no valid price, the lane must not stop: the market strategy decides
+ * Wraps a user's strategy. If it throws, or returns no valid price, the lane must not stop: the market strategy decides
  * instead, and `failed` gets the reason.
  */
 export function guardedRepricing(own: RepricingStrategy, failed: (reason: string) => void): RepricingStrategy {
@@ -73,7 +79,7 @@ export function guardedRepricing(own: RepricingStrategy, failed: (reason: string
       try {
         const answer: unknown = own.propose(view);
         if (answer === null) return null;
-        // Fees without a type have the type of the current offer.
+        // Fees that a strategy proposes without a type get the type of the current offer.
         const proposed = { type: view.standing.type, ...Object(answer) };
         if (isFees(proposed)) return proposed;
         failed("it proposed neither null nor fees in wei (bigint)");
@@ -92,7 +98,7 @@ function isFees(proposed: unknown): proposed is Fees {
   return isKnown && offered.every((fee) => typeof fee === "bigint" && fee >= 0n);
 }
 
-/** Strategies by their names in the settings. */
+/** Repricing strategies by their names in the settings. */
 export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStrategy>> = {
   on: marketRepricing,
   linear: linearRepricing(),
@@ -100,12 +106,12 @@ export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStr
 
 export type Repricing =
   | { readonly verdict: "keep" }
-  /** `reached`: the ceiling limits it, below what the last blocks took. */
+  /** A new offer. `reached`: the ceiling lowered it below what the last blocks accepted. */
   | { readonly verdict: "reprice"; readonly fees: Fees; readonly reached: boolean }
-  /** The minimum replacement is above the ceiling. */
+  /** No new offer: the minimum replacement price is above the ceiling. */
   | { readonly verdict: "ceiling"; readonly needed: bigint };
 
-/** Applies the rules to a proposal: enough for a replacement, nothing above the ceiling. */
+/** Applies the rules to a strategy's proposal: enough for a replacement, nothing above the ceiling. */
 export function reprice(strategy: RepricingStrategy, view: RepricingView, ceiling: bigint): Repricing {
   const own = strategy.propose(view);
   const proposed = own !== null && view.step !== undefined ? higher(own, view.step) : (own ?? view.step ?? null);
@@ -113,24 +119,24 @@ export function reprice(strategy: RepricingStrategy, view: RepricingView, ceilin
   const least = view.refused ? scale(view.standing, REFUSED_PERCENT) : leastReplacement(view.standing);
   const wanted = higher(least, proposed);
   const fees = under(wanted, ceiling);
-  // Both prices must rise, or a node calls it underpriced (geth: PriceBump checks tip and cap).
+  // Both tip and cap must rise, or a node calls the replacement underpriced (geth: PriceBump checks tip and cap).
   if (!covers(fees, leastReplacement(view.standing))) {
     return { verdict: "ceiling", needed: feeCap(least) };
   }
   return { verdict: "reprice", fees, reached: feeCap(wanted) > ceiling && isBelowMarket(fees, view.market) };
 }
 
-/** Highest value of each field over these attempts. */
+/** Highest value of each fee field over these attempts. */
 export function highestOffer(attempts: readonly Attempt[]): Fees | null {
   return attempts.map(({ fees }) => fees).reduce<Fees | null>((best, fees) => (best ? higher(best, fees) : fees), null);
 }
 
-/** True if it offers at least as much in every field. */
+/** True if `fees` offers at least as much as `demanded` in every field. */
 export function covers(fees: Fees, demanded: Fees): boolean {
   return feeCap(fees) >= feeCap(demanded) && tipOf(fees) >= tipOf(demanded);
 }
 
-/** Below the price of the last blocks: the next ones have no reason to include it. */
+/** True if the offer is below the price of the last blocks: the next ones have no reason to include the transaction. */
 export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   const baseFee = baseFeeNow(market);
   if (baseFee === undefined) return feeCap(fees) < market.gasPrice;
@@ -138,7 +144,7 @@ export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   return room < 0n || smaller(tipOf(fees), room) < tipTaken(market);
 }
 
-/** Current price of a first attempt, by the advice if there is any. */
+/** Current market price of a first attempt, by the configured advice if there is any. */
 function atMarket(like: Fees, market: FeeMarket): Fees {
   const { offer, gasPrice } = market;
   const tip = offer?.maxPriorityFeePerGas ?? tipTaken(market);
@@ -147,8 +153,8 @@ function atMarket(like: Fees, market: FeeMarket): Fees {
 }
 
 /**
- * Twice the base fee covers six full blocks in a row. A legacy payload pays its whole price, so it gets no more than the
- * market asks. Without a base fee, the gas price is all.
+ * Price for a base fee and tip. Twice the base fee covers six full blocks in a row. A legacy payload pays its whole
+ * price, so it gets no more than the market price. Without a base fee, only the gas price counts.
  */
 export function priceAt(like: Fees, baseFee: bigint | undefined, { tip, gasPrice }: Omit<Asked, "baseFee">): Fees {
   if (baseFee === undefined) return feesLike(like, gasPrice, gasPrice);
@@ -156,30 +162,30 @@ export function priceAt(like: Fees, baseFee: bigint | undefined, { tip, gasPrice
   return feesLike(like, cap, tip);
 }
 
-/** Tips of the last blocks. */
+/** Median tip of the last blocks. */
 export function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }
 
-/** This much more. Rounded up: a replacement one wei below the minimum is refused. */
+/** Raises all fees by a percentage. Rounded up: a replacement one wei below the minimum is refused. */
 function scale(fees: Fees, percent: bigint): Fees {
   return mapFees(fees, (value) => larger((value * (100n + percent) + 99n) / 100n, value + 1n));
 }
 
-/** Higher value of each field, in the envelope of the first. */
+/** The higher value of each fee field, in the transaction type of the first. */
 export function higher(a: Fees, b: Fees): Fees {
   return feesLike(a, larger(feeCap(a), feeCap(b)), larger(tipOf(a), tipOf(b)));
 }
 
-/** Minimum offer of a replacement. */
+/** Minimum fees of a replacement. */
 export function leastReplacement(standing: Fees): Fees {
   return scale(standing, REPLACEMENT_PERCENT);
 }
 
-/** Offer of a payload for its place in a block. */
+/** All prices that a payload offers for inclusion in a block. */
 export interface Offer {
   readonly fees: Fees;
-  /** Set only for blobs. */
+  /** Blob fee cap; set only for transactions with blobs. */
   readonly blobFeeCap?: bigint;
 }
 
@@ -189,7 +195,10 @@ export function leastInPlaceOf({ fees, blobFeeCap }: Offer): Offer {
   return { fees: mapFees(fees, (value) => value * 2n), blobFeeCap: blobFeeCap * 2n };
 }
 
-/** Blob transactions have a pool of their own: a payload of one kind never replaces the other kind. */
+/**
+ * True if an offer reaches the minimum. Blob transactions have a pool of their own: a payload of one kind never
+ * replaces the other kind.
+ */
 export function reaches(offered: Offer, least: Offer): boolean {
   const isBlob = offered.blobFeeCap !== undefined;
   if (isBlob !== (least.blobFeeCap !== undefined)) return false;

@@ -1,28 +1,28 @@
 /**
  * Combines the fee markets of two endpoints. Either may be false, so no value of one alone raises a price: base fees
- * come from a header that both have, tips and gas prices are the lower ones. The higher market is kept too: if the
- * lower one is false, blocks leave the offer out, and it rises in steps (climbing.ts).
+ * come from a header that both have, tips and gas prices are the lower ones. The higher market is kept, too: if the
+ * lower one is false, blocks skip the offer, and it rises in steps (climbing.ts).
  */
 import { type Asked, capped, type FeeMarket, larger, sanityLimit, smaller, tipFor } from "../transaction/fees.ts";
 import { LAST_BLOCKS, tipTaken } from "./repricing.ts";
 
-/** Market of one endpoint, with the base fee of its newest block (null: it has none). */
+/** Fee market of one endpoint, with the base fee of its newest block (null if it has none). */
 export interface MarketWord {
   readonly label: string;
   readonly market: FeeMarket;
   readonly baseFee: bigint | null;
 }
 
-/** Base fee of a header that both have; null if its chain has none. "none": they share no header. */
+/** Base fee of a header that both endpoints have; null if the chain has no base fees. "none": they share no header. */
 export type SharedBaseFee = { readonly baseFee: bigint | null } | "none";
 
-/** Prices that differ by more than this factor cannot both be true. */
+/** Prices of two endpoints that differ by more than this factor cannot both be true. */
 const CONTRADICTION_FACTOR = 4n;
 
 export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, troubles: readonly string[]): FeeMarket {
   const bases = shared === "none" ? [a.baseFee, b.baseFee] : [shared.baseFee, shared.baseFee];
   const [one = null, other = null] = bases;
-  // If one endpoint shows no base fee, price without one: both kinds of chain accept a payload without a dynamic fee.
+  // If one endpoint reports no base fee, price without one: both kinds of chain accept a payload without a dynamic fee.
   const baseFee = one === null || other === null ? null : smaller(one, other);
   const gasPrice = smaller(a.market.gasPrice, b.market.gasPrice);
   const priorityFees = baseFee === null ? [] : lowerTips(a.market, b.market);
@@ -42,7 +42,10 @@ export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, tro
   };
 }
 
-/** The list with the lower median, its newest blocks capped by the other's: repricing uses only those. */
+/**
+ * The tips of the endpoint with the lower median; its newest blocks, the only ones that repricing uses, are capped by
+ * the other's tip.
+ */
 function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
   const [low, high] = tipFor(a) <= tipFor(b) ? [a, b] : [b, a];
   const most = tipTaken(high);
@@ -50,7 +53,7 @@ function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
   return tips.map((tip, index) => (index < tips.length - LAST_BLOCKS ? tip : smaller(tip, most)));
 }
 
-/** True if the dearer prices are higher by more than an eighth, the most that one block can change. */
+/** True if the higher market exceeds the lower by more than an eighth, the most that one block can change. */
 function isDearer(dearer: Asked, lower: FeeMarket) {
   const isMore = (high: bigint, low: bigint) => high * 8n > low * 9n;
   const price = (lower.baseFees[0] ?? 0n) + tipFor(lower);
@@ -59,7 +62,10 @@ function isDearer(dearer: Asked, lower: FeeMarket) {
   );
 }
 
-/** The two prices, if they cannot both be true. Tips count only if both have some: a lagging node may have none yet. */
+/**
+ * The two markets' prices, if they cannot both be true. Tips count only if both have some: a lagging node may have none
+ * yet.
+ */
 function contradictions(a: MarketWord, b: MarketWord, baseFee: bigint | null): readonly string[] {
   const haveTips = [a, b].every(({ market }) => market.priorityFees.length > 0);
   const priceOf = ({ market, baseFee: own }: MarketWord) =>

@@ -11,46 +11,46 @@ export type Scope = (typeof SCOPES)[number];
 /** Form of a key's name, which is also the owner of transactions. */
 export const KEY_NAME = /^[\w.-]{1,64}$/;
 
-/** The authenticated caller. Determined once, when a request arrives, before anything is looked up for it. */
+/** The authenticated caller. Determined once, when a request arrives, before any look-up for it. */
 export interface Principal extends Limits, Quotas {
-  /** Name of the API key; what it creates belongs to this name. Null: no key is required here. */
+  /** Name of the API key, which owns what it creates. Null if no key is required here. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
 }
 
-/** The only signers and chains that the key may see and use; null: all. */
+/** The only signers and chains that an API key may see and use; null for all. */
 export interface Limits {
   readonly signers: ReadonlySet<Address> | null;
   readonly chains: ReadonlySet<number> | null;
 }
 
-/** Share of the nodes and of a lane that the key may use; null: unlimited. */
+/** Share of the nodes' and lanes' capacity that an API key may use; null for unlimited. */
 export interface Quotas {
-  /** Per node: creates, items of batches, reservations. */
+  /** Maximum number of creates, batch items and reservations per second, on each node. */
   readonly createsPerSecond: number | null;
-  /** Per node: its own calls to a chain at `/rpc`. */
+  /** Maximum number of the key's calls to a chain through `/rpc` per second, on each node. */
   readonly readsPerSecond: number | null;
-  /** Share of a lane's queue that it may fill: above 0, at most 1. */
+  /** Share of a lane's queue that the key may fill: above 0, at most 1. */
   readonly queueShare: number | null;
 }
 
-/** Limits on creates. */
+/** Limits of an API key that apply to creates. */
 export interface CreateLimits extends Limits, Partial<Pick<Quotas, "queueShare">> {}
 
-/** Limits on creates and reads. */
+/** Highest value that a rate quota may have. */
 export const MOST_PER_SECOND = 1_000_000;
 
-/** Four decimals: a 4-byte float of the database keeps them exactly. */
+/** True for a valid queue share. At most four decimals, which a 4-byte float of the database keeps exactly. */
 export function isQueueShare(value: unknown): value is number {
   return typeof value === "number" && value > 0 && value <= 1 && Math.round(value * 10_000) / 10_000 === value;
 }
 
 export const NO_QUOTAS: Quotas = { createsPerSecond: null, readsPerSecond: null, queueShare: null };
 
-/** Scopes of a key that names none. */
+/** Scopes of an API key that names none. */
 export const USUAL_SCOPES: readonly Scope[] = ["read", "submit"];
 
-/** Used if no keys are required: everybody may do everything, and transactions have no owner. */
+/** The principal if no API keys are required: every caller may do everything, and transactions have no owner. */
 export const ANYBODY: Principal = {
   ...{ name: null, scopes: new Set(SCOPES), signers: null, chains: null },
   ...NO_QUOTAS,
@@ -79,22 +79,27 @@ export function refuseLimited(limits: Limits, detail: string): void {
   if (isLimited(limits)) throw forbidden(limits.signers === null ? "chains" : "signers", detail);
 }
 
-/** True if this key is the owner. Without an owner, no key is. */
+/** True if this key owns the object. An object without an owner belongs to no key. */
 export function isOwn({ name }: Principal, owner: string | null): boolean {
   return name !== null && name === owner;
 }
 
-/** True if two known keys differ. Transactions from before ownership may be repeated by any key. */
+/**
+ * True if both keys are known and differ. Transactions from before ownership was recorded may be repeated by any key.
+ */
 export function isAnothers(owner: string | null, asking: string | null): boolean {
   return owner !== null && asking !== null && owner !== asking;
 }
 
-/** The error does not name the other key's transaction. */
+/** Error for a request id of another key; it does not name that key's transaction. */
 export function anothersRequestId(requestId: string | null): FencepostError {
   return new FencepostError("REQUEST_ID_REUSED", `request id ${requestId} belongs to another API key`);
 }
 
-/** Its transaction was deleted by retention: its owner and contents are unknown, but it must not be sent again. */
+/**
+ * Error for a request id whose transaction was deleted by retention: its owner and contents are unknown, but it must
+ * not be sent again.
+ */
 export function spentRequestId(requestId: string | null): FencepostError {
   const detail = `request id ${requestId} belongs to a transaction that was final longer ago than the retention and is kept no more; nothing new was accepted`;
   return new FencepostError("REQUEST_ID_REUSED", detail);

@@ -1,7 +1,8 @@
 /**
  * Checks of the key holder before it signs, for every requester: the chain, the ceilings, the policy rules that need no
  * database, and that a nonce gets a second, different payload only with a declared reason. These checks are a second
- * line of defence: the database binds a nonce to one transaction (ledger/index.ts), and they detect bugs above it.
+ * line of defence. The database already binds a nonce to one transaction (ledger/index.ts); the checks here detect bugs
+ * in the code above it.
  */
 import { hash } from "node:crypto";
 import { FencepostError } from "../errors.ts";
@@ -12,11 +13,17 @@ import { UNUSED } from "../policy/use.ts";
 import { type Fees, feeCap } from "../transaction/fees.ts";
 import type { UnsignedTransaction } from "../transaction/transaction.ts";
 
-/** `again`: the earlier payload for the nonce was never committed; the database was asked. */
+/**
+ * Reasons for signing a second payload at a nonce. `again`: the database confirmed that the earlier payload was never
+ * committed.
+ */
 export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "shift-down", "again"] as const;
 export type Declaration = (typeof DECLARATIONS)[number];
 
-/** Why this payload may use a nonce that had another one. Absent: it is the first. */
+/**
+ * Reason why this payload may use a nonce for which another payload was signed. Absent: it is the nonce's first
+ * payload.
+ */
 export interface Declared {
   readonly because?: Declaration | undefined;
 }
@@ -27,12 +34,13 @@ export interface SigningBounds {
   /** Ceilings by chain id. Nothing is signed for other chains. */
   readonly ceilings: ReadonlyMap<number, Ceilings>;
   /**
-   * Policies by signer address, sent with every change of the document. Null: none has arrived, so nothing is signed.
+   * Policies by signer address, sent again after every change of the policy document. Null: no policies were received
+   * yet, so nothing is signed.
    */
   readonly policies: ReadonlyMap<string, Policy> | null;
 }
 
-/** Reason why it is never signed; null if it may be. */
+/** Reason why the payload must not be signed; null if it is within the bounds. */
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
   const { chainId, to, data, value, gas, fees, because } = asked;
   const ceilings = bounds.ceilings.get(chainId);
@@ -87,17 +95,17 @@ function priceOf(fees: Fees) {
 /** Payloads known to have been signed for a nonce. */
 export interface SignedBefore {
   readonly payloads: readonly PayloadIdentity[];
-  /** The first payload of the nonce is among them; else earlier ones may exist. */
+  /** True if `payloads` includes the first payload of the nonce; if false, earlier payloads may exist. */
   readonly hasFirst: boolean;
 }
 
-/** `undeclared`: with a true declaration it would be signed. */
+/** Refusal to sign a payload. `undeclared`: the payload would be signed if it declared a valid reason. */
 export interface MemoryRefusal {
   readonly message: string;
   readonly undeclared: boolean;
 }
 
-/** Decides if this payload may be signed beside the earlier ones of its nonce. */
+/** Decides if this payload may be signed although others were signed for its nonce. */
 export function secondPayload(
   { payloads, hasFirst }: SignedBefore,
   { nonce, because }: ToSign,
@@ -112,7 +120,7 @@ export function secondPayload(
   return { message, undeclared: false };
 }
 
-/** Further payloads may follow the current one, and this process may not have seen all of them. */
+/** True if a payload with this declaration counts as the first one of its nonce. */
 export function isFirst(because: Declaration | undefined): boolean {
   return because === undefined || because === "again" || because === "shift-down";
 }

@@ -1,4 +1,7 @@
-/** Gives nonces to new transactions. Repeats are taken out first, because a repeat must not consume one. */
+/**
+ * Gives nonces to new transactions. Repeated requests are filtered out first, because a repeat must not consume a
+ * nonce.
+ */
 
 import { isFree } from "../nonces/holes.ts";
 import { poolKeyOf } from "../nonces/pool.ts";
@@ -47,7 +50,8 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
   if (intake !== null && approval?.approved === false) return awaiting(approval.rule, intake.acceptedAt);
   const { exactNonce } = intent;
   const judged = judgeFirst(draft, intent, { approved: approval !== null });
-  // No nonce is kept for what waits for approval, so one that was named would be another by then.
+  // An intent with an exact nonce cannot wait for approval: no nonce is kept for waiting intents, so its nonce could be
+  // taken by then.
   const verdict = exactNonce === undefined ? judged : unapproved(judged);
   if ("forbidden" in verdict) return { result: "forbidden", ...verdict.forbidden };
   if ("awaited" in verdict) return keepWaiting(draft, intent, intake, verdict.awaited);
@@ -60,7 +64,10 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
   return { result: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
 }
 
-/** True if `validUntil` is over, by the database's clock, behind the lane's lock: an expired intent gets no nonce. */
+/**
+ * True if the intent's `validUntil` has passed, by the database's clock and under the lane's lock: an expired intent
+ * gets no nonce.
+ */
 export function isOver(validUntil: Date | null | undefined, at: Date): boolean {
   return validUntil !== null && validUntil !== undefined && validUntil <= at;
 }
@@ -81,10 +88,13 @@ function awaiting(rule: string, createdAt: Date): AllocateResult {
   return { result: "awaiting", rule, createdAt };
 }
 
-/** Finds the existing owner by request id; for an intent that may have been allocated before, also by its own id. */
+/**
+ * Finds the transaction that already owns this request id; for an intent that may have been allocated before, also
+ * searches by the intent's own id.
+ */
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): RequestOwner | null {
   const { requestId, txId } = intent;
-  // An intent that waited for approval is not a repeat of itself when it gets its nonce.
+  // An intent that waited for approval must not count as a repeat of itself when it gets its nonce.
   const isBefore = (found: RequestOwner | LedgerTransaction | null) =>
     found !== null && !("state" in found && found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
@@ -93,7 +103,10 @@ function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransac
   return itself === null || !isBefore(itself) ? null : existingOf(ledger, itself);
 }
 
-/** Owner of a pool's request id: the first lane of the pool has it, and no other lane gives it a nonce. */
+/**
+ * Owner of a pool's request id: the first lane of the pool that used the id owns it, and no other lane gives it a
+ * nonce.
+ */
 function ownerInPool({ pooled }: Ledger, intent: PreparedIntent): RequestOwner | null {
   const key = poolKeyOf(intent);
   return key === null ? null : pooled.get(key);
@@ -108,16 +121,19 @@ function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransact
 
 interface Given {
   readonly nonce: number;
-  /** The nonce was a hole. */
+  /** True if the nonce was a hole (freed by an earlier transaction). */
   readonly recycled: boolean;
 }
 
-/** The nonce above everything that was given or mined; null: the lane has no cursor yet, and the chain's count is not known. */
+/**
+ * The nonce above every nonce that was given or mined. Null: the lane has no cursor yet, and the chain's transaction
+ * count is not known.
+ */
 export function nextNonce({ cursor }: Pick<Ledger, "cursor">, floor: number | null): number | null {
   return cursor === null && floor === null ? null : Math.max(cursor ?? 0, floor ?? 0);
 }
 
-/** Gives one nonce after the other: free holes first, lowest first, then from the cursor on. */
+/** Gives out nonces one by one: first the free holes, lowest first, then the nonces from the cursor on. */
 export class Giver {
   private readonly floor: number | null;
   private readonly free: number[];
@@ -131,7 +147,10 @@ export class Giver {
     });
   }
 
-  /** Null: the lane has no cursor yet, and the chain's count is not known. A hole is closed by it, the cursor not moved. */
+  /**
+   * Next free nonce; null if the lane has no cursor yet and the chain's transaction count is not known. A hole that is
+   * used is closed, and the cursor stays.
+   */
   next(draft: Draft): Given | null {
     const next = nextNonce(draft.ledger, this.floor);
     if (next === null) return null;
@@ -142,8 +161,8 @@ export class Giver {
   }
 
   /**
-   * For a caller that named its nonce: the next one above everything, and no other. A hole is not given: its
-   * transaction may have moved down, and then a repeat of it at its old nonce would run twice.
+   * Gives the nonce that a caller named, only if it is the next one above all given nonces. A hole is refused: its
+   * transaction may have moved down, and a repeat of that transaction at its old nonce would then run twice.
    */
   exactly({ ledger }: Draft, nonce: number): Given | { readonly next: number } | null {
     const next = nextNonce(ledger, this.floor);

@@ -12,13 +12,13 @@ import type { LedgerOutcome, LedgerWrite } from "./writes.ts";
 export interface Applied {
   readonly ledger: Ledger;
   readonly outcome: LedgerOutcome;
-  /** Changes that a store must persist. Empty: none. */
+  /** Changes that a store must persist. Empty: there is nothing to persist. */
   readonly changes: readonly Change[];
 }
 
 /**
- * Judges a write, at this moment of the database's clock. The fence was checked before. Throws `NotLoaded` if the
- * ledger lacks something that the write concerns, `BatchRefused` if the write is a programming error.
+ * Judges a write at time `at` of the database's clock. The fence was checked before. Throws `NotLoaded` if the ledger
+ * lacks a row that the write concerns, `BatchRefused` if the write is a programming error.
  */
 export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Applied {
   const { chainId, signer } = write.fence.lane;
@@ -51,8 +51,8 @@ const JUDGES: { readonly [Kind in LedgerWrite["kind"]]: Judge<Kind> } = {
 };
 
 /**
- * The writes of one commit, by their place, in the order in which they are judged: as they came, but the ends of watches
- * last. What a reorg of the same commit moves is not past its watch.
+ * Indexes of the writes of one commit in the order in which they are judged: as they arrived, but `unwatch` last,
+ * because a transaction that a reorg of the same commit changes must stay watched.
  */
 export function inOrder(writes: readonly { readonly kind: string }[]): readonly number[] {
   const endsWatch = (place: number) => Number(writes[place]?.kind === "unwatch");
@@ -60,8 +60,8 @@ export function inOrder(writes: readonly { readonly kind: string }[]): readonly 
 }
 
 /**
- * The chain's proven count passed nonces that were never given: something else signs with this key. Each use of the key
- * that the lane's owner did not make leaves a notice, in the commit that learned of it.
+ * Records a notice if the chain's proven transaction count passed nonces that this lane never gave: something else
+ * signs with this key. The notice is part of the commit that learned of the use.
  */
 function notePassedOver(draft: Draft, write: LedgerWrite, before: number | null) {
   const floor = floorOf(write);
@@ -70,7 +70,10 @@ function notePassedOver(draft: Draft, write: LedgerWrite, before: number | null)
   if (isPassed) draft.noteUse({ nonce: before, through: floor - 1 });
 }
 
-/** `reconcile` is none of them: after a restore the database may lack what was sent from here. */
+/**
+ * The proven transaction count that a write carries. `reconcile` is excluded: after a restore the database may lack
+ * transactions that Fencepost itself sent.
+ */
 function floorOf(write: LedgerWrite) {
   switch (write.kind) {
     case "allocate":

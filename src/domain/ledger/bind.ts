@@ -1,4 +1,7 @@
-/** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
+/**
+ * Binds a transaction to a reserved nonce or to a hole. It is allocated and signed within one write, so that no reader
+ * sees it between the two.
+ */
 import { hourOf } from "../policy/use.ts";
 import { nextNonce } from "./allocate.ts";
 import type { Charged } from "./changes.ts";
@@ -27,7 +30,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   return { status: "bound", result, ...at };
 }
 
-/** The nonce is the reservation's, which its caller may still use; or a hole. */
+/** Checks and takes the nonce: that of a reservation which its caller may still use, or a hole. */
 function takeNonce(draft: Draft, write: BindWrite): SettleResult {
   const { reservation, nonce, intent, chosen } = write;
   if (chosen !== undefined) return takeChosen(draft, write, chosen.floor);
@@ -39,7 +42,10 @@ function takeNonce(draft: Draft, write: BindWrite): SettleResult {
   return "settled";
 }
 
-/** Whose reservation it is, or whether it is the next nonce still, is asked here, behind the lane's lock. */
+/**
+ * Checks under the lane's lock that the chosen nonce is free: it belongs to no other reservation, and is still the next
+ * nonce.
+ */
 function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | null): SettleResult {
   const { reserved, reservations } = draft.ledger;
   const reservationId = reserved.get(nonce);
@@ -62,7 +68,10 @@ function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWr
   return "settled";
 }
 
-/** Windows are whole hours in UTC, by the database's clock, so that successive owners count in the same one. */
+/**
+ * Number of automatic repairs in the current hour. Windows are whole hours in UTC, by the database's clock, so that
+ * successive owners of the lane count in the same window.
+ */
 function repairsInHour({ ledger, at }: Draft) {
   const repairs = loaded(ledger.repairs, "the repairs of this hour");
   return repairs.filter((each) => hourOf(each.getTime()) === hourOf(at.getTime())).length;
@@ -79,7 +88,10 @@ function insertSigned(
   move(draft, signingOf(write));
 }
 
-/** A transaction that a caller sent itself is only followed; a placeholder moves nothing. */
+/**
+ * Policy verdict for a bound transaction. A transaction that its caller sent itself is only tracked, and a placeholder
+ * transfers nothing, so neither is judged by its payload.
+ */
 function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
   const about = kind === "initial" ? "payload" : kind === "placeholder" ? kind : "cost";
   return unapproved(judgeFirst(draft, intent, { about }));
@@ -87,7 +99,10 @@ function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Ver
 
 export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;
 
-/** A hash without bytes is never sent, and not claimed. */
+/**
+ * The signing step of a bound transaction. An attempt of which only the hash is known, not the bytes, is never sent, so
+ * it gets no claim.
+ */
 export function signingOf({ intent, attempt, reason, decision }: Signing): TransitionItem {
   return {
     ...{ txId: intent.txId, event: "sign", from: "ALLOCATED", to: "TRACKING", subState: "PENDING" },

@@ -17,15 +17,18 @@ import type {
 } from "./writes.ts";
 
 /**
- * Changes of a lane by a write: plain data, in the order of events, all of which a store must persist and the lane's
- * owner folds into its memory. The writer (node, token) belongs to the fence, not to the ledger.
+ * Changes of a lane that a write causes: plain data, in the order of events. A store must persist all of them, and the
+ * lane's owner folds them into its memory. The writer (node, token) belongs to the fence, not to the ledger.
  */
 export type Change =
-  /** How far nonces are given. A nonce above it that is given (`allocated`, `reserved`, `moved`) raises it as well. */
+  /**
+   * The lane's cursor: all nonces below it were given. Giving a nonce above it (`allocated`, `reserved`, `moved`)
+   * raises the cursor as well.
+   */
   | { readonly kind: "cursor"; readonly cursor: number }
   | { readonly kind: "suspension"; readonly suspendedBy: SuspendedBy | null }
   | { readonly kind: "reconciliation" }
-  /** An operator's action was carried out under this key. */
+  /** An operator's action was carried out under this idempotency key. */
   | { readonly kind: "ordered"; readonly order: OrderKey }
   | { readonly kind: "decision"; readonly decision: LaneDecision; readonly at: Date }
   | Allocated
@@ -33,41 +36,44 @@ export type Change =
   | Refused
   | Declined
   | Awaits
-  /** It was approved: it gets its nonce like any other intent of the intake table. */
+  /** The waiting intent was approved: it gets its nonce like any other intent of the intake table. */
   | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
-  /** An operator holds it, or releases it (`result.event`). */
+  /** An operator holds the waiting intent, or releases it (`result.event`). */
   | { readonly kind: "held"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
-  /** Settled as `state` says, mined in `block`: past its watch. */
+  /** A transaction settled as `state`, mined in `block`, is no longer watched for reorgs. */
   | ({ readonly kind: "unwatched"; readonly block: number } & Watched)
   | { readonly kind: "holeLeft"; readonly hole: Hole }
   | { readonly kind: "holeClosed"; readonly nonce: number }
   | { readonly kind: "reserved"; readonly reservation: Reservation }
-  /** `from`: what it was before. */
+  /** `from`: state of the reservation before the change. */
   | { readonly kind: "reservationSettled"; readonly reservation: Reservation; readonly from: Reservation["state"] }
-  /** The lane put a placeholder at the nonce of an expired reservation by itself. */
+  /** The lane itself put a placeholder at the nonce of an expired reservation. */
   | { readonly kind: "repaired"; readonly txId: string; readonly at: Date }
-  /** The key was used by a transaction that was not sent from here. */
+  /** The signer's key was used by a transaction that Fencepost did not send. */
   | ({ readonly kind: "usedElsewhere"; readonly at: Date } & ForeignUse)
   | { readonly kind: "completed"; readonly completion: Completion; readonly at: Date }
   | Charged;
 
-/** Counted against the limits of the signer, and of the API key that the transaction belongs to. */
+/** An amount counted against the limits of the signer and of the API key that the transaction belongs to. */
 export interface Charged {
   readonly kind: "charged";
   readonly txId: string;
   readonly owner: string | null;
   readonly charge: Charge;
-  /** Counted for the key whatever room it has. */
+  /** Set if the amount is counted for the API key even if it exceeds the key's limits. */
   readonly pastKeyLimits?: true;
 }
 
-/** A transaction begins, with its nonce. */
+/** A new transaction with its nonce. */
 export interface Allocated {
   readonly kind: "allocated";
   readonly intent: PreparedIntent;
   readonly nonce: number;
-  /** Set if it came through the intake table: that row is over, and its history begins there. */
+  /**
+   * Row of the intake table that the transaction came from; null if it did not come from there. The row is done, and
+   * the transaction's history begins with it.
+   */
   readonly intake: WaitingIntent | null;
   readonly at: Date;
 }
@@ -76,29 +82,32 @@ export interface Allocated {
 export interface Moved {
   readonly kind: "moved";
   readonly item: TransitionItem;
-  /** Values of the transaction from now on: this one and the next three. */
+  /** Values of the transaction after the step: `nonce` and the next three fields. */
   readonly nonce: number | null;
   readonly live: boolean;
   readonly attemptCount: number;
   readonly acceptedOrdinal: number | null;
-  /** The row of its history, and whether that row existed before: then it counts repeats. */
+  /** Number of the history row, and whether that row existed before: then the row only counts a repeat. */
   readonly step: number;
   readonly repeats: boolean;
   readonly at: Date;
 }
 
-/** An intent waits in the intake table until it is approved. It owns its request id, and has no nonce. */
+/** An intent waits in the intake table until it is approved. The intent owns its request id and has no nonce yet. */
 export interface Awaits {
   readonly kind: "awaits";
   readonly intent: PreparedIntent;
-  /** Set if it came through the intake table: that row waits. */
+  /** Row of the intake table that keeps waiting; null if the intent did not come from that table. */
   readonly intake: WaitingIntent | null;
   readonly approval: Approval;
   readonly detail: string;
   readonly at: Date;
 }
 
-/** An intent of the intake table ends without a nonce. It owns its request id, unless another does, or it was reused. */
+/**
+ * An intent of the intake table ends without a nonce. The intent owns its request id, unless another transaction owns
+ * it or the id was reused.
+ */
 export interface Refused {
   readonly kind: "refused";
   readonly intake: WaitingIntent;
@@ -106,7 +115,7 @@ export interface Refused {
   readonly at: Date;
 }
 
-/** The decision about an intent, if that ends it. */
+/** Result of a decision that ends a waiting intent. */
 export type EndedResult = ApprovalResult<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
 
 /**
@@ -119,7 +128,7 @@ export interface Declined {
   readonly problem: Problem;
 }
 
-/** One line of the feed, without its number. */
+/** One entry of the feed of completions, without its sequence number. */
 export interface Completion extends NewCompletion {
   readonly txId: string;
   readonly requestId: string | null;

@@ -4,13 +4,13 @@ import { foldInto, type OwnLedger } from "./fold.ts";
 import { type Ledger, orderKeyOf } from "./ledger.ts";
 import type { OrderKey } from "./writes.ts";
 
-/** Times of changes, and of reservations, which differ if time has passed between the two. */
+/** `at`: time of changes. `past`: time by which reservations are judged. The two differ if time passed between them. */
 export interface Moment {
   readonly at: Date;
   readonly past: Date;
 }
 
-/** A write that is being judged: the lane after everything recorded so far. */
+/** A write that is being judged, with the state of the lane after all changes recorded so far. */
 export class Draft {
   readonly at: Date;
   readonly past: Date;
@@ -35,16 +35,16 @@ export class Draft {
   }
 
   /**
-   * True if an action with this key (`Idempotency-Key`) was carried out before. The key is checked behind the lane's
-   * lock, and stored in the transaction that carries the action out: a repeat, also of another node after a takeover or
-   * after a commit with an unknown outcome, finds its key and does nothing. The sender compares whether it was the same
+   * True if an action with this key (`Idempotency-Key`) was carried out before. The key is checked under the lane's
+   * lock, and stored in the transaction that carries the action out. A repeat finds the key and does nothing, even on
+   * another node after a takeover or after a commit with an unknown outcome. The sender checks if it was the same
    * action.
    */
   isCarriedOut(order: OrderKey | undefined): boolean {
     return order !== undefined && this.ledger.orders.get(orderKeyOf(order)) !== null;
   }
 
-  /** The key was used at these nonces by a transaction that was not sent from here. */
+  /** Records that the signer's key was used at these nonces by a transaction that Fencepost did not send. */
   noteUse(use: Pick<ForeignUse, "nonce" | "through"> & Partial<ForeignUse>): void {
     this.record({ kind: "usedElsewhere", txHash: null, txId: null, ...use, at: this.at });
   }

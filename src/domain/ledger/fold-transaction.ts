@@ -18,7 +18,10 @@ type Begun = Pick<WaitingIntent, "txId" | "requestId" | "owner" | "fingerprint" 
 type Standing = Pick<LedgerTransaction, "steps" | "details"> &
   Partial<Pick<LedgerTransaction, "nonce" | "live" | "pinned">>;
 
-/** Without a nonce no owner follows it yet. One literal: spread and overridden, it took a hundred times as long. */
+/**
+ * A transaction that begins. Without a nonce it is not tracked by a lane's owner yet. Written as one object literal:
+ * spreading and overriding took a hundred times as long.
+ */
 export function begunTransaction(
   { txId, requestId, owner, fingerprint, validUntil }: Begun,
   lastEvent: TransitionEvent,
@@ -72,7 +75,10 @@ export function awaitingTransaction({ intent, intake, approval, at }: Awaits): L
   return begunTransaction(intent, "await", { steps: stepsOf({ ...intake, approval }), details });
 }
 
-/** The part of a transaction that its own steps decide. `At`: a moment is kept as a date, or only as the fact that it came. */
+/**
+ * The part of a transaction that only its own steps change. `At`: the type of a time, a date or only `true` for "has
+ * happened".
+ */
 export interface Stepped<At, A extends Attempt> extends Status {
   readonly acceptedOrdinal: number | null;
   readonly heldSince: At | null;
@@ -81,7 +87,7 @@ export interface Stepped<At, A extends Attempt> extends Status {
   readonly details: StepDetails | undefined;
 }
 
-/** `at`: when the step is taken. `keep`: how a new attempt is kept. */
+/** `at`: time of the step. `keep`: converts a new attempt to the form that is stored. */
 interface Keeping<At, A extends Attempt> {
   readonly at: At;
   readonly keep: (attempt: Attempt) => A;
@@ -145,7 +151,8 @@ function movedDetails(details: TransactionDetails, step: StepDetails, { item, at
 }
 
 /**
- * A hold ends with the outcome: nobody could end the hold of a final transaction, even if a reorg undoes that outcome.
+ * A hold ends when the transaction is settled: no operator could release the hold of a final transaction, even if a
+ * reorg undoes the outcome.
  */
 function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
   if (isSettled(to)) return null;
@@ -153,7 +160,7 @@ function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At)
   return event === "unhold" ? null : before;
 }
 
-/** Attempts with the time of their first claim: from then on, the network may know an attempt. */
+/** Sets the time of the first claim on the attempts of a step: from that time on, the network may know the attempt. */
 function sentAttempts(all: readonly LedgerAttempt[], { claim }: TransitionItem, at: Date): readonly LedgerAttempt[] {
   if (claim === undefined) return all;
   return all.map((each) =>
@@ -169,7 +176,10 @@ function steppedDetails(before: StepDetails, { claim, receipt, lastError }: Tran
   };
 }
 
-/** A new attempt is kept without its bytes: these stay with the change, and in memory only until they are sent. */
+/**
+ * The attempts after a step. A new attempt is stored without its signed bytes: these are in the change, and in memory
+ * only until they are sent.
+ */
 function steppedAttempts<A extends Attempt>(
   before: readonly A[],
   { attempt, identified, disclosed }: TransitionItem,
@@ -190,7 +200,7 @@ function withoutBytes({ rawTransaction: _, ...attempt }: SignedAttempt): Attempt
   return attempt;
 }
 
-/** A row keeps the highest attempt that a node took. */
+/** The highest attempt that an RPC node accepted, after this step. */
 export function highestAccepted(before: number | null, { accepted }: TransitionItem): number | null {
   return accepted === undefined ? before : Math.max(before ?? 0, accepted.ordinal);
 }

@@ -1,4 +1,4 @@
-/** Folds changes into a ledger. The only place where a ledger changes: `apply` goes through it too. */
+/** Folds changes into a ledger. This is the only place where a ledger changes: `apply` uses it too. */
 import type { Reservation } from "../transaction/reservations.ts";
 import { TRANSITIONS } from "../transaction/transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
@@ -19,10 +19,13 @@ import { refixed } from "./may-move.ts";
 import type { Part } from "./part.ts";
 import type { ExistingTransaction, RequestOwner } from "./writes.ts";
 
-/** A ledger that is not shared yet. */
+/** A ledger that no other code refers to yet, so it may be changed in place. */
 export type OwnLedger = Own<Ledger>;
 
-/** Changes it in place: of a write with a hundred items, a hundred ledgers would only be thrown away. */
+/**
+ * Changes the ledger in place: for a write of a hundred items, copying would create a hundred ledgers that are thrown
+ * away.
+ */
 export function foldInto(ledger: OwnLedger, change: Change): void {
   foldStanding(ledger, change);
   switch (change.kind) {
@@ -88,7 +91,7 @@ function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true)
   if (requestId !== null && ownsRequest) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
 }
 
-/** Removes a waiting intent: from now on it is a transaction, or the end of one. */
+/** Removes a waiting intent: it has become a transaction or was ended. */
 function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent) {
   ledger.intake = ledger.intake.delete(intakeId);
   if (approval === null) return;
@@ -129,7 +132,10 @@ function foldMoved(ledger: OwnLedger, change: Moved) {
   if (tx.state !== before.state || tx.nonce !== before.nonce) ledger.requests = renamed(ledger.requests, tx);
 }
 
-/** A repeat of its request is answered with the transaction's present state. */
+/**
+ * The owners of request ids after a transaction changed: a repeated request gets the transaction's present state as its
+ * response.
+ */
 function renamed(
   requests: Ledger["requests"],
   { txId, requestId, state, nonce }: LedgerTransaction,
@@ -167,8 +173,8 @@ function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger[
 }
 
 /**
- * A refused intent owns its request id if, as far as this part shows, no other transaction has that id. The database
- * decides.
+ * A refused intent owns its request id if no other loaded transaction owns the id. The database makes the final
+ * decision.
  */
 function foldRefused(ledger: OwnLedger, change: Refused) {
   const tx = refusedTransaction(change);

@@ -1,4 +1,7 @@
-/** The policies of a lane, with what is used of them: whether a payload may be committed, and what it is charged. */
+/**
+ * The policies of a lane and the use of their limits: decides if a payload may be committed, and what is charged for
+ * it.
+ */
 
 import type { Address, Lane } from "../lane.ts";
 import { type Charge, difference, NOTHING_PAID, settledCharges, unsettledCharges } from "../policy/charges.ts";
@@ -24,23 +27,23 @@ import type { Spending, TransitionItem } from "./writes.ts";
 
 const NAMED = { kind: "named" } as const;
 
-/** Nothing is loaded yet of what is used. */
+/** A guard whose use of limits is not loaded yet. */
 export function nothingUsed(policies: Policies): Guard {
   return { policies, use: undefined, keyUse: Part.of("use of key", NAMED), charges: Part.of("charges of", NAMED) };
 }
 
 type Holder = Pick<LedgerTransaction, "txId" | "owner">;
 
-/** `charges`: to be recorded beside what was judged. */
+/** Result of a policy check. `charges`: amounts to record together with the write that was checked. */
 export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: readonly Charged[] };
 
-/** `awaited`: nothing forbids it, but it needs an approval first. */
+/** Result of the policy check of a new transaction. `awaited`: no rule forbids it, but it needs approval first. */
 export type FirstVerdict = Verdict | { readonly awaited: Awaited };
 
 const UNLIMITED: Verdict = { charges: [] };
 const UNREADABLE = { rule: "policy.unreadable", detail: "the policy document in force cannot be read by this version" };
 
-/** A transaction that begins. To be asked before anything of it is recorded. */
+/** Policy check of a new transaction. Call it before any change of that transaction is recorded. */
 export function judgeFirst(
   { ledger, at }: Judging,
   intent: PreparedIntent,
@@ -52,14 +55,16 @@ export function judgeFirst(
   return judge(guard, { lane: ledger.lane, at, holder: intent }, judged);
 }
 
-/** If nothing can wait for approval: only a create can, because it has no nonce yet. */
+/**
+ * Turns "needs approval" into "forbidden", for writes that cannot wait: only a create can, because it has no nonce yet.
+ */
 export function unapproved(verdict: FirstVerdict): Verdict {
   if (!("awaited" in verdict)) return verdict;
   const { rule, detail } = verdict.awaited;
   return { forbidden: { rule, detail: `${detail}; only a transaction without a nonce can wait for approval` } };
 }
 
-/** A step of one that has begun: another payload, its outcome, or the end of that. */
+/** Policy check of a step of an existing transaction: a new payload, an outcome, or an outcome that is undone. */
 export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: TransitionItem): Verdict {
   if (item.spends !== undefined && ledger.guard?.policies.unreadable.length) return { forbidden: UNREADABLE };
   const guard = guardOf(ledger, tx);
@@ -74,18 +79,18 @@ export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: 
   return { charges: correction(charges, item).map((charge) => chargedTo(tx, charge)) };
 }
 
-/** Use of the limits, and by whom; `charges` of the transaction in question. */
+/** Use of the limits by the signer and the API key, and the `charges` of the transaction in question. */
 export interface PolicyUse {
   readonly lane: Lane;
   readonly at: Date;
-  /** Owner of the transaction, or of the request. */
+  /** Name of the API key that owns the transaction or the request. */
   readonly owner: string | null;
   readonly signer: Use;
   readonly key: Use;
   readonly charges: readonly Charge[];
 }
 
-/** Verdict at the moment `use.at`; the commit's own judgement is binding. */
+/** Foreseen policy verdict at the time `use.at`. Only the verdict within the commit is binding. */
 export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): FirstVerdict {
   const { lane, at, owner, signer, key, charges } = use;
   if (policies.unreadable.length > 0) return { forbidden: UNREADABLE };
@@ -95,13 +100,16 @@ export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): 
   return judge({ ...guard, keyUse }, { lane, at, holder }, { ...spends, ordinal: 0, charges });
 }
 
-/** Writes for which a store must load the charges of a transaction. */
+/** True for writes for which a store must load the charges of the transaction. */
 export function concernsLimits({ spends, attempt, from, to }: TransitionItem): boolean {
   const isOwn = attempt !== undefined && !isElsewhere(attempt);
   return spends !== undefined || isOwn || isSettled(from) !== isSettled(to);
 }
 
-/** An outcome corrects what was counted to what was paid; if it is withdrawn, the worst case counts again. */
+/**
+ * An outcome corrects the counted amounts to the amounts that were paid; if the outcome is undone, the worst case is
+ * counted again.
+ */
 function correction(charges: readonly Charge[], { paid, event, from, to }: TransitionItem) {
   if (!isSettled(to)) return isSettled(from) ? unsettledCharges(charges) : [];
   if (event === "giveUp" || event === "expire") return settledCharges(charges, NOTHING_PAID);
@@ -109,8 +117,8 @@ function correction(charges: readonly Charge[], { paid, event, from, to }: Trans
 }
 
 /**
- * The first signature of a judged transaction: only its price may have risen since. One that was accepted before there
- * was a policy is not judged by it until it is changed.
+ * Spending to check at a transaction's first signature: since the first check, only its price may have risen. A
+ * transaction accepted before there was a policy is not checked until it is changed.
  */
 function signedSpending({ event, attempt }: TransitionItem, charges: readonly Charge[]): Spending | null {
   if (attempt === undefined || isElsewhere(attempt)) return null;
@@ -121,7 +129,9 @@ function signedSpending({ event, attempt }: TransitionItem, charges: readonly Ch
   return { to: null, data: "0x", value: last.moves, gasCost, about: "cost" };
 }
 
-/** Sent by another program, or by a caller that named its hash alone: what it says is not known. */
+/**
+ * True for an attempt that another program sent, or of which the caller gave only the hash: its content is not known.
+ */
 function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">) {
   return kind === "external" || foreign === true;
 }
@@ -169,12 +179,12 @@ function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
   return { kind: "charged", txId, owner, charge };
 }
 
-/** Null: nothing limits it. */
+/** The guard to check this transaction with; null if no policy limits it. */
 function guardOf({ guard, lane }: Ledger, { owner }: Holder) {
   return guard !== null && isLimited(guard.policies, lane.signer, owner) ? guard : null;
 }
 
-/** The guard with one more charge. */
+/** A copy of the guard with one more charge. */
 export function foldCharge(guard: Guard, signer: Address, { txId, owner, charge }: Charged): Guard {
   const { policies, use, keyUse, charges } = guard;
   const isOfKey = owner !== null && policyFor(policies.keys, owner) !== null;

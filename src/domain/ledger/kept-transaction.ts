@@ -10,7 +10,10 @@ import { type Stepped, stepped } from "./fold-transaction.ts";
 import type { StepDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
-/** Times are the database's: a step that is planned has none yet, so that only the fact is kept. */
+/**
+ * A transaction in its owner's memory. Times come from the database, so a planned step has none yet, and only the fact
+ * that it happened is kept.
+ */
 export interface TransactionRow extends Stepped<true, Attempt> {
   readonly attempts: readonly Attempt[];
   readonly details: StepDetails;
@@ -18,13 +21,13 @@ export interface TransactionRow extends Stepped<true, Attempt> {
 
 export interface KeptTransaction {
   readonly acknowledged: TransactionRow;
-  /** Planned and not acknowledged yet, in the order in which they were planned. */
+  /** Steps that are planned and not acknowledged yet, in the order in which they were planned. */
   readonly underWay: readonly TransitionItem[];
   /** State of the transaction once the steps of `underWay` are committed. */
   readonly expected: TransactionRow;
 }
 
-/** Allocated, and nothing of it signed or sent. */
+/** A transaction that is allocated, with no attempt signed or sent. */
 export const UNSIGNED: TransactionRow = {
   state: "ALLOCATED",
   subState: null,
@@ -39,17 +42,17 @@ const KEEPING = { at: true, keep: (attempt: Attempt) => attempt } as const;
 
 const NONE: readonly TransitionItem[] = [];
 
-/** A transaction as it was read, with no step in flight. */
+/** A transaction as read from the database, with no step in flight. */
 export function keptTransaction(row: TransactionRow): KeptTransaction {
   return { acknowledged: row, underWay: NONE, expected: row };
 }
 
-/** Allocated and signed in one write, which the database has acknowledged. */
+/** A transaction that was allocated and signed in one write, which the database has acknowledged. */
 export function boundTransaction(signing: Signing): KeptTransaction {
   return keptTransaction(stepped(UNSIGNED, signingOf(signing), KEEPING));
 }
 
-/** A step is on its way to the database. */
+/** Adds a step that is on its way to the database. */
 export function stepPlanned(
   { acknowledged, underWay, expected }: KeptTransaction,
   item: TransitionItem,
@@ -57,13 +60,16 @@ export function stepPlanned(
   return { acknowledged, underWay: [...underWay, item], expected: stepped(expected, item, KEEPING) };
 }
 
-/** The database has accepted the first of them. Throws if it was another one: then memory and database differ. */
+/**
+ * The database has accepted the first step in flight. Throws if it accepted a different one: then memory and database
+ * differ.
+ */
 export function stepAcknowledged(kept: KeptTransaction, { item }: Moved): KeptTransaction {
   const { acknowledged, underWay, expected } = kept;
   const first = underWay[0];
   if (first !== item)
     throw new Error(`${item.event} of ${item.txId} was committed before ${first?.event ?? "it left"}`);
-  // It was the last step in flight: `expected` has the same steps in the same order.
+  // This was the last step in flight, so `expected` has exactly the acknowledged steps.
   if (underWay.length === 1) return keptTransaction(expected);
   return { acknowledged: stepped(acknowledged, item, KEEPING), underWay: underWay.slice(1), expected };
 }

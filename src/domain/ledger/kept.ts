@@ -1,7 +1,7 @@
 /**
  * The part of a lane's ledger in its owner's memory: the lane's own row, and every nonce below the cursor without a
- * transaction. It is read when the lane is taken and changes only by acknowledged commits, in their order. A write is
- * never judged by it.
+ * transaction. It is read when the lane is acquired, and changes only by acknowledged commits, in their order. Writes
+ * are never judged by this copy.
  */
 import type { Hole } from "../nonces/holes.ts";
 import type { Change } from "./changes.ts";
@@ -11,9 +11,9 @@ import { Part } from "./part.ts";
 /** The lane's own row, and the nonces below its cursor that no transaction holds. */
 export type KeptLedger = Pick<Ledger, "cursor" | "suspendedBy" | "reconciled" | "holes" | "reserved">;
 
-/** The part of a store's read that the owner keeps. */
+/** The part of a lane, as read from the store, that the owner keeps in memory. */
 export interface LoadedLane extends Pick<KeptLedger, "cursor" | "suspendedBy" | "reconciled"> {
-  /** Ascending by nonce. */
+  /** Holes in ascending order of nonce. */
   readonly holes: readonly Hole[];
   /** Open reservations. */
   readonly reservations: readonly { readonly reservationId: string; readonly nonce: number }[];
@@ -43,7 +43,7 @@ export function foldKept(kept: KeptLedger, changes: readonly Change[]): KeptLedg
 
 export type Own<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Effect of any change on these. */
+/** Folds one change into the lane's row, its holes and its reservations. */
 export function foldStanding(standing: Own<KeptLedger>, change: Change): void {
   switch (change.kind) {
     case "cursor":
@@ -75,12 +75,13 @@ function foldNonces(standing: Own<KeptLedger>, change: Change) {
   }
   if (change.kind === "reservationSettled") {
     const { nonce, reservationId } = change.reservation;
-    // An expired one may be settled once more, when its hole is closed: then another transaction may have its nonce.
+    // Delete only this reservation's entry: an expired reservation may be settled again when its hole is closed, and
+    // its nonce may belong to another transaction by then.
     if (reserved.atHand(nonce) === reservationId) standing.reserved = reserved.delete(nonce);
   }
 }
 
-/** Given nonces are below the cursor. */
+/** Raises the cursor above a nonce that is given. */
 function giveNonce(standing: Own<KeptLedger>, nonce: number | null) {
   if (nonce !== null) standing.cursor = Math.max(standing.cursor ?? 0, nonce + 1);
 }

@@ -8,48 +8,56 @@ import type { Attempt, Receipt } from "../transaction/transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
 import { loaded, Part } from "./part.ts";
 
-/** A part of the database's rows of a lane, as they are behind the lane's lock. Readonly throughout. */
+/** A part of the database's rows of a lane, as they are under the lane's lock. Readonly throughout. */
 export interface Ledger {
   readonly lane: Lane;
-  /** Above every nonce that was ever given, unless an operator lowered it. Null: the lane is new. */
+  /** One above every nonce that was ever given, unless an operator lowered it. Null: the lane is new. */
   readonly cursor: number | null;
   readonly suspendedBy: SuspendedBy | null;
-  /** One above the highest nonce of a transaction that is kept no more (retention.ts); null: all of them are. */
+  /** One above the highest nonce whose transaction was deleted by retention (retention.ts); null: none was deleted. */
   readonly departedBelow: number | null;
-  /** False: the database's history changed, and the lane has not been compared with the chain since. */
+  /**
+   * False: the database's history changed (restore, lost commits), and the lane has not been compared with the chain
+   * since.
+   */
   readonly reconciled: boolean;
-  /** The feed's present epoch began because commits may have been lost. Undefined: not loaded. */
+  /** True if the feed's present epoch began because commits may have been lost. Undefined: not loaded. */
   readonly mayHaveLost: boolean | undefined;
-  /** The highest nonce whose reservation ended without being released; null: none did. Undefined: not loaded. */
+  /** The highest nonce whose reservation ended without being released; null: there is none. Undefined: not loaded. */
   readonly endedThrough: number | null | undefined;
-  /** Lower nonces were given out before the database last lost, or may have lost, commits. Undefined: not loaded. */
+  /**
+   * Nonces below this floor were given before the database last lost, or may have lost, commits. Undefined: not loaded.
+   */
   readonly epochFloor: number | undefined;
-  /** When the lane put placeholders at nonces of expired reservations by itself, in the last hour at least. Undefined: not loaded. */
+  /**
+   * Times when the lane itself put placeholders at nonces of expired reservations, at least those of the last hour.
+   * Undefined: not loaded.
+   */
   readonly repairs: readonly Date[] | undefined;
   readonly transactions: Part<string, LedgerTransaction>;
-  /** Which transaction has a nonce, whatever became of it. */
+  /** Transaction id by nonce, in any state. */
   readonly nonces: Part<number, string>;
-  /** Transactions that are still followed, by nonce: open, or settled and watched. */
+  /** Transactions that are still tracked, by nonce: open, or settled and watched for reorgs. */
   readonly live: Part<number, string>;
-  /** Transactions that may not move (may-move.ts), by nonce. */
+  /** Transactions that may not change their nonce (may-move.ts), by nonce. */
   readonly fixed: Part<number, string>;
-  /** Settled and watched, by the number of the block that mined them. */
+  /** Settled transactions that are watched for reorgs, by the number of the block that mined them. */
   readonly watched: Part<number, readonly Watched[]>;
-  /** Owners of request ids. */
+  /** Owners of request ids, by request id. */
   readonly requests: Part<string, RequestOwner>;
-  /** Owners of a pool's request ids (`poolKey`): a transaction of this lane, or of another one of the pool. */
+  /** Owners of a pool's request ids (`poolKey`): a transaction of this lane, or of another lane of the pool. */
   readonly pooled: Part<string, RequestOwner>;
   readonly holes: Part<number, Hole>;
   readonly reservations: Part<string, Reservation>;
   /** Open reservations by nonce. */
   readonly reserved: Part<number, string>;
-  /** Reservations by the caller's name for them. */
+  /** Reservation ids by the caller's request id. */
   readonly reservedAs: Part<string, string>;
   /** Intents in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
-  /** Fingerprints of actions that were carried out, by their keys (draft.ts). */
+  /** Fingerprints of operators' actions that were carried out, by their idempotency keys (draft.ts). */
   readonly orders: Part<string, Hex>;
-  /** Null: no policy is in force. */
+  /** Policies that apply to the lane; null: no policy is in force. */
   readonly guard: Guard | null;
 }
 
@@ -57,42 +65,45 @@ export interface LedgerTransaction extends Status {
   readonly txId: string;
   readonly requestId: string | null;
   readonly owner: string | null;
-  /** Null: refused before it had one, or given up. */
+  /** The transaction's nonce. Null: it was refused before it got a nonce, or it gave the nonce up. */
   readonly nonce: number | null;
   readonly live: boolean;
   readonly lastEvent: TransitionEvent;
-  /** How many rows its history has. */
+  /** Number of rows in the transaction's history. */
   readonly steps: number;
   readonly attemptCount: number;
-  /** The caller named the nonce. */
+  /** True if the caller chose the nonce. */
   readonly pinned: boolean;
-  /** The highest attempt that a node took; null: none that we know of. */
+  /** Number of the highest attempt that an RPC node accepted; null: no accepted attempt is known. */
   readonly acceptedOrdinal: number | null;
-  /** The caller's deadline; null: none. */
+  /** The caller's deadline for the transaction; null: there is none. */
   readonly validUntil: Date | null;
-  /** Since when an operator holds it; null: not held. */
+  /** Time since which an operator holds the transaction; null: not held. */
   readonly heldSince: Date | null;
-  /** Since when it is being cancelled because `validUntil` was over; null: it is not. */
+  /**
+   * Time since which the transaction is being cancelled because `validUntil` has passed; null: it is not being
+   * cancelled.
+   */
   readonly expiredAt: Date | null;
-  /** The number of the block that its receipt is from; null: it has none. Undefined: not loaded. */
+  /** Number of the block in the transaction's receipt; null: there is no receipt. Undefined: not loaded. */
   readonly minedIn: number | null | undefined;
   /** Fingerprint of the caller's request. Undefined: not loaded. */
   readonly fingerprint: Hex | undefined;
-  /** Undefined: not loaded. */
+  /** Attempts of the transaction. Undefined: not loaded. */
   readonly attempts: readonly LedgerAttempt[] | undefined;
-  /** Undefined: not loaded. */
+  /** Details of the transaction. Undefined: not loaded. */
   readonly details: TransactionDetails | undefined;
 }
 
-/** For the lane's owner only; no rule reads it. */
+/** Details of a transaction that only the lane's owner needs; no rule of the ledger reads them. */
 export interface TransactionDetails extends StepDetails {
   readonly createdAt: Date;
   readonly lastSubmittedAt: Date | null;
-  /** When it was last not known what a node made of it. */
+  /** Last time at which it was unknown whether a node had accepted the transaction. */
   readonly lostSightAt: Date | null;
 }
 
-/** Details that follow from the steps alone. */
+/** Details of a transaction that follow from its steps alone. */
 export interface StepDetails {
   readonly receipt: Receipt | null;
   readonly submitAttempts: number;
@@ -100,11 +111,11 @@ export interface StepDetails {
 }
 
 export interface LedgerAttempt extends Attempt {
-  /** When sending it was first claimed; null: never. */
+  /** Time at which sending the attempt was first claimed; null: never. */
   readonly firstSentAt: Date | null;
 }
 
-/** A settled transaction that a deep reorg would still concern. */
+/** A settled transaction that a deep reorg could still undo. */
 export interface Watched {
   readonly txId: string;
   readonly nonce: number;
@@ -119,14 +130,14 @@ export interface WaitingIntent {
   readonly owner: string | null;
   readonly fingerprint: Hex;
   readonly acceptedAt: Date;
-  /** Null: no policy has asked for it. */
+  /** The approval that the intent needs; null: no policy requires one. */
   readonly approval: Approval | null;
   readonly validUntil?: Date;
-  /** Held back by an operator: it gets no nonce, and does not expire, before it is let go. */
+  /** True if an operator holds the intent: until its release it gets no nonce and does not expire. */
   readonly held?: true;
-  /** How often it was held back or let go on; absent: never. */
+  /** How often the intent was held or released; absent: never. */
   readonly holds?: number;
-  /** The sender still waits for the result, and has not answered its caller that the intent is accepted. */
+  /** True if the sender still waits for the result, and has not yet told its caller that the intent is accepted. */
   readonly unanswered: boolean;
 }
 
@@ -137,12 +148,15 @@ export interface Approval {
   readonly approved: boolean;
 }
 
-/** Key of an operator's action, in a ledger and in an index of the database. */
+/** Key of an operator's action, used in the ledger and in a database index. */
 export function orderKeyOf({ subject, key }: { subject: string; key: string }): string {
   return `${subject}:${key}`;
 }
 
-/** How many rows its history has: accepted, and then awaited, and then approved, and held or let go in between. */
+/**
+ * Number of rows in the intent's history: accepted, then awaiting approval, then approved, plus each hold and release
+ * in between.
+ */
 export function stepsOf({ approval, holds = 0 }: Pick<WaitingIntent, "approval" | "holds">): number {
   if (approval === null) return 1 + holds;
   return (approval.approved ? 3 : 2) + holds;
@@ -150,7 +164,7 @@ export function stepsOf({ approval, holds = 0 }: Pick<WaitingIntent, "approval" 
 
 const NAMED = { kind: "named" } as const;
 
-/** A lane's own row, and nothing else of it: the loader puts in what a write needs beside it. */
+/** A ledger with only the lane's own row: the loader adds the other rows that a write needs. */
 export function bareLedger(
   lane: Lane,
   standing: Pick<Ledger, "cursor" | "suspendedBy" | "reconciled"> & Partial<Ledger>,
@@ -158,7 +172,9 @@ export function bareLedger(
   return { ...NOTHING_LOADED, lane, ...standing };
 }
 
-/** Shared by all lanes: a commit of many lanes makes a part of each, and most of it stays empty. */
+/**
+ * One object shared by all lanes: a commit of many lanes creates a ledger for each, and most of its fields stay empty.
+ */
 const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconciled"> = {
   departedBelow: null,
   ...{ mayHaveLost: undefined, endedThrough: undefined, epochFloor: undefined, repairs: undefined },
@@ -178,12 +194,12 @@ const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconcil
   guard: null,
 };
 
-/** The lane allocates nothing and sends nothing: it is to be reconciled first, or an operator has to look at it. */
+/** True if the lane must neither allocate nor send: it has to be reconciled first, or an operator has to review it. */
 export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
   return !reconciled || suspendedBy === "HISTORY";
 }
 
-/** The lane is held, or what the policy document forbids is not known to this version. */
+/** True if the lane is held, or if this version cannot read all rules of the policy document. */
 export function givesNoNonce(ledger: Ledger): boolean {
   return isHeld(ledger) || (ledger.guard?.policies.unreadable.length ?? 0) > 0;
 }
@@ -198,13 +214,17 @@ export function isSpent(owner: RequestOwner | null | undefined): owner is Spent 
   return owner !== null && owner !== undefined && "spent" in owner;
 }
 
-/** The block that it is watched in: settled, and not past its watch. Null: in none. Undefined: its block was not loaded. */
+/**
+ * Number of the block in which a settled transaction is watched for reorgs. Null: the transaction is not watched.
+ * Undefined: its block was not loaded.
+ */
 export function watchedIn({ live, state, minedIn }: LedgerTransaction): number | null | undefined {
   return live && isSettled(state) ? minedIn : null;
 }
 
 /**
- * The reservation as every reader sees it: past its time it is expired, whether or not its lane's owner has settled it.
+ * The reservation as every reader sees it: past its expiry time it counts as expired, even if the lane's owner has not
+ * settled it yet.
  */
 export function reservationAt(reservation: Reservation, at: Date): Reservation {
   const isPast = reservation.state === "RESERVED" && reservation.expiresAt <= at;
@@ -217,10 +237,12 @@ export function reservationAt(reservation: Reservation, at: Date): Reservation {
  */
 export type SuspendedBy = "OPERATOR" | "HISTORY";
 
-/** Whose a request id is: a transaction's, or one's that is kept no more. */
+/** Owner of a request id: a transaction, or a transaction that retention has deleted. */
 export type RequestOwner = ExistingTransaction | Spent;
 
-/** Its transaction was final, and has left by retention: all that is known is that there was one. */
+/**
+ * Owner of a request id whose transaction was final and was deleted by retention: only its existence is still known.
+ */
 export interface Spent {
   readonly spent: true;
 }
@@ -233,15 +255,15 @@ export interface ExistingTransaction
 
 export interface Guard {
   readonly policies: Policies;
-  /** Use by the lane's signer. Undefined: not loaded. */
+  /** Use of limits by the lane's signer. Undefined: not loaded. */
   readonly use: Use | undefined;
-  /** Use by name of the API key, over all its lanes on this chain. */
+  /** Use of limits by name of the API key, over all its lanes on this chain. */
   readonly keyUse: Part<string, Use>;
-  /** Charges by transaction. */
+  /** Charges against limits, by transaction id. */
   readonly charges: Part<string, readonly Charge[]>;
 }
 
-/** The lane as it is before a step, and the moment that the step is judged by. */
+/** The ledger before a step, and the time by which the step is judged. */
 export interface Judging {
   readonly ledger: Ledger;
   readonly at: Date;

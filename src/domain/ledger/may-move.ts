@@ -1,6 +1,6 @@
 /**
- * Decides which transactions may leave their nonce. Shift-down, expiry and holes use these rules only: when two of them
- * differed, a nonce was given up below one that could not move, and its lane was blocked for ever.
+ * Decides which transactions may leave their nonce. Shift-down, expiry and holes use only these rules. When two of them
+ * had different rules, a nonce was given up below a transaction that could not move, and its lane was blocked for ever.
  */
 import type { Ledger, LedgerTransaction } from "./ledger.ts";
 import { loaded } from "./part.ts";
@@ -8,32 +8,39 @@ import { loaded } from "./part.ts";
 type Holder = Pick<LedgerTransaction, "state" | "attemptCount" | "nonce" | "pinned">;
 
 /**
- * Never signed, as far as the database can know. Nonces below the epoch's floor were given out before it last lost, or may
- * have lost, commits: a signature may be among them, and its bytes on the wire.
+ * True if the transaction was never signed, as far as the database can know. Nonces below the epoch's floor were given
+ * before the database last lost, or may have lost, commits: a lost commit may have held a signature that was already
+ * sent.
  */
 function isUnsigned({ state, attemptCount, nonce }: Holder, epochFloor: number) {
   return state === "ALLOCATED" && attemptCount === 0 && nonce !== null && nonce >= epochFloor;
 }
 
-/** May take another nonce: nothing of it can be mined at this one, and its caller did not name it. */
+/**
+ * True if the transaction may get another nonce: no attempt of it can be mined at the present nonce, and its caller did
+ * not choose that nonce.
+ */
 export function mayMove(tx: Holder, epochFloor: number): boolean {
   return isUnsigned(tx, epochFloor) && !tx.pinned;
 }
 
-/** May end and leave its nonce to others: never signed, and everything above may move down. Else a hole would stay. */
+/**
+ * True if the transaction may end and give up its nonce: it was never signed, and all transactions above may move down.
+ * Otherwise a hole would remain.
+ */
 export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): boolean {
   if (tx.nonce === null || !isUnsigned(tx, loaded(epochFloor, "the floor of the epoch"))) return false;
   const above = tx.nonce + 1;
   return fixed.highestFrom(above) === null && reserved.highestFrom(above) === null;
 }
 
-/** `fixed` after a transaction changed. Null: it has none before, or none any more. */
+/** `fixed` after a transaction changed. `before` or `after` is null if the transaction did not exist then. */
 export function refixed(
   fixed: Ledger["fixed"],
   before: LedgerTransaction | null,
   after: LedgerTransaction | null,
 ): Ledger["fixed"] {
-  // Most commits do not ask.
+  // Skip the update: most commits do not load all of `fixed`.
   if (fixed.cover.kind === "named") return fixed;
   const [from, to] = [fixedNonce(before), fixedNonce(after)];
   if (from === to) return fixed;

@@ -11,8 +11,8 @@ import { BatchRefused, loaded } from "./part.ts";
 import type { MoveResult, TransitionItem } from "./writes.ts";
 
 /**
- * `conflict`: it is not in the state that the step was planned from, or may not be taken now. `forbidden`: by a policy.
- * Nothing was done.
+ * Applies a step. `conflict`: the transaction is not in the state that the step was planned from, or the step is not
+ * allowed now. `forbidden`: a policy forbids it. In both cases nothing was changed.
  */
 export function move(draft: Draft, item: TransitionItem): MoveResult {
   const tx = draft.ledger.transactions.get(item.txId);
@@ -40,9 +40,9 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
 }
 
 /**
- * A lane that is held permits no send, and gives up no nonce: what was sent may have been forgotten. A held transaction
- * is sent only by an operator's decision. It expires by the database's clock alone, and gives up its nonce only if no
- * hole would remain; else it is cancelled there.
+ * A held lane permits no send and gives up no nonce: the database may have lost the record of what was sent. A held
+ * transaction is sent only by an operator's decision. A transaction expires by the database's clock alone, and gives up
+ * its nonce only if no hole would remain; otherwise it is cancelled at its nonce.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
   const { claim, decision, ordered, expires, event } = item;
@@ -53,7 +53,10 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
   return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
 }
 
-/** A foreign transaction is mined at the nonce of ours. Found again after a reorg it is not another use. */
+/**
+ * Records that a foreign transaction is mined at the nonce of ours. If it is found again after a reorg, it is not
+ * counted as another use.
+ */
 function noteForeign(draft: Draft, { txId, attempt }: TransitionItem) {
   const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
   if (attempt?.foreign !== true || nonce === null) return;
@@ -66,7 +69,10 @@ function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { comple
   draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, at: draft.at });
 }
 
-/** The same state, a sub-state that the table allows, and the same sub-state if the step stays in it. */
+/**
+ * True if the step fits the transaction: the state matches, the table allows the sub-state, and the sub-state matches
+ * if the step stays in it.
+ */
 function fits(tx: LedgerTransaction, item: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (tx.state !== item.from) return false;
@@ -74,7 +80,9 @@ function fits(tx: LedgerTransaction, item: TransitionItem) {
   return leavesFrom(rule, tx);
 }
 
-/** A road that the table does not have: not a conflict between two writers, but a mistake of one. */
+/**
+ * Refuses a transition that the table does not have: this is a programming error, not a conflict between two writers.
+ */
 function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[event];
   const leads = rule.to === "same" ? to === from : rule.to.state === to && rule.to.subState === subState;
@@ -82,7 +90,7 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   throw new BatchRefused(`${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
 }
 
-/** Attempts are numbered without a gap, and only what is stored may be sent, taken or named. */
+/** Attempts are numbered without a gap, and only a stored attempt may be sent, accepted or identified. */
 function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem) {
   const { attempt, claim, accepted, identified } = item;
   const count = attemptCount + (attempt === undefined ? 0 : 1);
@@ -102,19 +110,19 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
   throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} cannot be identified`);
 }
 
-/** Effect of a step on nonces. */
+/** Effect of a step on the transaction's nonce and on holes. */
 interface Way {
-  /** The transaction's from now on. */
+  /** Nonce of the transaction after the step. */
   readonly nonce: number | null;
-  /** The hole that it takes. */
+  /** Nonce of the hole that the transaction fills. */
   readonly fills: number | null;
-  /** The hole that it leaves behind. */
+  /** The hole that the transaction leaves behind. */
   readonly leaves: Omit<Hole, "since"> | null;
 }
 
 /**
- * Down into a hole that is free, or given up: either way the nonce it had is a hole from now on. Null: there is no such
- * hole.
+ * Effect of a step that moves the transaction down into a free hole, or gives its nonce up: in both cases its old nonce
+ * becomes a hole. Null: the hole to fill does not exist.
  */
 function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way | null {
   const { nonce, txId } = tx;
@@ -136,7 +144,10 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
   return { nonce: item.nonce, fills: item.nonce, leaves: { ...left, why: "shiftedDown", detail } };
 }
 
-/** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat, nor is a disclosure. */
+/**
+ * An event that only repeats the last one is counted on the last one's history row. A new payload is not a repeat, nor
+ * is a disclosure.
+ */
 function isRepeat(tx: LedgerTransaction, item: TransitionItem) {
   return (
     item.decision === undefined &&

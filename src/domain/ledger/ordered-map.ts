@@ -1,7 +1,7 @@
 /**
- * An immutable map with ordered keys: setting or deleting returns a new map, which shares all but the path to the key
- * with the one before. A weight-balanced tree (Adams, "Efficient sets: a balancing act", 1993), with the parameters
- * that Hirai and Yamamoto proved right ("Balancing weight-balanced trees", 2011).
+ * An immutable map with ordered keys: setting or deleting returns a new map, which shares all nodes with the old one
+ * except the path to the key. A weight-balanced tree (Adams, "Efficient sets: a balancing act", 1993), with the
+ * parameters that Hirai and Yamamoto proved right ("Balancing weight-balanced trees", 2011).
  */
 const DELTA = 3;
 const RATIO = 2;
@@ -57,7 +57,7 @@ export class OrderedMap<K extends Key, V> {
     return root === this.root ? this : new OrderedMap(root);
   }
 
-  /** Ascending; from this key on, if one is given. */
+  /** Entries in ascending order, starting at the key `from` if it is given. */
   *entries(from?: K): IterableIterator<readonly [K, V]> {
     const path: Node<K, V>[] = [];
     let node = this.root;
@@ -111,7 +111,7 @@ function joint<K, V>({ key, value }: Entry<K, V>, left: Tree<K, V>, right: Tree<
   return { key, value, size: sizeOf(left) + sizeOf(right) + 1, left, right };
 }
 
-/** The two differ by one entry at most from two that were in balance. */
+/** Rebalances a node. Its two subtrees differ by at most one entry from two balanced ones. */
 function balanced<K, V>(entry: Entry<K, V>, left: Tree<K, V>, right: Tree<K, V>): Node<K, V> {
   const [less, more] = [sizeOf(left), sizeOf(right)];
   if (less + more < 2) return joint(entry, left, right);

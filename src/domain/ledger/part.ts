@@ -1,11 +1,14 @@
 import { type Key, OrderedMap } from "./ordered-map.ts";
 
-/** The database answers with data it could not hold: one item poisons the batch. Bisecting finds it. */
+/** The database cannot apply the batch because one item is invalid. Bisecting the batch finds that item. */
 export class BatchRefused extends Error {
   override readonly name = "BatchRefused";
 }
 
-/** A ledger was asked about something that it was not loaded with. Never an answer: the row may exist, or may not. */
+/**
+ * Thrown if a ledger is read at a key that was not loaded. It does not mean "missing": the row may exist in the
+ * database.
+ */
 export class NotLoaded extends Error {
   override readonly name = "NotLoaded";
 
@@ -14,13 +17,13 @@ export class NotLoaded extends Error {
   }
 }
 
-/** A loaded fact; throws if it was not loaded. */
+/** Returns a loaded value; throws if it was not loaded. */
 export function loaded<T>(fact: T | undefined, what: string): T {
   if (fact === undefined) throw new NotLoaded(what);
   return fact;
 }
 
-/** Beside the keys it was given, everything, nothing, or everything from a key on or up to one. */
+/** Keys that a part covers beside those it was given by name: all, none, all from a key on, or all up to a key. */
 export type Cover<K extends Key> =
   | { readonly kind: "all" }
   | { readonly kind: "named" }
@@ -28,14 +31,14 @@ export type Cover<K extends Key> =
   | { readonly kind: "through"; readonly key: K };
 
 /**
- * Some of a lane's rows of one sort, by key, and what is known to be missing. It says what it covers: a key that it does
- * not cover is neither there nor missing, and asking for it throws.
+ * Some of a lane's rows of one kind, by key, including keys known to have no row. A part records which keys it covers:
+ * reading a key that it does not cover throws.
  */
 export class Part<K extends Key, V> {
-  /** Name of one row, for the error: "request id". */
+  /** Name of one row for error messages, such as "request id". */
   readonly what: string;
   readonly cover: Cover<K>;
-  /** Null: known to be missing, though `cover` does not say so. */
+  /** Rows by key. Null: the row is known to be missing, although `cover` does not include its key. */
   private readonly rows: OrderedMap<K, V | null>;
 
   private constructor(what: string, cover: Cover<K>, rows: OrderedMap<K, V | null>) {
@@ -44,29 +47,29 @@ export class Part<K extends Key, V> {
     this.rows = rows;
   }
 
-  /** `rows`: all that there is within `cover`, and whatever else is known. */
+  /** `rows`: all existing rows within `cover`, and any other rows that are known. */
   static of<K extends Key, V>(what: string, cover: Cover<K>, rows: Iterable<readonly [K, V | null]> = []): Part<K, V> {
     return new Part(what, cover, OrderedMap.of(rows));
   }
 
-  /** The row at this key, or null: there is none. */
+  /** The row at this key, or null if there is none. Throws if the key is not covered. */
   get(key: K): V | null {
     return loaded(this.atHand(key), `${this.what} ${key}`);
   }
 
-  /** The same, and undefined if this part does not know. */
+  /** The row at this key, null if there is none, or undefined if this part does not cover the key. */
   atHand(key: K): V | null | undefined {
     const row = this.rows.get(key);
     if (row !== undefined) return row;
     return this.covers(key) ? null : undefined;
   }
 
-  /** The same part, loaded with these rows too. A null row is known to be missing. */
+  /** A copy of this part with these rows loaded too. A null row is known to be missing. */
   with(rows: readonly (readonly [K, V | null])[]): Part<K, V> {
     return rows.length === 0 ? this : this.holding(this.rows.with(rows));
   }
 
-  /** The same, with all that there is within this cover. */
+  /** A copy of this part that also has all rows within this cover. */
   covering(cover: Cover<K>, rows: Iterable<readonly [K, V]>): Part<K, V> {
     return this.holding(this.rows.with(rows), cover);
   }
@@ -75,23 +78,25 @@ export class Part<K extends Key, V> {
     return this.holding(this.rows.set(key, row));
   }
 
-  /** Throws if a row is known to be there: two of them would be one too many. */
+  /** Adds a row. Throws if a row is known to exist at the key. */
   add(key: K, row: V): Part<K, V> {
     if ((this.rows.get(key) ?? null) !== null) throw new BatchRefused(`${this.what} ${key} exists already`);
     return this.set(key, row);
   }
 
-  /** The same part, in which this row is known to be missing. */
+  /** A copy of this part in which this row is known to be missing. */
   delete(key: K): Part<K, V> {
     return this.holding(this.covers(key) ? this.rows.delete(key) : this.rows.set(key, null));
   }
 
-  /** Keeps a final row if everything is kept; otherwise it is dropped, and this part does not know it any more. */
+  /**
+   * Stores a final row if the part covers everything; otherwise drops the row, and the part no longer covers its key.
+   */
   retire(key: K, row: V): Part<K, V> {
     return this.holding(this.cover.kind === "all" ? this.rows.set(key, row) : this.rows.delete(key));
   }
 
-  /** Something happened that this part cannot place: beside the rows it has, it covers nothing any more. */
+  /** A copy of this part that covers only the rows it has: a change happened whose key this part cannot determine. */
   unsure(): Part<K, V> {
     return this.cover.kind === "named" ? this : this.holding(this.rows, { kind: "named" });
   }
@@ -119,13 +124,13 @@ export class Part<K extends Key, V> {
     return [...this.known(from)];
   }
 
-  /** How many there are. */
+  /** Number of rows; throws unless the part covers everything. */
   get size(): number {
     if (this.cover.kind !== "all") throw new NotLoaded(`every ${this.what}`);
     return this.rows.size;
   }
 
-  /** Every row that is at hand, ascending: no word about the others. */
+  /** Every loaded row in ascending order. Rows that are not loaded may exist beside them. */
   *known(from?: K): IterableIterator<readonly [K, V]> {
     for (const [key, row] of this.rows.entries(from)) if (row !== null) yield [key, row];
   }

@@ -1,4 +1,4 @@
-/** Nonces that are kept for callers who sign themselves: given, released, expired. */
+/** Reservations of nonces for callers who sign transactions themselves: reserve, release and expire. */
 import type { Hole } from "../nonces/holes.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import { Giver } from "./allocate.ts";
@@ -11,7 +11,7 @@ export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
   return { status: "reserved", result, cursor: draft.ledger.cursor ?? 0 };
 }
 
-/** The existing owner of the caller's request id. */
+/** Result for a repeated reservation request: the existing owner of the caller's request id. */
 function known({ ledger, past }: Draft, requestId: string | null): ReserveResult | null {
   if (requestId === null) return null;
   const reservationId = ledger.reservedAs.get(requestId);
@@ -36,7 +36,10 @@ function keep(draft: Draft, write: ReserveWrite): ReserveResult {
   return { result: "created", reservation, recycled: given.recycled };
 }
 
-/** Expired ones too: until something takes its nonce, that blocks everything above as well. */
+/**
+ * Number of nonces that this API key keeps from others. Expired reservations count too: until another transaction uses
+ * its nonce, an expired one also blocks all nonces above.
+ */
 function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null) {
   const open = reserved.every().filter(([, id]) => reservations.get(id)?.owner === owner);
   const expired = holes.every().filter(([, hole]) => hole.expired?.owner === owner);
@@ -50,7 +53,7 @@ export function release(draft: Draft, { reservationId }: ReleaseWrite): NonceOut
   return { status: "released", result: "settled", hole: end(draft, reservation, "released") };
 }
 
-/** Ascending by nonce. */
+/** Ends every reservation that is past its time, in ascending order of nonce. */
 export function expire(draft: Draft): NonceOutcome {
   const { reserved, reservations } = draft.ledger;
   const open = reserved.every().flatMap(([, reservationId]) => reservations.get(reservationId) ?? []);
@@ -59,8 +62,8 @@ export function expire(draft: Draft): NonceOutcome {
 }
 
 /**
- * Past, or further away than it ever was by more than its time to live: then the database's clock was set back since it was given,
- * and by that clock its nonce would hold up the lane for as long again.
+ * True if the reservation's time has passed, or if more than twice its time to live is left. In the second case the
+ * database's clock was set back, and the nonce would block the lane for that much longer.
  */
 function isOver({ expiresAt, ttlMs }: Reservation, at: Date) {
   const leftMs = expiresAt.getTime() - at.getTime();
@@ -82,8 +85,8 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
 }
 
 /**
- * The reservation, if its caller may still submit its transaction: nothing else has its nonce. After it expired that is
- * so until a placeholder takes the nonce, or the chain has passed it.
+ * The reservation, if its caller may still submit a transaction for it because nothing else has its nonce. After
+ * expiry, this holds until a placeholder uses the nonce or the chain has passed it.
  */
 export function usable({ ledger }: Draft, reservationId: string): Reservation | null {
   const reservation = ledger.reservations.get(reservationId);

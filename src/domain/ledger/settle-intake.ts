@@ -1,4 +1,7 @@
-/** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
+/**
+ * Settles intents of the intake table that get no nonce. Settled intents are skipped, because an owner may repeat this
+ * write.
+ */
 import { tooLate } from "../errors.ts";
 import { isAnothers } from "../keys/principal.ts";
 import { problemFrom } from "../text/refusal.ts";
@@ -19,7 +22,10 @@ export function settleIntake(draft: Draft, { results }: SettleIntakeWrite): Ledg
   return { status: "done" };
 }
 
-/** Judged behind the row's lock: its sender may have stopped waiting a moment ago, and have answered its caller. */
+/**
+ * Decided under the row's lock: the sender may just have stopped waiting and told its caller that the intent is
+ * accepted.
+ */
 function refuseOrDecline(draft: Draft, intake: WaitingIntent, result: Extract<IntakeResult, { result: "refused" }>) {
   const { problem } = result;
   if (intake.unanswered && problem !== undefined) draft.record({ kind: "declined", intake, problem });
@@ -27,14 +33,14 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, result: Extract<In
 }
 
 /**
- * The first decision counts. One that comes too late finds it expired. Once approved it may wait long for its nonce,
- * and can be cancelled until it has one.
+ * Applies a decision about a waiting intent. The first decision counts; a decision after the deadline finds the intent
+ * expired. An approved intent may wait long for its nonce, and can be cancelled until it has one.
  */
 function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   const order = result.decision?.order;
   if (draft.isCarriedOut(order)) return;
   if (result.event === "hold" || result.event === "unhold") {
-    // Twice is the same as once.
+    // Holding a held intent, or releasing a released one, changes nothing.
     const isNew = (intake.held === true) !== (result.event === "hold");
     if (isNew) draft.record({ kind: "held", intake, result, at: draft.at });
     draft.keepOrderKey(order);
@@ -46,7 +52,7 @@ function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
     end(draft, intake, result.event === "expire" ? { ...result, event: result.event } : late);
     return;
   }
-  // Held back, nothing happens to it by itself: not even its end.
+  // A held intent does not expire.
   if (result.event === "expire") return;
   if (result.event === "callOff" ? approval === null && !held : approval?.approved !== false) return;
   draft.keepOrderKey(order);
@@ -54,7 +60,7 @@ function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   else end(draft, intake, { ...result, event: result.event });
 }
 
-/** How it ends by itself at this moment; null: not yet. */
+/** How the intent ends by itself at this time; null: it does not end yet. */
 function lateEnd(intake: WaitingIntent, at: Date): EndedResult | null {
   const { approval, validUntil } = intake;
   if (validUntil !== undefined && validUntil <= at) return lapsed(intake, validUntil);
@@ -62,8 +68,8 @@ function lateEnd(intake: WaitingIntent, at: Date): EndedResult | null {
 }
 
 /**
- * A node whose policies require no approval does not look for waiting intents: after a repeat of the request it has
- * given that a nonce. A reader of completions by request id must not see then that the request has failed.
+ * Ends a waiting intent. A node whose policies require no approval does not check for waiting intents, so it may
+ * already have given a repeat of this request a nonce. In that case, the feed must not report the request id as failed.
  */
 function end(draft: Draft, intake: WaitingIntent, result: EndedResult) {
   const { intakeId, txId, requestId, owner, fingerprint } = intake;
@@ -71,7 +77,7 @@ function end(draft: Draft, intake: WaitingIntent, result: EndedResult) {
   const isSame =
     other !== null && !isSpent(other) && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
   if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
-  // The sender has not answered its caller yet, and gets the lane owner's own refusal.
+  // The sender has not responded to its caller yet, so it gets the lane owner's refusal.
   else if (intake.unanswered && isOver(intake.validUntil, draft.at))
     draft.record({ kind: "declined", intake, problem: problemFrom(tooLate()) });
   else refuse(draft, intake, result);
@@ -83,7 +89,7 @@ export function expired(waiting: Waiting, { rule, expiresAt }: Pick<Approval, "r
   return ended(waiting, `nobody approved it before ${expiresAt.toISOString()} (${rule})`);
 }
 
-/** End of an intent that has no nonce at `validUntil`, by which its caller wanted it mined. */
+/** End of an intent that has no nonce when its `validUntil` passes, the time by which its caller wanted it mined. */
 export function lapsed(waiting: Waiting, validUntil: Date): EndedResult {
   return ended(waiting, `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`);
 }

@@ -1,4 +1,4 @@
-/** Writes about the lane as a whole: how far its nonces are given, which of them nothing holds, and whether it may act. */
+/** Writes about the lane as a whole: its cursor, its holes, and whether it may act. */
 import { skippedHole } from "../nonces/holes.ts";
 import type { Draft } from "./draft.ts";
 import { loaded } from "./part.ts";
@@ -15,7 +15,7 @@ import type {
   UnwatchWrite,
 } from "./writes.ts";
 
-/** Raises the cursor, never lowers it. */
+/** Raises the lane's cursor, never lowers it. */
 export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
   return { status: "aligned", cursor: raise(draft, floor) };
 }
@@ -27,7 +27,10 @@ function raise(draft: Draft, floor: number) {
   return raised;
 }
 
-/** A lane without a cursor that the chain knows all the same may have lost its rows: then an operator must check it. */
+/**
+ * Compares the lane with the chain after the database's history changed. A lane that has no cursor although the chain
+ * has transactions of its signer may have lost its rows: an operator must check it.
+ */
 export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcome {
   const { reconciled, cursor, mayHaveLost } = draft.ledger;
   const mayBeLost = !reconciled && cursor === null && floor > 0;
@@ -39,7 +42,10 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
   return { status: "reconciled", cursor: raised, suspendedBy: draft.ledger.suspendedBy };
 }
 
-/** Lowered, but not to a nonce that may have left: a transaction's, kept or not, or one that a caller was given and did not release. */
+/**
+ * Lowers the lane's cursor, but never to a nonce that may have been used: that of a transaction, kept or deleted, or
+ * one that a caller reserved and did not release.
+ */
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
   if (draft.isCarriedOut(decision?.order)) return { status: "aligned", cursor: ledger.cursor ?? floor };
@@ -54,7 +60,10 @@ export function realign(draft: Draft, { floor, decision }: RealignWrite): Ledger
   return { status: "aligned", cursor };
 }
 
-/** The stop by a lost history is the stricter one: an operator's does not replace it, but ends it when taken back. */
+/**
+ * Suspends or resumes the lane. A suspension by lost history is stricter: an operator's suspension does not replace it,
+ * but an operator's resume ends it.
+ */
 export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): LedgerOutcome {
   if (draft.isCarriedOut(decision?.order)) return { status: "done" };
   const before = draft.ledger.suspendedBy;
@@ -70,19 +79,22 @@ function keepDecision(draft: Draft, decision: LaneDecision | undefined) {
   draft.keepOrderKey(decision.order);
 }
 
-/** Closes holes whose nonces somebody else used. */
+/** Closes holes whose nonces another program used. */
 export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOutcome {
   for (const nonce of nonces) {
     const hole = draft.ledger.holes.get(nonce);
     if (hole === null) continue;
-    // The nonce of an expired reservation was its caller's to use.
+    // The nonce of an expired reservation was reserved for its caller, so its use is not recorded as foreign.
     if (hole.why !== "expired") draft.noteUse({ nonce, through: nonce });
     draft.record({ kind: "holeClosed", nonce });
   }
   return { status: "done" };
 }
 
-/** Nonces below the cursor that nothing of ours holds: the cursor went over them wrongly. */
+/**
+ * Finds nonces below the cursor that have no transaction, reservation or hole of this lane: the cursor skipped them by
+ * mistake.
+ */
 export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): NonceOutcome {
   const { cursor, nonces, reserved, holes, departedBelow } = draft.ledger;
   const isHeld = (nonce: number) =>
@@ -96,7 +108,7 @@ export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): No
   return { status: "skipped", holes: found };
 }
 
-/** Settled, and mined at or below the block: past its watch. */
+/** Ends the watch of settled transactions that were mined at or below the block. */
 export function unwatch(draft: Draft, { throughBlock }: UnwatchWrite): LedgerOutcome {
   for (const [block, all] of draft.ledger.watched.through(throughBlock)) {
     for (const each of all) draft.record({ kind: "unwatched", ...each, block });

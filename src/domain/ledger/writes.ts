@@ -10,7 +10,7 @@ import type { ExistingTransaction, SuspendedBy } from "./ledger.ts";
 
 export type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./ledger.ts";
 
-/** The writes of a lane's owner that the ledger judges. What a lane's owner writes about its chain is none of them. */
+/** The writes of a lane's owner that the ledger judges. Writes about the whole chain are not among them. */
 export type LedgerWrite =
   | AllocateWrite
   | AlignWrite
@@ -23,8 +23,8 @@ export type LedgerWrite =
   | NonceWrite;
 
 /**
- * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a
- * request id, stored or within the batch, get none; nor do repeats of a pool's request id, on any of its lanes.
+ * Gives free holes first, lowest first, then consecutive nonces from max(cursor, floor). A repeat of a request id,
+ * stored or within the batch, gets no nonce; nor does a repeat of a pool's request id on any of its lanes.
  */
 export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];
@@ -32,50 +32,54 @@ export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
 
 export interface NewTransaction {
   readonly intent: PreparedIntent;
-  /** Set if the intent came through the intake table: the row there is consumed in the same transaction. */
+  /** Set if the intent came through the intake table: its row there is consumed in the same database transaction. */
   readonly intakeId?: number;
   /**
-   * It may have been allocated before, by an earlier request for the same create whose answer was lost: its id is
-   * looked for.
+   * True if the transaction may exist already, allocated by an earlier request for the same create whose response was
+   * lost: then its id is looked up.
    */
   readonly mayExist?: boolean;
 }
 
 /**
- * An operator's word that the cursor was pushed too far: lowered to `floor`, but never to a nonce that may have left, be
- * it a transaction's or a reservation's. Free holes above it are holes no more.
+ * An operator states that the cursor was raised too far. It is lowered to `floor`, but never to a nonce that may have
+ * been used by a transaction or a reservation. Free holes above the new cursor are deleted.
  */
 export interface RealignWrite extends Fenced<"realign"> {
   readonly floor: number;
   readonly decision?: LaneDecision;
 }
 
-/** Raises the cursor to a proven count (never lowers it), or gives a new lane its first. */
+/** Raises the cursor to a proven transaction count (never lowers it), or sets the first cursor of a new lane. */
 export interface AlignWrite extends Fenced<"align"> {
   readonly floor: number;
 }
 
 /**
- * After the database's history changed: raises the cursor to what the chain has of this signer, mined or pending, and
- * lets the lane act in the feed's present epoch. Until then it allocates nothing and claims nothing.
+ * After the database's history changed: raises the cursor to the chain's transaction count of this signer, mined or
+ * pending, and lets the lane act in the feed's present epoch. Until then the lane allocates nothing and claims no
+ * sends.
  */
 export interface ReconcileWrite extends Fenced<"reconcile"> {
-  /** The higher of the proven counts. */
+  /** The higher of the proven transaction counts, mined or pending. */
   readonly floor: number;
 }
 
-/** Suspends or resumes a lane for an operator. Resuming also ends a stop by HISTORY. */
+/** Suspends or resumes a lane for an operator. Resuming also ends a suspension by HISTORY. */
 export interface SuspendWrite extends Fenced<"suspend"> {
   readonly suspended: boolean;
   readonly decision?: LaneDecision;
 }
 
-/** Actor and reason of a decision about a lane as a whole: kept for ever, in the transaction that carried it out. */
+/**
+ * Actor and reason of a decision about a whole lane. They are kept for ever, stored in the database transaction that
+ * carried the decision out.
+ */
 export interface LaneDecision {
   readonly action: string;
   readonly actor: string;
   readonly reason: string;
-  /** Set if the action has a key. */
+  /** Set if the action has an idempotency key. */
   readonly order?: OrderKey;
 }
 
@@ -83,60 +87,65 @@ export interface TransitionWrite extends Fenced<"transition"> {
   readonly items: readonly TransitionItem[];
 }
 
-/** One move of one transaction through the table of domain/transitions.ts, with what it changes beside the state. */
+/**
+ * One step of one transaction through the table of domain/transitions.ts, with the data that the step changes beside
+ * the state.
+ */
 export interface TransitionItem {
   readonly txId: string;
   readonly event: TransitionEvent;
-  /** The row must still be in this state, else the item's result is `conflict`. */
+  /** State in which the transaction must still be; if it is not, the item's result is `conflict`. */
   readonly from: State;
   readonly to: State;
   readonly subState: SubState | null;
   readonly reason?: string;
-  /** With `shiftDown`: the free hole it moves into. Its own nonce is free from then on. */
+  /** With `shiftDown`: the free hole that the transaction moves into. Its old nonce becomes free. */
   readonly nonce?: number;
-  /** Set if a person, hook or policy decided this: kept in the history, and never merged with a repeat. */
+  /** Set if a person, hook or policy decided this step: kept in the history, and never merged with a repeat. */
   readonly decision?: Decision;
-  /** With `amend`: what is signed instead of the caller's payload, which stays as it was. */
+  /** With `amend`: the payload to sign instead of the caller's, which stays stored unchanged. */
   readonly change?: QueuedChange;
-  /** With another payload than was judged before, or with another price: what policies judge, and count. */
+  /**
+   * Set if the payload or its price differs from what was judged before: the spending that policies judge and count.
+   */
   readonly spends?: Spending;
-  /** With a claim of a held transaction: an operator requested exactly this send. */
+  /** With a claim of a held transaction: an operator requested this one send. */
   readonly ordered?: true;
   /**
-   * With a cancel, or a queued one: because its `validUntil` is over. `conflict` if it is not, or the transaction is
-   * held.
+   * With a cancel, at once or queued: the reason is that `validUntil` has passed. The result is `conflict` if it has
+   * not passed, or if the transaction is held.
    */
   readonly expires?: true;
-  /** With an outcome: the amount paid, if that is counted. */
+  /** With an outcome: the amount paid, if a limit counts it. */
   readonly paid?: Paid;
-  /** A new attempt; inserted, and its hash tracked from this commit on. */
+  /** A new attempt to insert; its hash is tracked from this commit on. */
   readonly attempt?: SignedAttempt;
-  /** Hash of an attempt that a node signed itself, tracked from this commit on. */
+  /** Hash of an attempt that an RPC node signed itself, tracked from this commit on. */
   readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
   /**
-   * Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none:
-   * `conflict`. A held transaction only with a decision.
+   * Permission to send this attempt's bytes under this term; it counts a submission and its time. In a held lane the
+   * result is `conflict`. A held transaction needs a decision.
    */
   readonly claim?: { readonly ordinal: number };
-  /** With a claim, or a decision: public endpoints may be given every payload of it from now on. */
+  /** With a claim or a decision: from now on, every payload of the transaction may be sent to public endpoints. */
   readonly disclosed?: true;
-  /** A node took this attempt; the row keeps the highest. */
+  /** An RPC node accepted this attempt; the row keeps the highest accepted one. */
   readonly accepted?: { readonly ordinal: number };
-  /** A receipt found on the canonical chain, or null: withdrawn, its block left that chain. */
+  /** A receipt found on the canonical chain. Null: the receipt is withdrawn, because its block left that chain. */
   readonly receipt?: Receipt | null;
-  /** Null clears; absent leaves as it is. */
+  /** Last error of the transaction. Null clears it; absent leaves it unchanged. */
   readonly lastError?: string | null;
   readonly completion?: NewCompletion;
 }
 
 /** Maximum cost of a payload. */
 export interface Spending extends Pick<Payload, "to" | "data" | "value"> {
-  /** Gas × fee cap, blobs included. */
+  /** Gas cost: gas × fee cap, blobs included. */
   readonly gasCost: bigint;
   readonly about: Asked["about"];
 }
 
-/** Another payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */
+/** A new payload for a transaction that is not signed yet, and the kind of attempt that it becomes. */
 export interface QueuedChange {
   readonly kind: "cancel" | "replace" | "placeholder";
   readonly payload: Payload;
@@ -150,12 +159,18 @@ export interface NewCompletion {
   readonly txHash: Hash | null;
 }
 
-/** Everything settled of this lane and mined at or below the block is past its watch: no longer resumed or loaded. */
+/**
+ * All settled transactions of this lane that were mined at or below the block are no longer watched for reorgs, so they
+ * are no longer loaded or resumed.
+ */
 export interface UnwatchWrite extends Fenced<"unwatch"> {
   readonly throughBlock: number;
 }
 
-/** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists; and what was decided about those that wait for approval. */
+/**
+ * Results for intake rows that get no nonce: refused (FAILED_FINAL with a completion), alias of a request that already
+ * exists, or decisions about intents that wait for approval.
+ */
 export interface SettleIntakeWrite extends Fenced<"settleIntake"> {
   readonly results: readonly IntakeResult[];
 }
@@ -167,25 +182,25 @@ export type IntakeResult =
       readonly result: "refused";
       readonly event: "refuse" | "refuseReusedRequestId";
       readonly reason: string;
-      /** The answer for its sender, if one waits: then nothing is kept of it, and its request id stays free. */
+      /** Response for the sender if it still waits: then the intent is not stored, and its request id stays free. */
       readonly problem?: Problem;
-      /** Refuse only if the sender still waits for the answer; else the intent goes on waiting. */
+      /** Refuse only if the sender still waits for the response; otherwise the intent keeps waiting. */
       readonly ifUnanswered?: true;
     }
   | ApprovalResult;
 
 /**
- * For an intent that waits for approval, is held, or is past its `validUntil`; skipped if it is none of these any more.
- * Past its time it expires, whatever was decided, unless it is held.
+ * Decision about an intent that waits for approval, is held, or is past its `validUntil`; skipped if none of these
+ * applies any more. An intent past its time expires whatever was decided, unless it is held.
  */
 export interface ApprovalResult<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
-  /** Request id of the intent: another transaction may have it by now. */
+  /** Request id of the intent. Another transaction may own it by now. */
   readonly requestId: string | null;
   readonly result: "decided";
   readonly event: Event;
   readonly reason: string;
-  /** Null: it expired without a decision. */
+  /** The decision about the intent; null: it expired without a decision. */
   readonly decision: Decision | null;
 }
 
@@ -201,32 +216,40 @@ export type LedgerOutcome =
   | { readonly status: "done" }
   | NonceOutcome;
 
-/** "conflict": it was in another state. "forbidden": by a policy. Nothing was done then. */
+/**
+ * Result of a transaction's step. "conflict": the transaction was in another state. "forbidden": a policy forbids the
+ * step. In both cases nothing was changed.
+ */
 export type MoveResult = "applied" | "conflict" | "forbidden";
 
 export type AllocateResult =
-  /** `recycled`: the nonce was a hole. */
+  /** A nonce was allocated. `recycled`: the nonce was a hole. */
   | { readonly result: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
-  /** The request id exists: the row it names. `samePayload` distinguishes a repeat from a reuse. */
+  /**
+   * The request id exists already; `existing` is its transaction. `samePayload` distinguishes a repeat from a reuse.
+   */
   | { readonly result: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
-  /** The request id belonged to a transaction that is kept no more: nothing consumed. */
+  /** The request id belonged to a transaction that retention has deleted: no nonce is consumed. */
   | { readonly result: "spent" }
-  /** The caller named another nonce than the next one, which is this: nothing consumed. */
+  /** The caller named a nonce other than the next one, which is `next`: no nonce is consumed. */
   | { readonly result: "otherNonce"; readonly next: number }
-  /** The lane has no cursor and no floor was given: nothing consumed. */
+  /** The lane has no cursor and no floor was given: no nonce is consumed. */
   | { readonly result: "noCursor" }
   /**
-   * The lane is not reconciled since the database's history changed, or waits for an operator; `unreadable`: this version
-   * cannot read the policy document in force. Nothing consumed.
+   * The lane has not been reconciled since the database's history changed, or waits for an operator; `unreadable`: this
+   * version cannot read the policy document in force. No nonce is consumed.
    */
   | { readonly result: "held"; readonly unreadable?: true }
-  /** The intent's `validUntil` is over: nothing consumed. */
+  /** The intent's `validUntil` has passed: no nonce is consumed. */
   | { readonly result: "expired" }
-  /** A policy does not allow it: nothing consumed. */
+  /** A policy forbids the transaction: no nonce is consumed. */
   | ({ readonly result: "forbidden" } & Forbidden)
-  /** A policy has it wait for approval, durably and without a nonce. */
+  /** A policy requires approval: the intent waits, persisted and without a nonce. */
   | { readonly result: "awaiting"; readonly rule: string; readonly createdAt: Date }
-  /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
+  /**
+   * The database cannot store this item. The sender of the batch finds such an item by bisecting; the store never
+   * returns this result itself.
+   */
   | { readonly result: "refused"; readonly detail: string };
 
 /** Members of every write: its kind, and the proof that the lane belongs to its writer. */
@@ -235,70 +258,73 @@ export interface Fenced<Kind extends string> {
   readonly fence: Fence;
 }
 
-/** The nonces that a write asks for. */
+/** The nonces that a write requests. */
 export interface WantedNonces {
-  /** The proven chain count; null if none is known (then the lane must already have a cursor). */
+  /** The chain's proven transaction count; null if none is known (then the lane must already have a cursor). */
   readonly floor: number | null;
-  /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
+  /** Free holes that may be used, lowest first. Under the lane's lock, those that are no longer free are skipped. */
   readonly fill?: readonly number[];
 }
 
 /** An operator's action by its idempotency key: an action carried out under it is not carried out again. */
 export interface OrderKey {
-  /** The id of the transaction that it is addressed to; empty: the lane itself. */
+  /** Id of the transaction that the action is addressed to; empty: the lane itself. */
   readonly subject: string;
   readonly key: string;
-  /** Fingerprint of the action's content: a repeat has the same. */
+  /** Fingerprint of the action's content: a repeat of the action has the same fingerprint. */
   readonly fingerprint: Hex;
 }
 
 /** The actor of a step, for the audit. */
 export interface Decision {
-  /** `operator:<key name>`, `hook`, `policy`. */
+  /** One of `operator:<key name>`, `hook`, `policy`. */
   readonly actor: string;
   /** Data of the decider for the audit: action, ticket, severity. */
   readonly audit: Readonly<Record<string, unknown>> | null;
-  /** Set if the action has a key; in one of its steps. */
+  /** Set if the action has an idempotency key, in one of the action's steps. */
   readonly order?: OrderKey;
 }
 
-/** Writes about nonces that no ordinary create brought: reservations and holes. Fenced like every other. */
+/** Writes about nonces outside ordinary creates: reservations and holes. They are fenced like all other writes. */
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
-/** Keeps a nonce for a caller: a free one first, else from max(cursor, floor). A repeat of the request id gets its own again. */
+/**
+ * Reserves a nonce for a caller: a free hole first, otherwise from max(cursor, floor). A repeat of the request id gets
+ * the same reservation again.
+ */
 export interface ReserveWrite extends Fenced<"reserve">, WantedNonces {
   readonly reservationId: string;
   readonly requestId: string | null;
   readonly owner: string | null;
   readonly ttlMs: number;
-  /** How many nonces of the lane one key may keep from others at a time. */
+  /** Maximum number of nonces of the lane that one API key may keep reserved at a time. */
   readonly most: number;
 }
 
-/** The caller's word that nothing was signed: the nonce is free. */
+/** The caller states that it signed nothing for the reserved nonce: the nonce becomes free. */
 export interface ReleaseWrite extends Fenced<"release"> {
   readonly reservationId: string;
 }
 
-/** Every open reservation of the lane that is past by the database's clock ends, and leaves a hole. */
+/** Ends every open reservation of the lane whose time has passed by the database's clock; each leaves a hole. */
 export type ExpireWrite = Fenced<"expire">;
 
 /**
- * A reserved nonce, or a hole, gets its transaction: inserted, signed and, if there are bytes, claimed in one step.
- * There is no moment in which it is allocated and could be signed otherwise.
+ * Binds a transaction to a reserved nonce or a hole: inserted, signed and, if there are bytes, claimed in one step. It
+ * is never visible as merely allocated, so no other payload can be signed for it.
  */
 export interface BindWrite extends Fenced<"bind"> {
   readonly nonce: number;
   /**
-   * The reservation it fulfils, open or expired and its nonce still a hole; or the expired one that left the hole which a
-   * placeholder takes. Without either the nonce must be a hole.
+   * The reservation that the transaction fulfils: open, or expired with its nonce still a hole. Or, for a placeholder,
+   * the expired reservation that left the hole. If absent, the nonce must be a hole.
    */
   readonly reservation?:
     | { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" }
     | { readonly reservationId: string; readonly becomes: "EXPIRED"; readonly mostPerHour?: number };
   /**
-   * Instead: a caller signed it for a nonce that it chose. Taken at an open reservation of that caller's, or as the next nonce
-   * of the lane above everything; nowhere else.
+   * Alternative to `reservation`: a caller signed the transaction for a nonce that it chose. It is accepted only at an
+   * open reservation of that caller, or as the lane's next nonce above all given ones.
    */
   readonly chosen?: Pick<WantedNonces, "floor">;
   readonly intent: PreparedIntent;
@@ -307,14 +333,15 @@ export interface BindWrite extends Fenced<"bind"> {
   readonly decision?: Decision;
 }
 
-/** Foreign transactions are at these nonces, too deep for a reorg: they are no holes any more. */
+/** Closes holes at these nonces: foreign transactions were mined there, too deep for a reorg. */
 export interface CloseHolesWrite extends Fenced<"closeHoles"> {
   readonly nonces: readonly number[];
 }
 
 /**
- * The cursor went over these nonces because the chain was said to have passed them, and it has not: from `from` on, below
- * `below` and the cursor, whatever neither a transaction nor a reservation nor a hole has is a hole from now on.
+ * Turns skipped nonces into holes. The cursor skipped them because an endpoint reported that the chain had passed them,
+ * and it has not. Nonces in question: from `from` on, below `below` and the cursor, without a transaction, reservation
+ * or hole.
  */
 export interface FindSkippedWrite extends Fenced<"findSkipped"> {
   readonly from: number;
@@ -331,9 +358,9 @@ export type NonceOutcome =
       readonly result: SettleResult;
       readonly createdAt: Date;
       readonly requestId: string | null;
-      /** If the result is "forbidden". */
+      /** The policy's reason, if the result is "forbidden". */
       readonly forbidden?: Forbidden;
-      /** If a chosen nonce is in "conflict": the one that would have been taken. */
+      /** If a chosen nonce is in "conflict": the nonce that would have been accepted. */
       readonly next?: number | null;
     };
 
@@ -342,15 +369,16 @@ export type ReserveResult =
   | { readonly result: "existing"; readonly reservation: Reservation }
   /** The request id belongs to a transaction. */
   | { readonly result: "requestTaken"; readonly txId: string; readonly owner: string | null }
-  /** The request id belonged to a transaction that is kept no more. */
+  /** The request id belonged to a transaction that retention has deleted. */
   | { readonly result: "spent" }
-  /** The key keeps as many nonces of the lane from others as it may. */
+  /** The API key already keeps the maximum number of nonces of the lane reserved. */
   | { readonly result: "tooMany" }
   | { readonly result: "noCursor" };
 
 /**
- * "conflict": it was settled before, or the nonce is no hole any more. "limited": the lane repaired as many expired
- * reservations in this hour as it may. "held": the lane has not been compared with the chain since the database's history
- * changed. "forbidden": by a policy. Nothing was done in any of them.
+ * Result of a write about a reservation or hole. "conflict": it was settled before, or the nonce is not a hole any
+ * more. "limited": the lane has reached its hourly limit of repairs of expired reservations. "held": the lane has not
+ * been compared with the chain since the database's history changed. "forbidden": by a policy. Unless "settled",
+ * nothing was changed.
  */
 export type SettleResult = "settled" | "conflict" | "limited" | "held" | "forbidden";

@@ -11,18 +11,18 @@ export type HoleCause = (typeof HOLE_CAUSES)[number];
 export interface Hole {
   readonly nonce: number;
   readonly why: HoleCause;
-  /** Text for people. */
+  /** Description of the hole's cause, for people. */
   readonly detail: string;
   readonly since: Date;
-  /** Whose reservation left the hole. */
+  /** Id of the reservation that left the hole; null if none did. */
   readonly reservationId: string | null;
-  /** For an expired reservation: its owner, and how long it lasted. */
+  /** For a hole left by an expired reservation: the owner and the duration of the reservation. */
   readonly expired?: Pick<Reservation, "owner" | "ttlMs">;
 }
 
 /**
- * An endpoint reported that another program had used this nonce, and the lane skipped it; but it is unused. The
- * endpoint was wrong, or a reorg removed the foreign transaction. Nothing was ever signed here for it.
+ * A hole that the lane skipped: an endpoint reported that another program had used this nonce, but it is unused. The
+ * endpoint was wrong, or a reorg removed the foreign transaction. Fencepost never signed anything for it.
  */
 export function skippedHole(nonce: number, since: Date): Hole {
   const detail = "the chain was said to have passed it, and has not";
@@ -30,18 +30,20 @@ export function skippedHole(nonce: number, since: Date): Hole {
 }
 
 /**
- * Free for the next transaction. The nonce of an expired reservation is not: its caller may have signed for it. The
- * hole policy closes it, and the transaction that is mined is reported.
+ * True if the hole may be given to the next transaction. The nonce of an expired reservation may not: its caller may
+ * have signed for it. The hole policy closes it, and the transaction that is mined there is reported.
  */
 export function isFree({ why }: Pick<Hole, "why">): boolean {
   return why !== "expired";
 }
 
-/** State of a nonce of the lane. */
+/** A transaction that has a nonce of the lane. */
 export interface Holder {
   readonly txId: string;
   readonly nonce: number;
-  /** This node signs it, none of its payloads was ever claimed, and no caller has its hash. */
+  /**
+   * True if this node signs the transaction, no payload of it was ever claimed for sending, and no caller has its hash.
+   */
   readonly movable: boolean;
 }
 

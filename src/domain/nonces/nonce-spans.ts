@@ -20,7 +20,7 @@ export type SpanKind = (typeof SPAN_KINDS)[number];
 
 export interface NonceSpan {
   readonly from: number;
-  /** Last nonce, included. */
+  /** Last nonce of the span, inclusive. */
   readonly to: number;
   readonly kind: SpanKind;
   readonly txId?: string;

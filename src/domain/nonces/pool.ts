@@ -6,45 +6,49 @@
 import { type Address, affinity } from "../lane.ts";
 import type { Intent } from "../transaction/transaction.ts";
 
-/** Members by name of the pool, in the order of the configuration. */
+/** Members of a pool by its name, in the order of the configuration. */
 export type Pools = ReadonlyMap<string, readonly Address[]>;
 
 export const POOL_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** With more members, reading their lanes would cost more than the choice saves. */
+/** Maximum number of members of a pool. With more, reading their lanes would cost more than the choice saves. */
 export const MOST_MEMBERS = 256;
 
 /** A pool that a caller names instead of a signer. */
 export interface PoolAsked {
   readonly pool: string;
-  /** Requests with the same key always get the same member. Null: each gets the best of the moment. */
+  /**
+   * Requests with the same sticky key always get the same member. Null: each request gets the best member at that time.
+   */
   readonly stickyKey: string | null;
 }
 
 /**
- * Prospect of a transaction on this lane: it would be sent soon; the lane is blocked; it is stopped; its owner cannot
- * be asked.
+ * Prospect of a transaction on this lane. "open": it would be sent soon. "blocked": the lane is blocked. "stopped": the
+ * lane is stopped. "outOfReach": the lane's owner cannot be reached.
  */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 
 export interface MemberFacts {
   readonly signer: Address;
   readonly passage: Passage;
-  /** Transactions of its lane that are in no block, and choices without a nonce yet. */
+  /** Number of the lane's transactions that are in no block, plus choices of this member without a nonce yet. */
   readonly ahead: number;
-  /** Age of the head of the lane; 0 if there is none. */
+  /** Age of the transaction at the head of the lane; 0 if there is none. */
   readonly headAgeMs: number;
-  /** The member's queue is full. */
+  /** True if the member's queue is full. */
   readonly isFull: boolean;
-  /** Last known balance; null if unknown, which decides nothing. */
+  /** Last known balance of the member; null if unknown: then balance is ignored. */
   readonly balance: bigint | null;
-  /** Number of its last choice; 0: none. */
+  /** Sequence number of the member's last choice; 0: never chosen. */
   readonly lastChosen: number;
 }
 
 export type PoolChoice =
   | { readonly kind: "chosen"; readonly signer: Address }
-  /** `full`: a member that could pay has a full queue. `funds`: none can pay. */
+  /**
+   * Reason why no member was chosen. `full`: the members that could pay have full queues. `funds`: no member can pay.
+   */
   | { readonly kind: "refused"; readonly why: "full" | "funds" };
 
 const PASSAGES: readonly Passage[] = ["open", "blocked", "stopped", "outOfReach"];
@@ -71,8 +75,8 @@ function byWait(a: MemberFacts, b: MemberFacts) {
 }
 
 /**
- * The same member for the same key, whatever the state of its lane: related transactions must not overtake each other
- * on another lane. Members that join or leave the pool move part of the keys.
+ * Chooses the same member for the same sticky key, whatever the state of its lane: related transactions must not
+ * overtake each other on different lanes. When members join or leave the pool, part of the keys move.
  */
 export function stickyMember(members: readonly Address[], stickyKey: string): Address | null {
   const scored = members.map((signer) => ({ signer, score: affinity(stickyKey, signer) }));
@@ -80,12 +84,12 @@ export function stickyMember(members: readonly Address[], stickyKey: string): Ad
   return scored[0]?.signer ?? null;
 }
 
-/** A request id within a pool of one chain. Pool names contain no line break. */
+/** Key of a request id within a pool of one chain. Pool names contain no line break. */
 export function poolKey(pool: string, requestId: string): string {
   return `${pool}\n${requestId}`;
 }
 
-/** Null without a pool or without a request id: then it cannot be a repeat. */
+/** Key of a request id within its pool. Null without a pool or a request id: then the request cannot be a repeat. */
 export function poolKeyOf({ pool, requestId }: Pick<Intent, "pool" | "requestId">): string | null {
   return pool === undefined || requestId === null ? null : poolKey(pool, requestId);
 }

@@ -1,26 +1,31 @@
 /**
- * Block interval of a chain, by this node's clock. An endpoint with a stuck head still answers, and block timestamps
- * are chosen by their producers. Pure.
+ * Block interval of a chain, measured by this node's clock, because an endpoint with a stuck head still responds, and
+ * block timestamps are chosen by their producers. Pure.
  */
 
 export interface BlockPace {
   readonly head: number | null;
   /** Monotonic time at which the head was first seen. */
   readonly sinceMs: number;
-  /** Milliseconds per block at the last changes, oldest first. */
+  /** Milliseconds per block at the last changes of the head, oldest first. */
   readonly spansMs: readonly number[];
 }
 
 export const NO_BLOCKS: BlockPace = { head: null, sinceMs: 0, spansMs: [] };
 
 const KEPT = 32;
-/** Minimum number of samples. */
+/** Minimum number of samples for a usual block interval. */
 const ENOUGH = 8;
-/** Chains that mine on demand have no usual interval: some blocks take many times as long as most. */
+/**
+ * Maximum ratio of slow to usual blocks. Chains that mine on demand have no usual interval: some of their blocks take
+ * many times as long as most.
+ */
 const REGULAR = 4;
 const STALLED_TIMES = 10;
 const STALLED_LEAST_MS = 30_000;
-/** Limit on a chain without a usual interval, while transactions wait for a block. */
+/**
+ * Time without a block that counts as a stall on a chain without a usual interval, while transactions wait for a block.
+ */
 const STALLED_UNUSUAL_MS = 120_000;
 
 export function blockSeen({ head, sinceMs, spansMs }: BlockPace, number: number, nowMs: number): BlockPace {
@@ -41,7 +46,7 @@ export function usualBlockMs({ spansMs }: BlockPace): number | null {
 }
 
 /**
- * True if there was no block for ten usual intervals. `awaitedMs`: how long a transaction has waited for one; null:
+ * True if there was no block for ten usual intervals. `awaitedMs`: how long a transaction has waited for a block; null:
  * none waits.
  */
 export function isStalled(pace: BlockPace, nowMs: number, awaitedMs: number | null): boolean {

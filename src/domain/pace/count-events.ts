@@ -1,4 +1,7 @@
-/** Changes of a lane's pace by a comparison with the chain's counts: one function per event. */
+/**
+ * Changes of a lane's pace (timing state) after a comparison with the chain's transaction counts: one function per
+ * event.
+ */
 import type { CountPace, LanePace, StandingHead } from "./lane-pace.ts";
 
 const counted = (pace: LanePace, change: Partial<CountPace>): LanePace => ({
@@ -6,32 +9,39 @@ const counted = (pace: LanePace, change: Partial<CountPace>): LanePace => ({
   counts: { ...pace.counts, ...change },
 });
 
-/** No nonce below may be given: the chain may have passed it. */
+/** No nonce below this one may be given: the chain may have passed it. */
 export const usedBelow = ({ counts, usedBelow: seen }: LanePace): number =>
   Math.max(counts.proven, counts.reported, seen);
 
 export interface Comparison {
   readonly proven: number;
-  /** When the count was asked for. Monotonic. */
+  /** Monotonic time at which the transaction count was requested. */
   readonly askedAtMs: number;
-  /** `failures` when the comparison began. */
+  /** Value of `failures` when the comparison began. */
   readonly after: number;
 }
 
-/** A comparison ended. One that began before a batch failed proves what it proves, and makes nothing fresh. */
+/**
+ * A comparison with the chain's transaction count ended. If it began before a batch failed, its proven count is kept,
+ * but the count does not count as fresh.
+ */
 export function countCompared(pace: LanePace, { proven, askedAtMs, after }: Comparison): LanePace {
   const { failures, proven: before } = pace.counts;
   const fresh = { comparedAtMs: askedAtMs, proven };
   return counted(pace, { unproved: null, ...(after === failures ? fresh : { proven: Math.max(before, proven) }) });
 }
 
-/** A batch failed: counts that were asked before, or are on their way, were true for a batch that did not happen. */
+/**
+ * A batch failed. Counts requested before the failure, or still in flight, assumed that the batch would commit, so they
+ * no longer count as fresh.
+ */
 export const batchFailed = (pace: LanePace): LanePace =>
   counted(pace, { comparedAtMs: null, failures: pace.counts.failures + 1 });
 
 /**
- * A count above the cursor was met at this head. The first head stays while the same is claimed, over several creates: else
- * an endpoint that is always a block late would be behind for ever, and could never contradict.
+ * An endpoint reported a count above the cursor at this head. The first head is kept while the same count is reported,
+ * over several creates: otherwise an endpoint that is always one block late would always be behind and could never
+ * contradict the claim.
  */
 export const countClaimed = (pace: LanePace, count: number, atBlock: number): LanePace =>
   pace.counts.claim?.count === count ? pace : counted(pace, { claim: { count, atBlock } });
@@ -43,7 +53,7 @@ export function claimUnproved(pace: LanePace, now: Date): LanePace {
   return claim === null ? pace : counted(pace, { unproved: { count: claim.count, since: unproved?.since ?? now } });
 }
 
-/** A look reported this count. At or below the cursor it ends what could not be proved. */
+/** A check reported this transaction count. A count at or below the cursor ends an unproved claim. */
 export function countReported(pace: LanePace, reported: number, cursor: number | null = null): LanePace {
   const isOver = cursor !== null && reported <= cursor;
   return counted(pace, { reported, ...(isOver ? { unproved: null } : {}) });

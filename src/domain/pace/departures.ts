@@ -1,16 +1,14 @@
 /**
- * Pace of things that cost the same at any size: a database transaction, a request to a node. After a pause, `reserve`
- * of them leave at once. Under steady load one leaves every `everyMs`, with all work that has gathered. So rare work
- * never waits, and steady work shares transactions and requests. If `flow` reports little work, they leave more often:
- * waiting would only add latency.
+ * Pacing of work whose cost does not depend on its size: a database transaction, a request to a node. After a pause,
+ * `reserve` batches leave at once. Under steady load one batch leaves every `everyMs`, with all work that has gathered.
+ * So rare work never waits, and steady work shares transactions and requests. If `flow` reports little work, batches
+ * leave more often: waiting would only add latency.
  */
 export class Departures {
   private readonly everyMs: number;
   private readonly aheadMs: number;
   private readonly flow: Flow | null;
-  /**
-   * Monotonic: the time at which everything so far would have left at one per `everyMs`. Null if nothing has left yet.
-   */
+  /** Monotonic time at which all batches so far would have left at one per `everyMs`. Null if none has left yet. */
   private earnedMs: number | null = null;
 
   constructor(everyMs: number, reserve: number, flow: Flow | null = null) {
@@ -19,12 +17,15 @@ export class Departures {
     this.flow = flow;
   }
 
-  /** Time until the next may leave; 0: now. */
+  /** Time in ms until the next batch may leave; 0: now. */
   waitMs(nowMs: number): number {
     return this.earnedMs === null ? 0 : Math.max(0, this.earnedMs - this.aheadMs - nowMs);
   }
 
-  /** One that left early because it was full does not delay the next one beyond `everyMs`. */
+  /**
+   * Records that a batch left. A batch that left early because it was full does not delay the next one beyond
+   * `everyMs`.
+   */
   left(nowMs: number, share = 1): void {
     const intervalMs = share * (this.flow?.share(nowMs) ?? 1) * this.everyMs;
     this.earnedMs = Math.min(Math.max(this.earnedMs ?? nowMs, nowMs), nowMs + this.aheadMs) + intervalMs;
@@ -33,7 +34,7 @@ export class Departures {
 
 const HALF_LIFE_MS = 200;
 const PER_SECOND = (1_000 * Math.LN2) / HALF_LIFE_MS;
-/** Below this share of `plenty`, gathering saves too little: work leaves almost at once. */
+/** Below this share of `plenty`, gathering work into batches saves too little: work leaves almost at once. */
 const FEW = 0.7;
 const LEAST_SHARE = 0.1;
 
@@ -43,7 +44,7 @@ export class Flow {
   private amount = 0;
   private atMs = 0;
 
-  /** `plenty`: rate per second from which the whole interval is used. */
+  /** `plenty`: rate of work per second from which the whole interval is waited. */
   constructor(plenty: number) {
     this.plenty = plenty;
   }

@@ -1,13 +1,13 @@
 /**
- * Detects a growing backlog. A slow endpoint makes it large for a moment, so its minimum in each period counts. If the
- * minimum rose in every one of the last periods, work arrives faster than it is done.
+ * Detects a growing backlog. A slow endpoint enlarges the backlog for a moment, so its minimum in each period counts.
+ * If the minimum rose in every one of the last periods, work arrives faster than it is done.
  */
 const STRETCHES = 5;
 
 export class Growth {
   private readonly stretchMs: number;
   private readonly lows: number[] = [];
-  /** Growth in this interval; null: nothing was seen in it yet. */
+  /** Minimum of the backlog in the current period; null: no value was seen in it yet. */
   private low: number | null = null;
   private endsMs: number | null = null;
 
@@ -26,7 +26,7 @@ export class Growth {
     this.low = Math.min(this.low ?? size, size);
   }
 
-  /** Null while it does not grow; else the minima of the first and the last period. */
+  /** Minima of the backlog in the first and the last period; null if the backlog does not grow. */
   get grown(): { readonly from: number; readonly to: number } | null {
     const [from] = this.lows;
     const to = this.lows.at(-1);
@@ -35,7 +35,7 @@ export class Growth {
     return isRising ? { from, to } : null;
   }
 
-  /** The minimum did not rise in the last period. */
+  /** True if the minimum of the backlog did not rise in the last period. */
   get stopped(): boolean {
     const [before, last] = this.lows.slice(-2);
     return before === undefined || last === undefined || last <= before;

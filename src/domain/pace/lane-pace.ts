@@ -1,6 +1,6 @@
 /**
- * Timing of a lane: when it is next compared with its chain, how far ahead of its head it sends, which alerts were
- * raised. All of it was learned under this term, and the next owner learns it again. Each function takes an event and
+ * Timing state of a lane: when it is next compared with its chain, how far ahead of its head it sends, which alerts
+ * were raised. All of it was learned in this term, and the next owner learns it anew. Each function takes an event and
  * returns the new pace; nothing else changes it.
  */
 
@@ -8,67 +8,73 @@ import { type Doubt, NO_DOUBT, weigh } from "../chain/doubt.ts";
 import { AT_ONCE, at, type BackoffRule, backoffMs, NEVER, type When } from "./when.ts";
 
 export interface LanePace {
-  /** The identity of the chain must be checked: before the first pass, and after every break. */
+  /** True if the chain's identity must be checked: before the first pass, and after every interruption. */
   readonly lookOwed: boolean;
-  /** Earliest time of the next check. */
+  /** Earliest time of the next check of the chain's identity. */
   readonly nextLook: When;
   readonly doubt: Doubt;
-  /** Evidence against the chain, while there is doubt. */
+  /** Evidence that the endpoint serves another chain, while there is doubt. */
   readonly distrust: string | null;
   /** Monotonic time of the next comparison with the chain; null: not scheduled yet. */
   readonly reconcileAtMs: number | null;
-  /** Why the last comparison with the chain got no answer; null: it got one, or there was none. */
+  /** Why the last comparison with the chain failed; null: it succeeded, or there was none. */
   readonly uncompared: string | null;
   readonly counts: CountPace;
   /** Earliest time of the next search for the transaction at a consumed nonce. */
   readonly externalLook: When;
   readonly head: Head;
   readonly window: Window;
-  /** Since when the signer could not pay; null if it can, by the last answer of a node. */
+  /** Time since which the signer could not pay; null if it can, by the last response of a node. */
   readonly unpaidSince: Date | null;
   readonly signer: SignerPace;
-  /** The chain's count has passed everything below: holes there were used by another program, or will be refuted. */
+  /**
+   * The chain's transaction count has passed all nonces below this one: holes below it were used by another program, or
+   * a later count refutes this.
+   */
   readonly usedBelow: number;
-  /** The chain may have passed a hole since the last count. True for a new owner. */
+  /** True if the chain may have passed a hole since the last count. True for a new owner. */
   readonly holeLookOwed: boolean;
   /**
-   * The hole that blocks the lane at the last check, and the monotonic time since which it does, by the first count of
-   * this term that had not passed it.
+   * The hole that blocks the lane as of the last check, and the monotonic time since which it does: that of the first
+   * count in this term that had not passed it.
    */
   readonly blocking: { readonly nonce: number; readonly sinceMs: number } | null;
-  /** Head at which each hole was first found passed by the chain, while that lasts. */
+  /** Chain head at which each hole was first found passed by the chain, while that is still so. */
   readonly passedHoles: ReadonlyMap<number, number>;
   /**
-   * Searches by nonce, for transactions of callers whose reservations expired. Absent if one was found, or no search
-   * was made.
+   * Searches, by nonce, for transactions of callers whose reservations expired. Absent if a transaction was found, or
+   * no search was made.
    */
   readonly searches: ReadonlyMap<number, Search>;
-  /** The lane has paid for its hourly limit of placeholders at expired reservations: earliest next try. */
+  /** Earliest next placeholder at an expired reservation, after the lane has reached its hourly limit of them. */
   readonly nextRepair: When;
-  /** The alert about too many reserved nonces was raised and is not resolved. */
+  /** True if the alert about too many reserved nonces was raised and is not resolved. */
   readonly pileSaid: boolean;
-  /** Time at which a `validUntil` may next be over: then the database is asked. */
+  /** Time at which a `validUntil` may next have passed: then the database is queried. */
   readonly expiry: When;
-  /** Next try to cancel, by id of a transaction that is past its `validUntil` and may have been sent. */
+  /** Time of the next try to cancel, by id of the transaction that is past its `validUntil` and may have been sent. */
   readonly overdue: ReadonlyMap<string, When>;
 }
 
-/** State at the lane loop's last look under this term. */
+/** State of the lane's head at the lane loop's last check in this term. */
 export type Head = { readonly kind: "not looked" } | { readonly kind: "none" } | HeadOfLine;
 
-/** The transaction that everything behind it waits for, and how long it has been the head. */
+/** The transaction at the head of the lane, which all later nonces wait for, and how long it has been the head. */
 export interface HeadOfLine {
   readonly kind: "at";
   readonly nonce: number;
-  /** Monotonic; before this term if the database says that it was sent earlier. */
+  /**
+   * Monotonic time since which the transaction is the head. It is before this term if the database shows that the
+   * transaction was sent earlier.
+   */
   readonly sinceMs: number;
-  /** Monotonic time at which this term first saw it at the head. */
+  /** Monotonic time at which this term first saw the transaction at the head. */
   readonly seenMs: number;
-  /** Number of sends when its patience began: only later ones count. */
+  /** Number of sends before the transaction's waiting time at the head began: only later sends count. */
   readonly sentBefore: number;
-  /** The head was reported for blocking others. */
+  /** True if the head was reported for blocking other transactions. */
   readonly blocks: boolean;
-  /** It was STUCK at the last look: once repaired, it gets the lane's patience anew. */
+  /** True if the head was STUCK at the last check: once repaired, its waiting time starts anew. */
   readonly stuck: boolean;
 }
 
@@ -76,22 +82,22 @@ export interface HeadOfLine {
 export type Window =
   | { readonly kind: "open" }
   /**
-   * Future nonces were refused this many times in a row: until this monotonic time only the head is sent, then one more
-   * to try.
+   * Future nonces were refused `closures` times in a row. Until the monotonic time `untilMs` only the head is sent,
+   * then one more nonce as a trial.
    */
   | { readonly kind: "closed"; readonly untilMs: number; readonly closures: number };
 
-/** State of the signer. */
+/** Availability of the signer (key holder). */
 export type SignerPace =
   | { readonly kind: "there" }
-  /** The signer failed `failures` times in a row, and is not asked before the monotonic time `untilMs`. */
+  /** The signer failed `failures` times in a row, and gets no request before the monotonic time `untilMs`. */
   | {
       readonly kind: "away";
       readonly untilMs: number;
       readonly failures: number;
       readonly since: Date;
       readonly reason: string;
-      /** The signer returns something else than the requested signature. */
+      /** True if the signer returned something other than the requested signature. */
       readonly lies: boolean;
     };
 
@@ -110,7 +116,7 @@ const NO_COUNTS: CountPace = {
   standing: null,
 };
 
-/** Pace of a lane that was just taken. */
+/** Pace of a lane that was just acquired. */
 export const NEW_LANE_PACE: LanePace = {
   lookOwed: true,
   nextLook: AT_ONCE,
@@ -135,14 +141,14 @@ export const NEW_LANE_PACE: LanePace = {
   overdue: new Map(),
 };
 
-/** True if it is unknown whether the chain that answers is ours. */
+/** True if it is unknown whether the endpoint serves the configured chain. */
 export function isUnsure({ lookOwed, doubt }: LanePace): boolean {
   return lookOwed || doubt !== NO_DOUBT;
 }
 
 export const chainLookOwed = (pace: LanePace): LanePace => (pace.lookOwed ? pace : { ...pace, lookOwed: true });
 
-/** The chain was checked, with this evidence against it; null: none. */
+/** The chain's identity was checked, with this evidence against it; null: none. */
 export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs: number): LanePace {
   const doubt = weigh(pace.doubt, evidence === null ? "nothing" : "evidence");
   const distrust = doubt === NO_DOUBT ? null : (evidence ?? pace.distrust);
@@ -151,11 +157,11 @@ export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs:
 
 export const comparisonSet = (pace: LanePace, reconcileAtMs: number): LanePace => ({ ...pace, reconcileAtMs });
 
-/** The comparison got an answer, or none for this reason. */
+/** A comparison with the chain ended: `uncompared` is the reason why it failed, null if it succeeded. */
 export const compared = (pace: LanePace, uncompared: string | null): LanePace =>
   pace.uncompared === uncompared ? pace : { ...pace, uncompared };
 
-/** No endpoint could show the transaction at a consumed nonce. */
+/** No endpoint could show the transaction at a consumed nonce: search again at `nextLookMs`. */
 export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace {
   return { ...pace, externalLook: at(nextLookMs) };
 }
@@ -163,13 +169,16 @@ export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace 
 export interface SeenAtHead {
   readonly nonce: number;
   readonly stuck: boolean;
-  /** How long it had been sent when this term began. */
+  /** How long ago the transaction had been sent when this term began. */
   readonly ageMs: number;
-  /** Number of sends so far. */
+  /** Number of sends of the transaction so far. */
   readonly sends: number;
 }
 
-/** A transaction that becomes head now starts now; one that was head at the first look keeps its age. */
+/**
+ * Updates the head of the lane. The waiting time of a new head starts now; a transaction that was head at the first
+ * check keeps its age.
+ */
 export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number): LanePace {
   const { head } = pace;
   if (seen === null) return head.kind === "none" ? pace : { ...pace, head: NO_HEAD };
@@ -177,7 +186,7 @@ export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number)
   if (head.kind !== "at" || head.nonce !== nonce) {
     const isFirst = head.kind === "not looked";
     const sinceMs = nowMs - (isFirst ? seen.ageMs : 0);
-    // The first send is no repeat, and sends while it waited behind others do not count.
+    // Do not count the first send, which is no repeat, nor sends made while the transaction waited behind others.
     const sentBefore = isFirst ? Math.min(1, seen.sends) : Math.max(1, seen.sends);
     return { ...pace, head: { kind: "at", nonce, sinceMs, seenMs: nowMs, sentBefore, blocks: false, stuck } };
   }
@@ -185,21 +194,24 @@ export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number)
   return { ...pace, head: stuck ? { ...head, stuck } : { ...head, stuck, sinceMs: nowMs, sentBefore: seen.sends } };
 }
 
-/** It was reported as STUCK: if it is repaired before the next look, it still gets patience anew. */
+/** The head was reported as STUCK: if it is repaired before the next check, its waiting time still starts anew. */
 export function headStuck(pace: LanePace, nonce: number): LanePace {
   const { head } = pace;
   return head.kind === "at" && head.nonce === nonce ? { ...pace, head: { ...head, stuck: true } } : pace;
 }
 
-/** The head was reported for blocking others. */
+/** The head of the lane was reported for blocking other transactions. */
 export function blockReported(pace: LanePace): LanePace {
   return pace.head.kind === "at" ? { ...pace, head: { ...pace.head, blocks: true } } : pace;
 }
 
-/** When a node that refused a future nonce gets one again. Most such nodes never accept one. */
+/** Pauses before a node that refused a future nonce is sent one again. Most such nodes never accept one. */
 const REOPEN: BackoffRule = { firstMs: 2_000, mostMs: 600_000 };
 
-/** A node refused a nonce because lower ones are missing: those are sent first, then this one, with growing pauses. */
+/**
+ * A node refused a nonce because lower ones are missing: the lower ones are sent first, then this one, with growing
+ * pauses.
+ */
 export function futureRefused(pace: LanePace, { nowMs, random }: { nowMs: number; random: number }): LanePace {
   const { window } = pace;
   if (window.kind === "closed" && nowMs < window.untilMs) return pace;
@@ -208,7 +220,7 @@ export function futureRefused(pace: LanePace, { nowMs, random }: { nowMs: number
   return { ...pace, window: { kind: "closed", untilMs, closures } };
 }
 
-/** A node accepted a nonce beyond the head: it takes future nonces. */
+/** A node accepted a nonce beyond the head, so it accepts future nonces. */
 export const futureTaken = (pace: LanePace): LanePace =>
   pace.window.kind === "open" ? pace : { ...pace, window: OPEN };
 
@@ -225,7 +237,8 @@ export function paymentFailed(pace: LanePace, unpaidSince: Date): LanePace {
 export const paid = (pace: LanePace): LanePace => (pace.unpaidSince === null ? pace : { ...pace, unpaidSince: null });
 
 /**
- * Pauses before a failed signer is asked again: short at first, because most failures pass, then a few times a minute.
+ * Pauses before a failed signer gets another request: short at first, because most failures pass, then a few times a
+ * minute.
  */
 const ASK_SIGNER: BackoffRule = { firstMs: 500, mostMs: 30_000 };
 
@@ -247,29 +260,29 @@ export function signerFailed(pace: LanePace, { nowMs, now, random, reason, lies 
 export const signerAnswered = (pace: LanePace): LanePace =>
   pace.signer.kind === "there" ? pace : { ...pace, signer: THERE };
 
-/** Null if it may be asked; else the reason why not yet. */
+/** Reason why the signer must not be called yet; null if it may be called. */
 export function signerAwaited({ signer }: LanePace, nowMs: number): string | null {
   return signer.kind === "away" && nowMs < signer.untilMs ? signer.reason : null;
 }
 
 /**
- * A nonce above a hole was mined: another program used the lower ones. A reorg may be in progress, so the count is
- * read.
+ * A nonce above a hole was mined, so another program used the hole's nonce. A reorg may be in progress, so the chain's
+ * count must be read.
  */
 export const holeLookDue = (pace: LanePace): LanePace => (pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true });
 
-/** The chain's count, read for the holes below it. */
+/** The chain's transaction count was read, to judge the holes below it. */
 export function countSeen(pace: LanePace, count: number): LanePace {
   return { ...pace, usedBelow: Math.max(count, 0), holeLookOwed: false };
 }
 
-/** The holes that the count has passed, and the chain's head. */
+/** Records the holes that the chain's count has passed, and the chain's head. */
 export function holesPassed(pace: LanePace, nonces: readonly number[], head: number): LanePace {
   const { passedHoles: before } = pace;
   return { ...pace, passedHoles: new Map(nonces.map((nonce) => [nonce, before.get(nonce) ?? head])) };
 }
 
-/** All nonces that were searched, and those at which a caller's transaction was found. */
+/** Records the nonces that were searched for callers' transactions, and those at which one was found. */
 export function callersLookedFor(
   pace: LanePace,
   { nonces, found, atMs }: { nonces: readonly number[]; found: ReadonlySet<number>; atMs: number },
@@ -282,15 +295,15 @@ export function callersLookedFor(
   return { ...pace, searches };
 }
 
-/** The database has counted as many repairs this hour as the lane may pay for. */
+/** The lane has reached its limit of repairs for this hour, as counted by the database. */
 export const repairsLimited = (pace: LanePace, againAtMs: number): LanePace => ({ ...pace, nextRepair: at(againAtMs) });
 
-/** Alert about too many reserved nonces: raised once, and again only after it was over. */
+/** State of the alert about too many reserved nonces: raised once, and again only after it was resolved. */
 export function pileSeen(pace: LanePace, isPiledUp: boolean): LanePace {
   return pace.pileSaid === isPiledUp ? pace : { ...pace, pileSaid: isPiledUp };
 }
 
-/** The count at that time has not passed this hole, which everything waits for. */
+/** The chain's count, requested at `askedAtMs`, has not passed this hole, which blocks the lane. */
 export function blockedBy(pace: LanePace, nonce: number, askedAtMs: number): LanePace {
   return pace.blocking?.nonce === nonce ? pace : { ...pace, blocking: { nonce, sinceMs: askedAtMs } };
 }
@@ -299,50 +312,61 @@ export const unblocked = (pace: LanePace): LanePace => (pace.blocking === null ?
 
 /**
  * Search for a caller's transaction at a nonce whose reservation expired. A placeholder is signed there only after
- * every look during one more reservation time has found nothing.
+ * every search during one more reservation period has found nothing.
  */
 export interface Search {
-  /** Monotonic times of the first and the last look in a row that found nothing. */
+  /** Monotonic times of the first and the last consecutive search that found nothing. */
   readonly sinceMs: number;
   readonly lastMs: number;
 }
 
-/** A look was answered. A look without an answer changes nothing. */
+/** A search got a response. A search without a response changes nothing. */
 export function looked(search: Search | undefined, found: boolean, atMs: number): Search | undefined {
   return found ? undefined : { sinceMs: search?.sinceMs ?? atMs, lastMs: atMs };
 }
 
-/** The search lasted as long as the reservation: a transaction sent before is no longer in flight. */
+/**
+ * True if searches without a result lasted as long as the reservation: a transaction sent before is no longer in
+ * flight.
+ */
 export function isThrough(search: Search | undefined, ttlMs: number): boolean {
   return search !== undefined && search.lastMs - search.sinceMs >= ttlMs;
 }
 
 /**
- * The chain's counts of a signer, as far as they were compared with its lane since that was last read from the database. A
- * reload forgets all of it: an operator may just have undone a lie that was believed before.
+ * The chain's transaction counts of a signer, as compared with its lane since the lane was last read from the database.
+ * A reload discards them: an operator may just have corrected a false count that was believed before.
  */
 export interface CountPace {
-  /** When the count was asked for that was last compared with the cursor. Monotonic; null: ask anew. */
+  /** Monotonic time at which the count that was last compared with the cursor was requested; null: request it again. */
   readonly comparedAtMs: number | null;
-  /** How many batches failed. A comparison that began before the last failure makes nothing fresh. */
+  /** Number of failed batches. A comparison that began before the last failure does not make the count fresh. */
   readonly failures: number;
-  /** Proved by that comparison. No nonce below it is given, also while the cursor has not followed yet. */
+  /**
+   * Count proved by the last comparison. No nonce below it is given, even if the cursor has not been raised to it yet.
+   */
   readonly proven: number;
-  /** A mined count above the cursor that is not proved yet, and the follower's head when it was first met. */
+  /** A mined count above the cursor that is not proved yet, and the follower's head when it was first reported. */
   readonly claim: { readonly count: number; readonly atBlock: number } | null;
-  /** A claim that was not proved in time, and since when: creates are refused for it. Shown to people. */
+  /** A count that was not proved in time, and since when: creates are refused because of it. Shown to people. */
   readonly unproved: { readonly count: number; readonly since: Date } | null;
-  /** A mined count that a look has reported: a nonce below it that is not mined for us may be another program's. A hint. */
+  /**
+   * A mined count reported by a check: a nonce below it whose transaction is not mined may have been used by another
+   * program. Only a hint.
+   */
   readonly reported: number;
-  /** The head of line that the count is next compared with, and when. Monotonic. */
+  /** The head of the lane that the count is next compared with, and the monotonic time of that comparison. */
   readonly check: { readonly nonce: number; readonly dueMs: number } | null;
   readonly standing: StandingHead | null;
 }
 
-/** A head of line that does not move, and the chain's count at the last look. Monotonic. */
+/** A head of the lane that does not advance, and the chain's count at the last check. Times are monotonic. */
 export interface StandingHead {
   readonly head: number;
-  /** The chain's head when this one was first seen: an endpoint that has come so far may say that nonces below are unused. */
+  /**
+   * Head of the chain when this head of the lane was first seen: only an endpoint that has reached this block may
+   * report lower nonces as unused.
+   */
   readonly atBlock: number;
   readonly count: number | null;
   readonly dueMs: number;

@@ -1,14 +1,14 @@
 /**
- * When the owner of a lane asks the database for transactions past their `validUntil`, and tries to cancel them. Each
- * function takes an event and returns the new pace.
+ * Decides when the owner of a lane queries the database for transactions past their `validUntil`, and tries to cancel
+ * them. Each function takes an event and returns the new pace.
  */
 import type { LanePace } from "./lane-pace.ts";
 import { AT_ONCE, at, isDue, NEVER } from "./when.ts";
 
-/** Longest time between two reads of the database's clock: it may be set, and two clocks differ. */
+/** Longest time between two reads of the database's clock: that clock may be set, and differs from the node's. */
 const ASK_ABOUT_TIME_MS = 60_000;
 
-/** A transaction must be mined within this time. The earliest counts. */
+/** A transaction has `leftMs` until its `validUntil`. The earliest one decides the next check. */
 export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): LanePace {
   const atMs = nowMs + Math.min(Math.max(0, leftMs), ASK_ABOUT_TIME_MS);
   const { expiry } = pace;
@@ -16,15 +16,15 @@ export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): Lane
   return isEarlier ? pace : { ...pace, expiry: at(atMs) };
 }
 
-/** Some transaction may already be past its time. */
+/** Some transaction may already be past its `validUntil`: check at once. */
 export const expiryLookDue = (pace: LanePace): LanePace => ({ ...pace, expiry: AT_ONCE });
 
-/** Overdue transactions were not read yet: until then nothing may be signed that could be too late. */
+/** True if overdue transactions were not read yet: until then nothing may be signed, because it could be too late. */
 export const isExpiryLookOwed = ({ expiry }: LanePace): boolean => expiry.kind === "at once";
 
 export const expiryAsked = (pace: LanePace): LanePace => ({ ...pace, expiry: NEVER });
 
-/** The database named the overdue ones. Those that are being cancelled keep their pace. */
+/** The database returned the overdue transactions. Those that are already being cancelled keep their retry times. */
 export function overdueSeen(pace: LanePace, txIds: readonly string[]): LanePace {
   const { overdue: before } = pace;
   if (txIds.length === 0 && before.size === 0) return pace;
@@ -36,14 +36,14 @@ export function cancelPutOff(pace: LanePace, txId: string, nextMs: number): Lane
   return { ...pace, overdue: new Map(pace.overdue).set(txId, at(nextMs)) };
 }
 
-/** The transaction's `validUntil` needs no more action. */
+/** The transaction's `validUntil` requires no more action. */
 export function overdueDone(pace: LanePace, txId: string): LanePace {
   const overdue = new Map(pace.overdue);
   overdue.delete(txId);
   return { ...pace, overdue };
 }
 
-/** True if a time may be over by now, or a cancel is due. */
+/** True if a `validUntil` may have passed by now, or a cancel is due. */
 export function isTimeDue(pace: LanePace, nowMs: number): boolean {
   return isDue(pace.expiry, nowMs) || (pace.overdue.size > 0 && overdueNow(pace, nowMs).length > 0);
 }

@@ -3,19 +3,19 @@
  * again, so that no timer refills it.
  */
 export interface Drawn {
-  /** The available part of what was wanted. */
+  /** Number of tokens that were given, at most the number wanted. */
   readonly given: number;
-  /** Whole tokens that are left. */
+  /** Whole tokens left in the bucket. */
   readonly left: number;
-  /** Monotonic time at which it is full again. */
+  /** Monotonic time at which the bucket is full again. */
   readonly fullAtMs: number;
 }
 
 const A_SECOND_MS = 1_000;
-/** Tolerance: sums of fractions of a millisecond are slightly below a whole token. */
+/** Tolerance for rounding: sums of fractions of a millisecond are slightly below a whole token. */
 const HAIR = 1e-6;
 
-/** `fullAtMs`: from the last draw; null if there was none. */
+/** Draws tokens. `fullAtMs`: result of the last draw; null if there was none. */
 export function draw(
   perSecond: number,
   fullAtMs: number | null,

@@ -1,10 +1,10 @@
-/** Number of recent events. Counted in slices of the window, so that memory does not grow with the events. */
+/** Counts recent events in slices of a time window, so that memory does not grow with the number of events. */
 const SLICES = 30;
 
 export class RecentCount {
   private readonly sliceMs: number;
   private readonly counts = new Array<number>(SLICES).fill(0);
-  /** The newest slice that was counted in. */
+  /** Index of the newest slice that has counts. */
   private newest = 0;
   private sum = 0;
 

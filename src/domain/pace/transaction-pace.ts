@@ -1,7 +1,7 @@
 /**
- * When a signed transaction is next sent, looked for or judged. This is not its state, which the database has: a new
- * owner starts with `resumedPace` and learns the rest by sending and looking. Each function takes an event and returns
- * the new pace; nothing else changes it.
+ * Decides when a signed transaction is next sent, searched for or judged. This is not its state, which is in the
+ * database: a new owner starts with `resumedPace` and learns the rest by sending and checking. Each function takes an
+ * event and returns the new pace; nothing else changes it.
  */
 import { isTaken, type SubmitAnswer, type TakenAnswer } from "../chain/answers.ts";
 import type { Hex } from "../lane.ts";
@@ -11,41 +11,44 @@ export interface TransactionPace {
   /** Attempt to send next, with its bytes if they are in memory. Null if there is nothing to send. */
   readonly sendOrdinal: number | null;
   readonly rawTransaction: Hex | null;
-  /** Sending `sendOrdinal` is claimed under this term and was not tried yet. */
+  /** True if sending `sendOrdinal` is claimed in this term and was not tried yet. */
   readonly claimed: boolean;
   readonly send: When;
-  /** It is being sent or signed again. Separate from `send`, which may change meanwhile if a receipt is found. */
+  /**
+   * True while the transaction is being sent or signed again. Separate from `send`, which may change meanwhile if a
+   * receipt is found.
+   */
   readonly inHand: boolean;
-  /** Last answer of a node to `sendOrdinal`; null if it must be sent, or no node has answered under this term. */
+  /** Last response of a node to `sendOrdinal`; null if it must be sent, or no node has responded in this term. */
   readonly answer: SubmitAnswer | null;
-  /** Time and block at which a node first accepted `sendOrdinal` under this term; null: none has. */
+  /** Time and block at which a node first accepted `sendOrdinal` in this term; null: none has. */
   readonly takenAt: TakenAt | null;
-  /** Submissions in a row without an answer or with a refusal. */
+  /** Number of consecutive submissions that got no response or a refusal. */
   readonly failures: number;
-  /** Rejections of `sendOrdinal` for good, in a row. */
+  /** Number of consecutive permanent rejections of `sendOrdinal`. */
   readonly rejections: number;
   /** Number of rejections when a lower gas limit was last tried; null: never. */
   readonly gasJudgedAt: number | null;
   readonly look: Look;
-  /** Monotonic time of the last look without an answer; null after an answer. */
+  /** Monotonic time of the last receipt check without a response; null after a response. */
   readonly lookFailedMs: number | null;
-  /** Set while a node may have sent it under an unknown hash; null: not begun. */
+  /** Set while a node may have sent the transaction under an unknown hash; null: no search is running. */
   readonly search: Search | null;
-  /** An operator requested its next send, which happens even if the transaction is held back. */
+  /** True if an operator requested the next send, which happens even if the transaction is held. */
   readonly ordered: boolean;
 }
 
-/** `ms` is monotonic. */
+/** Time and block at which a node accepted a transaction. `ms` is monotonic. */
 export interface TakenAt {
   readonly block: number;
   readonly ms: number;
 }
 
-/** Look for a receipt by hash. */
+/** State of the receipt check by hash. */
 export type Look =
-  /** Look before anything is sent again. */
+  /** Check for a receipt before anything is sent again. */
   | { readonly kind: "owed" }
-  /** Look with the next pass; nothing waits for it. */
+  /** Check for a receipt in the next pass; nothing waits for it. */
   | { readonly kind: "due" }
   | { readonly kind: "looked"; readonly ms: number };
 
@@ -56,7 +59,9 @@ export function lookedAt(ms: number): Look {
   return { kind: "looked", ms };
 }
 
-/** Monotonic: since when its hash is unknown, and the next search. */
+/**
+ * Search for a transaction with an unknown hash: since when it is unknown, and the time of the next search. Monotonic.
+ */
 export interface Search {
   readonly sinceMs: number;
   readonly nextMs: number;
@@ -79,25 +84,25 @@ const UNTRIED: TransactionPace = {
   ordered: false,
 };
 
-/** Signed and not committed yet: nothing may be sent. */
+/** Pace of a transaction that is signed but not committed yet: nothing may be sent. */
 export function signedPace(sendOrdinal: number, rawTransaction: Hex | null): TransactionPace {
   return { ...UNTRIED, sendOrdinal, rawTransaction, claimed: true };
 }
 
-/** State for a new owner: look for a receipt first, then send if there is none. */
+/** Pace of a transaction for a new owner: check for a receipt first, then send if there is none. */
 export function resumedPace(sendOrdinal: number | null, isMined: boolean): TransactionPace {
   return { ...UNTRIED, sendOrdinal, send: isMined ? NEVER : AT_ONCE, look: LOOK_OWED };
 }
 
 type Pace = TransactionPace;
 
-/** Attempt and claim are durable. */
+/** The attempt and its claim are committed. */
 export const committed = (pace: Pace, look: Look): Pace => ({ ...pace, send: AT_ONCE, look });
 
-/** The caller named a hash without bytes: the transaction is looked for, and never sent. */
+/** The caller gave only a hash without bytes: the transaction is searched for, and never sent. */
 export const namedOnly = (pace: Pace): Pace => ({ ...pace, sendOrdinal: null, claimed: false });
 
-/** A node accepted it under the previous owner. */
+/** A node accepted the transaction under the previous owner. */
 export const takenBefore = (pace: Pace, send: When): Pace => ({ ...pace, answer: "alreadyKnown", send });
 
 export const takenInHand = (pace: Pace): Pace => ({ ...pace, inHand: true });
@@ -108,10 +113,10 @@ export const claimed = (pace: Pace): Pace => ({ ...pace, claimed: true });
 
 export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ...pace, rawTransaction });
 
-/** Sent, and mined before the answer came: the answer only ends the claim. */
+/** The transaction was sent, and mined before the node responded: the response only ends the claim. */
 export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, ordered: false });
 
-/** A node has the bytes. */
+/** A node accepted the transaction's bytes. */
 export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt): Pace {
   const accepted = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, ordered: false };
   return { ...pace, claimed: false, rawTransaction: null, send, ...accepted };
@@ -119,7 +124,7 @@ export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt):
 
 type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
 
-/** Pause after each answer. Causes outside this node (funds, market, lower nonces) can wait longer. */
+/** Pause after each kind of refusal. Causes outside this node (funds, market, lower nonces) can wait longer. */
 const ASK_AGAIN: Readonly<Record<Refusal, BackoffRule>> = {
   unknown: { firstMs: 250, mostMs: 30_000 },
   nonceTooHigh: { firstMs: 250, mostMs: 5_000 },
@@ -129,7 +134,10 @@ const ASK_AGAIN: Readonly<Record<Refusal, BackoffRule>> = {
   rejected: { firstMs: 5_000, mostMs: 300_000 },
 };
 
-/** A node refused it or did not answer. `nonceConsumed`: one of our attempts may be mined, which its receipt shows. */
+/**
+ * A node refused the transaction or did not respond. `nonceConsumed`: one of our attempts may be mined, which its
+ * receipt would show.
+ */
 export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs: number; random: number }): Pace {
   const failures = pace.failures + 1;
   const send = at(nowMs + backoffMs(ASK_AGAIN[answer], failures, random));
@@ -138,26 +146,26 @@ export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs:
   return { ...pace, claimed: false, answer, send, failures, rejections, look, ordered: false };
 }
 
-/** Other bytes of the same transaction must be sent. */
+/** Another attempt of the same transaction must be sent. */
 export function turnedTo(pace: Pace, sendOrdinal: number): Pace {
   return pace.sendOrdinal === sendOrdinal ? pace : { ...pace, sendOrdinal, rawTransaction: null, takenAt: null };
 }
 
-/** Time of the next send, unless something changes. */
+/** Sets the time of the next send, unless something changes before. */
 export const scheduled = (pace: Pace, send: When): Pace => ({ ...pace, send });
 
-/** Earlier answers no longer count: it is sent at once, with the patience of a first send. */
+/** Discards earlier responses: the transaction is sent at once, with the waiting times of a first send. */
 export const sentAfresh = (pace: Pace): Pace => ({ ...pace, answer: null, send: AT_ONCE, failures: 0 });
 
-/** An operator wants it sent once, even if it is held back. */
+/** An operator requested one send of the transaction, even if it is held. */
 export const sendOrdered = (pace: Pace): Pace => ({ ...pace, ordered: true });
 
-/** Due, and to be sent unchanged. */
+/** The transaction is due, and was judged to be sent unchanged. */
 export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
 
 /**
- * Another payload is committed at its nonce. If it was mined meanwhile, the payload is sent only after the receipt is
- * withdrawn.
+ * Another payload is committed at the transaction's nonce. If the transaction was mined meanwhile, the payload is sent
+ * only if the receipt is withdrawn.
  */
 export function signedAnew(
   pace: Pace,
@@ -173,7 +181,7 @@ export const gasJudged = (pace: Pace, gasJudgedAt: number | null): Pace => ({ ..
 
 export const mined = (pace: Pace): Pace => ({ ...pace, send: NEVER, rawTransaction: null });
 
-/** A transaction that was refused as a future nonce is the head now: send it at once. */
+/** A transaction that was refused as a future nonce is now the head: send it at once. */
 export function predecessorMined(pace: Pace): Pace {
   return pace.answer === "nonceTooHigh" ? { ...pace, send: AT_ONCE } : pace;
 }
@@ -186,14 +194,17 @@ export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number)
 
 export const lookOwed = (pace: Pace): Pace => (pace.look.kind === "owed" ? pace : { ...pace, look: LOOK_OWED });
 
-/** Asks for a look with the next pass. A look that is required stays required. */
+/** Requests a receipt check in the next pass. A check that is required stays required. */
 export const lookWanted = (pace: Pace): Pace => (pace.look.kind === "looked" ? { ...pace, look: LOOK_DUE } : pace);
 
 export const looked = (pace: Pace, nowMs: number): Pace => ({ ...pace, look: lookedAt(nowMs), lookFailedMs: null });
 
 export const lookFailed = (pace: Pace, nowMs: number): Pace => ({ ...pace, lookFailedMs: nowMs });
 
-/** A node may have sent it without returning a hash: nothing is sent until it is found, or the timeout is over. */
+/**
+ * A node may have sent the transaction without returning a hash: nothing is sent until it is found, or the timeout has
+ * passed.
+ */
 export function sightLost(pace: Pace, nowMs: number): Pace {
   return { ...pace, send: NEVER, claimed: false, ordered: false, search: { sinceMs: nowMs, nextMs: nowMs } };
 }
@@ -205,7 +216,7 @@ export function searched(pace: Pace, nextMs: number): Pace {
   return pace.search === null ? pace : { ...pace, search: { ...pace.search, nextMs } };
 }
 
-/** Found, and ours: it may be mined already. */
+/** The transaction was found and is ours. It may be mined already. */
 export function sightRegained(pace: Pace): Pace {
   return { ...pace, answer: "alreadyKnown", send: AT_ONCE, look: LOOK_OWED };
 }
@@ -213,12 +224,15 @@ export function sightRegained(pace: Pace): Pace {
 /** The transaction was not found within the timeout: it is sent once more at the same nonce. */
 export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
 
-/** Due to be sent or judged. One that needs a receipt look waits for it. */
+/** True if the transaction is due to be sent or judged. If a receipt check is required, it comes first. */
 export function isSendDue(pace: Pace, nowMs: number): boolean {
   return !pace.inHand && pace.sendOrdinal !== null && pace.look.kind !== "owed" && isDue(pace.send, nowMs);
 }
 
-/** Accepted or underpriced: the next step is to send it again, or at another price. */
+/**
+ * True if a node accepted the transaction or found it underpriced: the next step is to send it again, possibly at
+ * another price.
+ */
 export function awaitsVerdict({ answer }: Pace): boolean {
   return answer !== null && (isTaken(answer) || answer === "underpriced");
 }
@@ -234,7 +248,10 @@ export function isLookDue({ look }: Pace, nowMs: number, everyMs: number): boole
 
 const TURNS: Readonly<Record<Look["kind"], number>> = { owed: 0, due: 1, looked: 2 };
 
-/** Order of receipt looks: those without an answer last time come last; then required ones, then the oldest. */
+/**
+ * Order of receipt checks: transactions whose last check got no response come last; then required checks first, then
+ * the oldest.
+ */
 export function byTurn(a: Pace, b: Pace): number {
   if (a.lookFailedMs !== b.lookFailedMs) {
     if (a.lookFailedMs === null) return -1;

@@ -12,7 +12,7 @@ export function at(ms: number): When {
   return { kind: "at", ms };
 }
 
-/** Due after an interval; never if none is set. */
+/** Due after an interval; never due if no interval is set. */
 export function afterInterval(nowMs: number, intervalMs: number | null): When {
   return intervalMs === null ? NEVER : at(nowMs + intervalMs);
 }
@@ -26,7 +26,7 @@ export interface BackoffRule {
   readonly mostMs: number;
 }
 
-/** Doubling with half-range jitter: `failures` ≥ 1, `random` in [0, 1). */
+/** Backoff time: doubling with half-range jitter. `failures` ≥ 1, `random` in [0, 1). */
 export function backoffMs(rule: BackoffRule, failures: number, random: number): number {
   const full = Math.min(rule.mostMs, rule.firstMs * 2 ** Math.min(failures - 1, 30));
   return full / 2 + (full / 2) * random;

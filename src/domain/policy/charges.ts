@@ -1,26 +1,33 @@
 /**
- * Amounts counted for a transaction, as append-only entries: its worst case at allocation; the difference if a further
- * payload raised it; and, once it is final, the unused part, subtracted from the windows that were charged.
+ * Amounts counted against limits for a transaction, as append-only entries: its worst case at allocation; the
+ * difference if a further payload raised it; and, once the transaction is final, the unused part, subtracted from the
+ * windows that were charged.
  */
 import { type Amounts, isNothing, minus, most, NOTHING, plus } from "./use.ts";
 
 export interface Charge extends Amounts {
-  /** Attempt that it was counted for; 0: at allocation. */
+  /** Number of the attempt that the amount was counted for; 0: at allocation. */
   readonly ordinal: number;
-  /** Value of that payload, and of every attempt from this one on. */
+  /** Value transferred by this attempt's payload, and by the attempts after it. */
   readonly moves: bigint;
-  /** The hour that it counts in, as milliseconds. */
+  /** Start of the hour in which the amount counts, in milliseconds. */
   readonly hourMs: number;
-  /** No payload's entry: the unused part at finality, or its reversal when the outcome was withdrawn. */
+  /**
+   * True if the entry belongs to no payload: it subtracts the unused part at finality, or reverses that when the
+   * outcome was withdrawn.
+   */
   readonly settles: boolean;
 }
 
-/** Current total for a transaction. */
+/** Sum of a transaction's entries. */
 export function standing(charges: readonly Amounts[]): Amounts {
   return charges.reduce(plus, NOTHING);
 }
 
-/** Amount that a payload adds: only one of several is mined, so the most expensive is the worst case. */
+/**
+ * Amount that a new payload adds to the counted one. Only one payload is mined, so the most expensive is the worst
+ * case.
+ */
 export function difference(charges: readonly Charge[], worst: Amounts): Amounts {
   const before = standing(charges);
   return minus(most(before, worst), before);
@@ -28,13 +35,13 @@ export function difference(charges: readonly Charge[], worst: Amounts): Amounts 
 
 /** Amount paid for a final transaction. */
 export interface Paid {
-  /** The mined attempt; null if none of ours was, so nothing was paid. */
+  /** Number of the mined attempt; null if none of ours was mined, so nothing was paid. */
   readonly ordinal: number | null;
-  /** Gas used × price, plus other costs: blobs, a rollup's data. */
+  /** Cost in wei: gas used × price, plus other costs such as blobs or a rollup's data. */
   readonly gasCost: bigint;
-  /** The amount may be higher: then the worst case stays counted. */
+  /** True if the amount paid may be higher: then the worst case stays counted. */
   readonly unsure?: true;
-  /** The transaction did not revert, so its value was transferred. */
+  /** True if the transaction did not revert, so its value was transferred. */
   readonly succeeded: boolean;
 }
 
@@ -51,11 +58,14 @@ export function settledCharges(charges: readonly Charge[], paid: Paid): readonly
     left = minus(left, change);
     if (!isNothing(change)) entries.push({ ...last, ...change, hourMs, settles: true });
   }
-  // More than was counted: a caller sent it itself at an unknown price.
+  // More was paid than was counted: a caller sent the transaction itself at an unknown price.
   return isNothing(left) ? entries : [...entries, { ...last, ...left, settles: true }];
 }
 
-/** Entries that reverse the correction: the outcome was withdrawn, and the worst case is possible again. */
+/**
+ * Entries that reverse the correction to the paid amount: the outcome was withdrawn, and the worst case is possible
+ * again.
+ */
 export function unsettledCharges(charges: readonly Charge[]): readonly Charge[] {
   const last = charges.at(-1);
   const settling = byHour(charges.filter(({ settles }) => settles));
@@ -81,7 +91,7 @@ function byHour(charges: readonly Charge[]): ReadonlyMap<number, Amounts> {
   return hours;
 }
 
-/** The part of the subtraction that this window has. */
+/** The part of the remaining subtraction that this window's amount can cover. */
 function takenBack(left: bigint, counted: bigint) {
   if (left >= 0n) return 0n;
   return -left < counted ? left : -counted;

@@ -1,31 +1,31 @@
 /**
- * The policy document in force. It is one row of the database, and every lane has its stamp: a commit compares the
- * stamp of its locked lanes with that of the document that it used (adapters/postgres/commit).
+ * The policy document in force. It is one row of the database. Every lane stores its stamp: a commit compares the stamp
+ * of its locked lanes with that of the document that it used (adapters/postgres/commit).
  */
 import { type ParsedPolicies, type PolicyWords, parsePolicies, unreadablePolicies } from "./parse.ts";
 import type { Policies } from "./policy.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** The row in the database. */
+/** The policy document's row in the database. */
 export interface PolicyRecord {
-  /** Number of changes; 0: no document was applied yet. */
+  /** Number of changes of the policy document; 0: no document was applied yet. */
   readonly version: number;
-  /** Random for each change: after a failover that lost one, another document may get the same version. */
+  /** Random value of each change: after a failover that lost a change, another document may get the same version. */
   readonly stamp: string;
   readonly document: Document | null;
-  /** Null if no document was applied yet, as are `changedBy` and `reason`. */
+  /** `changedAt`, `changedBy` and `reason` are null if no document was applied yet. */
   readonly changedAt: Date | null;
   readonly changedBy: string | null;
   readonly reason: string | null;
 }
 
 export interface PolicyInForce extends PolicyRecord {
-  /** Null: nothing is limited. */
+  /** Parsed policies; null: nothing is limited. */
   readonly policies: Policies | null;
 }
 
-/** Before the first read: a stamp of no document, so that no commit can use it. */
+/** Value before the first read. Its stamp belongs to no document, so no commit can use it. */
 const NOT_READ: PolicyInForce = {
   ...{ version: 0, stamp: "", document: null, changedAt: null, changedBy: null, reason: null },
   policies: null,
@@ -36,14 +36,17 @@ export function inForce(record: PolicyRecord, words: PolicyWords): PolicyInForce
   return { ...record, policies: document === null ? null : readable(document, parsePolicies(document, words)) };
 }
 
-/** A document of a newer release may have unknown rules: it is never ignored; nothing is allocated instead. */
+/** A document of a newer release may have unknown rules. It is never ignored: nothing is allocated instead. */
 function readable(document: Document, parsed: ParsedPolicies) {
   return "policies" in parsed ? parsed.policies : unreadablePolicies(document, parsed.mistakes);
 }
 
 type Listener = (policy: PolicyInForce) => void;
 
-/** The document as a process last read it. It may be old: each commit proves that it used the one in force. */
+/**
+ * The policy document as this process last read it. It may be outdated: each commit proves that it used the one in
+ * force.
+ */
 export class KnownPolicy {
   private known = NOT_READ;
   private readonly listeners: Listener[] = [];
@@ -52,7 +55,7 @@ export class KnownPolicy {
     return this.known;
   }
 
-  /** Called with every new document before it is used. */
+  /** Registers a listener that is called with every new policy document before it is used. */
   onChange(listener: Listener): void {
     this.listeners.push(listener);
   }

@@ -15,10 +15,10 @@ import {
   type Policy,
 } from "./policy.ts";
 
-/** Parsers of addresses and ABIs; both throw with a reason. */
+/** Parsers for addresses and ABIs; both throw with a reason. */
 export interface PolicyWords {
   parseAddress(text: string): Address;
-  /** Matching functions: one for a signature, those of that name for an ABI. */
+  /** Functions that match: one for a signature, all of that name for an ABI. */
   functions(callee: string | { readonly abi: readonly unknown[]; readonly function: string }): readonly Signature[];
 }
 
@@ -45,19 +45,19 @@ export function parsePolicies(document: unknown, words: PolicyWords): ParsedPoli
   return { policies: { signers, keys, asksApproval, unreadable: [], hash: fingerprintOfJson(all), document: all } };
 }
 
-/** PostgreSQL's `jsonb` refuses both characters, in names and texts. */
+/** False if a text contains a lone surrogate or a NUL: PostgreSQL's `jsonb` refuses both. */
 function isStorable(each: unknown) {
   if (typeof each === "string") return !/[\p{Cs}\0]/u.test(each);
   return typeof each !== "object" || each === null || Object.entries(each).flat().every(isStorable);
 }
 
-/** The document has mistakes, or rules that this version does not know. */
+/** Policies of a document that has mistakes, or rules that this version does not know. */
 export function unreadablePolicies(document: Document, mistakes: readonly string[]): Policies {
   const none = { signers: new Map(), keys: new Map(), asksApproval: false };
   return { ...none, unreadable: mistakes, hash: fingerprintOfJson(document), document };
 }
 
-/** Replaces a part that cannot be read. */
+/** Stands in for an address that cannot be parsed. */
 const NO_ADDRESS = "0x";
 const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
@@ -65,14 +65,14 @@ const NO_LIMIT: Limit = { perTransaction: null, perHour: null, perDay: null };
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
 const SELECTOR = /^0x[0-9a-fA-F]{8}$/;
 const WEI = /^\d{1,78}$/;
-/** Number types of one word, with their bits. */
+/** ABI types that are one number in one word, with their bits. */
 const NUMBERS = /^(?:uint(\d*)|address|bool)$/;
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const DURATION = /^(\d{1,12})(ms|s|m|h)$/;
 const A_YEAR_MS = 365 * 24 * 3_600_000;
 
-/** A part of the document, and its path. A mistake is collected and reading goes on, so that all are reported. */
+/** A part of the document, and its path. Mistakes are collected and parsing continues, so that all are reported. */
 class Place {
   readonly raw: unknown;
   readonly path: string;
@@ -106,13 +106,13 @@ class Place {
     return Object.entries(this.object()).map(([name, raw]) => [name, this.at(name, raw)] as const);
   }
 
-  /** The members that may be there, by name. */
+  /** The fields that are allowed at this place, by name. */
   fields(known: readonly string[]): (name: string) => Place {
     const said = this.object(known);
     return (name) => this.at(name, said[name]);
   }
 
-  /** Null: it is left out. */
+  /** Parses an optional part; null if it is absent. */
   maybe<T>(read: (place: Place) => T): T | null {
     return this.raw === undefined ? null : read(this);
   }
@@ -136,7 +136,7 @@ function policiesIn(place: Place, nameOf: (place: Place) => string): ReadonlyMap
   const policies = new Map<string, Policy>();
   for (const [name, each] of place.members()) {
     const owner = name === ANY ? ANY : nameOf(place.at(name, name));
-    // The same address in two spellings: the later policy would replace the limits of the earlier one.
+    // The same address occurs in two spellings: the later policy would replace the limits of the earlier one.
     if (policies.has(owner) && owner !== NO_ADDRESS) each.refuse("has a policy in another spelling", null);
     policies.set(owner, policyIn(each));
   }
@@ -188,7 +188,7 @@ function approval(place: Place): ApprovalBound | null {
   return expiresAfter.refuse("is not a duration from a second to a year (45s, 90m, 24h)", null);
 }
 
-/** A whole number as text: JSON numbers beyond 2^53 would be rounded. */
+/** Parses wei, a whole number as text: JSON numbers beyond 2^53 would be rounded. */
 function wei(place: Place): bigint {
   const { raw } = place;
   if (typeof raw === "string" && WEI.test(raw)) return BigInt(raw);
@@ -237,7 +237,7 @@ function boundIn({ inputs }: Signature, name: string, place: Place): ArgumentBou
   return { name, word: at, bits, in: allowed, min: field("min").maybe(number), max: field("max").maybe(number) };
 }
 
-/** Decimal, or hex for addresses. */
+/** Parses a number: decimal, or hex for addresses. */
 function number(place: Place): bigint {
   const { raw } = place;
   if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
@@ -256,7 +256,7 @@ function bitsOf(type: string): number | null {
   return type === "bool" ? 1 : Number(match[1] || 256);
 }
 
-/** Fixed arrays and tuples may take more. */
+/** True if an argument occupies one word; fixed arrays and tuples may occupy more. */
 function takesOneWord({ type }: Signature["inputs"][number]) {
   return !/^tuple|\[\d+\]/.test(type);
 }

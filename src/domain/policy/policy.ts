@@ -6,57 +6,57 @@ import type { Address, Hex } from "../lane.ts";
 import type { Payload } from "../transaction/transaction.ts";
 import { type Amounts, type Use, within } from "./use.ts";
 
-/** Wei; null: not limited. */
+/** Limits in wei; null: not limited. */
 export interface Limit {
   readonly perTransaction: bigint | null;
   readonly perHour: bigint | null;
   readonly perDay: bigint | null;
 }
 
-/** Null in every field: not limited. */
+/** Rules of one policy. Null in a field: that field limits nothing. */
 export interface Policy {
   readonly chains: ReadonlySet<number> | null;
-  /** Receivers in lower case, and `DEPLOY` if contracts may be created. */
+  /** Allowed receivers in lower case, and `DEPLOY` if contracts may be created. */
   readonly to: ReadonlySet<string> | null;
-  /** Selectors as lower-case hex, `PLAIN` for a payload without data, and `DEPLOY`. */
+  /** Allowed selectors as lower-case hex, `PLAIN` for a payload without data, and `DEPLOY`. */
   readonly selectors: ReadonlySet<string> | null;
-  /** Minutes of the UTC day, the second excluded. The range may cross midnight. */
+  /** Allowed minutes of the UTC day, `to` excluded. The range may cross midnight. */
   readonly hours: { readonly from: number; readonly to: number } | null;
   readonly maxValue: Limit;
   /** Limit on value + gas × fee cap. */
   readonly maxCost: Limit;
-  /** Bounds by selector. A call without an entry is limited only by the other rules. */
+  /** Argument bounds by selector. A call without an entry is limited only by the other rules. */
   readonly arguments: ReadonlyMap<string, ArgumentBounds>;
   readonly requireApproval: ApprovalBound | null;
 }
 
 /**
- * Above one of these amounts in wei, a transaction waits for the approval of a second API key. Null: not by that
- * amount.
+ * Above one of these amounts in wei, a transaction waits for the approval of a second API key. Null: that amount
+ * requires no approval.
  */
 export interface ApprovalBound {
   readonly aboveValue: bigint | null;
-  /** Value + gas × fee cap. */
+  /** Limit on value + gas × fee cap, above which approval is required. */
   readonly aboveCost: bigint | null;
-  /** How long it waits before it ends. */
+  /** How long a transaction waits for approval before it ends. */
   readonly expiresAfterMs: number;
 }
 
 export interface Policies {
-  /** Policies of signers, by address in lower case; `ANY` is for signers without one of their own. */
+  /** Policies of signers, by address in lower case; `ANY` applies to signers without a policy of their own. */
   readonly signers: ReadonlyMap<string, Policy>;
-  /** Policies of API keys, by the key's name; `ANY` is for keys without one of their own. */
+  /** Policies of API keys, by the key's name; `ANY` applies to keys without a policy of their own. */
   readonly keys: ReadonlyMap<string, Policy>;
-  /** A policy has `requireApproval`: then transactions without a nonce may own request ids. */
+  /** True if a policy has `requireApproval`: then transactions without a nonce may own request ids. */
   readonly asksApproval: boolean;
   /**
-   * Mistakes that this version finds in the document. If there are any, its rules are unknown, and no nonce is
+   * Mistakes that this version finds in the policy document. If there are any, its rules are unknown, and no nonce is
    * allocated.
    */
   readonly unreadable: readonly string[];
-  /** SHA-256 of the document. */
+  /** SHA-256 of the policy document. */
   readonly hash: Hex;
-  /** The document as written. */
+  /** The policy document as written. */
   readonly document: Readonly<Record<string, unknown>>;
 }
 
@@ -66,7 +66,7 @@ export const PLAIN = "0x";
 
 export type Scope = "signer" | "key";
 
-/** Whose policy it is, and its use in the current hour and day. */
+/** A policy, the signer or API key that it applies to, and its use in the current hour and day. */
 export interface Judge {
   readonly scope: Scope;
   readonly policy: Policy;
@@ -76,19 +76,19 @@ export interface Judge {
 export interface Asked {
   readonly chainId: number;
   readonly payload: Pick<Payload, "to" | "data">;
-  /** Highest value and cost. */
+  /** Highest value and cost of the transaction. */
   readonly worst: Amounts;
-  /** The part that is not counted yet: another payload of the same transaction may have been counted. */
+  /** The part of `worst` that is not counted yet: another payload of the same transaction may have been counted. */
   readonly more: Amounts;
   /**
-   * "cost": the same payload at another price, or one without effect (cancel, placeholder): only its cost is checked.
-   * "placeholder": counted like "cost", but no limit of a key forbids it. Otherwise a key at its limit could reserve a
-   * nonce, stay silent, and block the transactions above it at no cost.
+   * What is checked. "cost": the same payload at another price, or one without effect (cancel, placeholder): only its
+   * cost. "placeholder": counted like "cost", but no limit of an API key forbids it. Otherwise a key at its limit could
+   * reserve a nonce, never use it, and block the transactions above it at no cost.
    */
   readonly about: "payload" | "cost" | "placeholder";
 }
 
-/** `rule`: stable name of the rule that refuses it; `detail` for people. */
+/** Refusal by a policy. `rule`: stable name of the rule that refuses; `detail`: text for people. */
 export interface Forbidden {
   readonly rule: string;
   readonly detail: string;
@@ -98,18 +98,18 @@ export function policyFor(policies: ReadonlyMap<string, Policy>, name: string | 
   return name === null ? null : (policies.get(name) ?? policies.get(ANY) ?? null);
 }
 
-/** Rules that need neither the time nor earlier use. */
+/** The policy with only those rules that need neither the time nor earlier use. */
 export function timeless(policy: Policy): Policy {
   const alone = ({ perTransaction }: Limit): Limit => ({ perTransaction, perHour: null, perDay: null });
   return { ...policy, hours: null, maxValue: alone(policy.maxValue), maxCost: alone(policy.maxCost) };
 }
 
-/** True if a policy limits this signer, or the transaction's key. */
+/** True if a policy limits this signer, or the API key that owns the transaction. */
 export function isLimited({ signers, keys }: Policies, signer: Address, owner: string | null): boolean {
   return policyFor(signers, signer) !== null || policyFor(keys, owner) !== null;
 }
 
-/** The first rule that refuses it; null if none does. */
+/** The first policy rule that forbids the transaction; null if none does. */
 export function forbidden(judges: readonly Judge[], asked: Asked, at: Date): Forbidden | null {
   for (const judge of judges) {
     if (asked.about === "placeholder" && judge.scope === "key") continue;
@@ -133,12 +133,15 @@ function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: 
   return beyond && not(`arguments.${beyond.name}`, `the argument ${beyond.name} to be ${beyond.value ?? "nothing"}`);
 }
 
-/** The limit that it exceeds, and how long it may wait for approval. */
+/** The limit that the transaction exceeds, and how long it may wait for approval. */
 export interface Awaited extends Forbidden {
   readonly expiresAfterMs: number;
 }
 
-/** Null if no approval is needed. If several limits need one, one approval is enough, within the shortest time. */
+/**
+ * The approval that the transaction needs; null if none. If several limits require approval, one approval is enough,
+ * within the shortest time.
+ */
 export function approvalOf(judges: readonly Judge[], { worst, about }: Asked): Awaited | null {
   if (about !== "payload") return null;
   const asking = judges.flatMap(({ scope, policy: { requireApproval } }) => {
@@ -157,7 +160,9 @@ function aboveBound({ aboveValue, aboveCost }: ApprovalBound, { value, cost }: A
   return aboveCost !== null && cost > aboveCost ? { bound: "aboveCost", amount: cost, most: aboveCost } : null;
 }
 
-/** Data of fewer than four bytes has no selector: it is compared unchanged, and no list contains it. */
+/**
+ * Selector of a call. Data of fewer than four bytes has no selector: it is compared unchanged, and no list contains it.
+ */
 function selectorOf({ to, data }: Pick<Payload, "to" | "data">) {
   return to === null ? DEPLOY : data.slice(0, 10).toLowerCase();
 }
@@ -172,7 +177,10 @@ const AMOUNTS = [
   ["maxCost", "cost"],
 ] as const;
 
-/** An amount up to the counted one is allowed: the limits may have been lowered since. */
+/**
+ * First limit on amounts that is exceeded. An amount up to the counted one is allowed: the limits may have been lowered
+ * since.
+ */
 function amountRule({ scope, policy, use }: Judge, { worst, more }: Asked, at: Date): Forbidden | null {
   const used = within(use, at);
   for (const [limit, amount] of AMOUNTS) {
@@ -192,14 +200,14 @@ function amountRule({ scope, policy, use }: Judge, { worst, more }: Asked, at: D
   return null;
 }
 
-/** Limits on one argument. Null: not limited in that way. */
+/** Limits on one argument of a call. Null: not limited in that way. */
 export interface ArgumentBound {
   readonly name: string;
-  /** Index of the word after the selector. */
+  /** Index of the argument's word after the selector. */
   readonly word: number;
-  /** Bits of the word that its type uses; higher bits must be zero. */
+  /** Bits of the word that the argument's type uses; higher bits must be zero. */
   readonly bits: number;
-  /** The only allowed values, as numbers; an address is a number too. */
+  /** The only allowed values of the argument, as numbers; an address is a number too. */
   readonly in: ReadonlySet<bigint> | null;
   readonly min: bigint | null;
   readonly max: bigint | null;
@@ -210,7 +218,7 @@ export type ArgumentBounds = readonly ArgumentBound[];
 const SELECTOR_DIGITS = 2 + 8;
 const WORD_DIGITS = 64;
 
-/** The first argument that is not allowed. Null for its value: the data ends before it. */
+/** The first argument that is out of bounds. Its value is null if the data ends before it. */
 function outOfBounds(bounds: ArgumentBounds, data: Hex) {
   for (const bound of bounds) {
     const digits = data.slice(SELECTOR_DIGITS + bound.word * WORD_DIGITS).slice(0, WORD_DIGITS);

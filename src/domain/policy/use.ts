@@ -1,5 +1,5 @@
 /**
- * Use of the limits. Windows are whole hours and days in UTC, by the database's clock. Earlier windows no longer
+ * Use of the policy limits. Windows are whole hours and days in UTC, by the database's clock. Earlier windows no longer
  * matter.
  */
 import { larger } from "../transaction/fees.ts";
@@ -7,7 +7,7 @@ import { larger } from "../transaction/fees.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Wei. */
+/** Amounts in wei. */
 export interface Amounts {
   /** Value sent to receivers. */
   readonly value: bigint;
@@ -18,7 +18,7 @@ export interface Amounts {
 export const NOTHING: Amounts = { value: 0n, cost: 0n };
 
 export interface Use {
-  /** Start of the hour in milliseconds; the day is that of the hour. */
+  /** Start of the hour in milliseconds. The day is the one that contains this hour. */
   readonly hourMs: number;
   readonly hour: Amounts;
   readonly day: Amounts;
@@ -32,7 +32,7 @@ const both =
 
 export const plus = both((a, b) => a + b);
 export const minus = both((a, b) => a - b);
-/** The greater of each. */
+/** The larger value and the larger cost of two amounts. */
 export const most = both(larger);
 
 export function isNothing({ value, cost }: Amounts): boolean {
@@ -48,8 +48,9 @@ function dayOf(ms: number) {
 }
 
 /**
- * Use at this moment. It never returns to an earlier window: a transaction that waited for its lock has an older time
- * than one that passed it, and a database's clock may jump. Then it counts in the later window.
+ * Use of the limits at this time. It never returns to an earlier window: a database transaction that waited for its
+ * lock has an older time than one that passed it, and the database's clock may jump. In these cases the amount counts
+ * in the later window.
  */
 export function within(use: Use, at: Date): Use {
   const hourMs = hourOf(at.getTime());
@@ -57,12 +58,12 @@ export function within(use: Use, at: Date): Use {
   return { hourMs, hour: NOTHING, day: dayOf(hourMs) === dayOf(use.hourMs) ? use.day : NOTHING };
 }
 
-/** The hour in which a charge of this moment counts. */
+/** The hour in which a charge at this time counts. */
 export function chargedHour(use: Use, at: Date): number {
   return Math.max(use.hourMs, hourOf(at.getTime()));
 }
 
-/** Adds to the hour and its day, if they are the current ones. A negative amount subtracts. */
+/** Adds amounts to the hour and its day, if they are the current ones. A negative amount subtracts. */
 export function added(use: Use, hourMs: number, amounts: Amounts): Use {
   const now = within(use, new Date(hourMs));
   return {

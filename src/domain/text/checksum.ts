@@ -1,11 +1,13 @@
 import type { Address } from "../lane.ts";
 
-/** Format of an address for people; EIP-55 in production. */
+/** Formats an address for people; EIP-55 in production. */
 export type Checksum = (address: Address) => string;
 
 const REMEMBERED_ADDRESSES = 10_000;
 
-/** Caches checksums: each costs a keccak, and answers and logs repeat a few accounts. Cleared when full. */
+/**
+ * Caches checksums: each costs a keccak, and responses and logs repeat a few accounts. The cache is cleared when full.
+ */
 export function rememberingChecksum(checksum: Checksum): Checksum {
   const known = new Map<Address, string>();
   return (address) => {

@@ -1,28 +1,28 @@
 /**
  * Masks secrets in every text that leaves the process: log lines, problem documents, alerts, stored errors, messages of
- * the command line. Foreign errors quote secrets: a gateway the URL with its key, a driver a connection string, a hook
- * its address. Configured secrets are found by their text; others (credentials in a URL, an Authorization header, a
- * private key) by their shape. Hashes are not masked, nor are words of our own messages (own-words.ts).
+ * the command line. Foreign errors quote secrets: a gateway quotes the URL with its key, a driver a connection string,
+ * a hook its address. Configured secrets are found by their text; others (credentials in a URL, an Authorization
+ * header, a private key) by their shape. Hashes are not masked, nor are words of our own messages (own-words.ts).
  */
 import { isOwnWord } from "./own-words.ts";
 
 export type Mask = (text: string) => string;
 
 export const MASK = "***";
-/** Shorter secrets are not masked by text: they would match ordinary words. */
+/** Minimum length of a secret that is masked by its text: shorter ones would match ordinary words. */
 const SHORTEST_SECRET = 6;
 
-/** A secret that is masked wherever its text appears. */
+/** True if a secret is masked wherever its text appears. */
 export function isMasked(secret: string): boolean {
   return secret.length >= SHORTEST_SECRET && (KEY.test(secret) || !isOwnWord(secret));
 }
 
-/** Matches any casing, and the escaped forms of JSON and URLs. */
+/** Creates a mask for these secrets. It matches any casing, and the escaped forms of JSON and URLs. */
 export function createMask(secrets: readonly string[]): Mask {
   const forms = secrets.flatMap((secret) => [secret, inUrl(secret), inJson(secret), inJson(inJson(secret))]);
   const usable = [...new Set(forms)].filter(isMasked);
   const keys = usable.filter((form) => KEY.test(form)).map((key) => key.toLowerCase());
-  // Longest first: a secret that contains another is masked as a whole.
+  // Sort the secrets, longest first: a secret that contains another is masked as a whole.
   const words = usable.filter((form) => !KEY.test(form)).sort((a, b) => b.length - a.length);
   const masks = [
     ...maskOfWords(words.filter(({ length }) => length > KEY_DIGITS)),
@@ -33,7 +33,7 @@ export function createMask(secrets: readonly string[]): Mask {
   return (text) => masks.reduce((masked, mask) => mask(masked), text);
 }
 
-/** Deeper than any real error object; deeper members are dropped. */
+/** Maximum depth at which errors are masked: deeper than any real error object; deeper members are dropped. */
 const DEEPEST = 8;
 const BYTES = /^0x[\da-f]*$/i;
 
@@ -48,15 +48,15 @@ export function maskTexts(mask: Mask, value: unknown, depth = 0): unknown {
 
 const NAME = "(?:key|token|secret|passw(?:or)?d|passphrase|mnemonic|seed)";
 
-/** Shapes, each with the text before the secret, which stays. */
+/** Shapes of secrets. Each captures the text before the secret, which is kept. */
 const SHAPES = [
-  // user:password@ of a URL, or a token before the @
+  // Matches user:password@ of a URL, or a token before the @
   String.raw`(:\/\/(?:[^\s/?#"'<>\\:@]{1,128}:(?!@))?)[^\s/?#"'<>\\]{1,512}(?=@)`,
-  // Authorization: Bearer …
+  // Matches Authorization: Bearer …
   String.raw`(\b(?:bearer|basic|fencepost-node)\s{1,4})[\w.~+/=-]{8,}`,
-  // ?apiKey=…, password=…
+  // Matches ?apiKey=…, password=…
   String.raw`(${NAME}=)[^\s&"'<>\\#]{6,}`,
-  // "key": "0x…", 32 bytes, also with escaped quotes
+  // Matches "key": "0x…", 32 bytes, also with escaped quotes
   String.raw`(${NAME}s?[\s"'\\]{0,6}[:=]?[\s"'\\[]{0,6}(?:0x)?)[\da-f]{64}(?![\da-f])`,
 ].map((pattern) => new RegExp(pattern, "gi"));
 
@@ -76,15 +76,15 @@ const KEY = /^[0-9a-f]{64}$/i;
 const HEX_RUN = /[0-9a-f]{64,}/gi;
 
 /**
- * Private keys are found by look-up: a node with ten thousand lanes has as many, and one expression of all takes
- * seconds to compile and most of a millisecond per line.
+ * Private keys are found by look-up: a node with ten thousand lanes has as many keys, and one regular expression of all
+ * of them takes seconds to compile and most of a millisecond per line.
  */
 function maskOfKeys(keys: ReadonlySet<string>): readonly Mask[] {
   if (keys.size === 0) return [];
   return [(text) => text.replace(HEX_RUN, (run) => maskRun(run, keys))];
 }
 
-/** A key may be inside a longer run of digits, such as call data. */
+/** Masks keys in a run of hex digits. A key may be inside a longer run, such as call data. */
 function maskRun(run: string, keys: ReadonlySet<string>) {
   const digits = run.toLowerCase();
   let masked = "";
@@ -103,7 +103,7 @@ function inJson(text: string) {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** A lone surrogate has no URL encoding. */
+/** Encodes a text for a URL. A lone surrogate has no URL encoding. */
 function inUrl(text: string) {
   return /\p{Surrogate}/u.test(text) ? text : encodeURIComponent(text);
 }

@@ -1,13 +1,13 @@
 /**
- * Suggests a known name for an unknown one: by spelling, or by the word of other tools (ethers, viem and web3 use
+ * Suggests a known name for an unknown one: by spelling, or by the name that other tools use (ethers, viem and web3 use
  * `from`, `gasLimit` and `input`). A suggestion is shown, never applied.
  */
 
 import { type FencepostError, invalid, invalidWithHint } from "../errors.ts";
 
 /**
- * Other tools' words in lower case, by our name. Only names that are valid at that place are suggested; if one word may
- * mean several of ours, the first here.
+ * Other tools' names in lower case, by our name. Only names that are valid at the place are suggested. If a word may
+ * mean several of our names, the first one here is used.
  */
 const SYNONYMS: Readonly<Record<string, string>> = {
   signer: "from sender account wallet address",
@@ -41,9 +41,9 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 
 export interface UnknownName {
   readonly name: string;
-  /** Dotted path from the root of the input. */
+  /** Dotted path of the unknown name, from the root of the input. */
   readonly path: string;
-  /** Names that are valid there. */
+  /** Names that are valid at this path. */
   readonly known: readonly string[];
   /** The error text, such as "is not a known field". */
   readonly complaint: string;
@@ -51,7 +51,7 @@ export interface UnknownName {
   readonly elsewhere?: ReadonlyMap<string, string>;
 }
 
-/** Error for an unknown field, parameter or member: with a suggestion, else with the valid names. */
+/** Error for an unknown field, parameter or member: with a suggestion, or with the valid names if there is none. */
 export function unknownName({ name, path, known, complaint, elsewhere }: UnknownName): FencepostError {
   const place = elsewhere?.get(name);
   if (place !== undefined) return invalidWithHint(path, complaint, `did you mean \`${place}\`?`);
@@ -60,7 +60,7 @@ export function unknownName({ name, path, known, complaint, elsewhere }: Unknown
   return invalid(path, known.length === 0 ? complaint : `${complaint} (known: ${known.join(", ")})`);
 }
 
-/** The probable name; null if none is close. */
+/** The closest known name; null if none is close. */
 export function nearestName(name: string, known: Iterable<string>, plain = plainly): string | null {
   const wanted = plain(name);
   const names = [...known];
@@ -72,12 +72,12 @@ export function nearestName(name: string, known: Iterable<string>, plain = plain
   return best !== undefined && best.distance <= tolerated(wanted.length) ? best.name : null;
 }
 
-/** Allowed edit distance: a third of the letters, or two in a short name (a swap counts as two). */
+/** Allowed edit distance between two names: a third of the letters, or two in a short name (a swap counts as two). */
 function tolerated(length: number) {
   return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));
 }
 
-/** Casing and separators are ignored. */
+/** Normalises a name: casing and separators are ignored. */
 function plainly(name: string) {
   return name.replace(/[_-]/g, "").toLowerCase();
 }

@@ -1,7 +1,7 @@
 /**
- * Words of our own messages, settings and codes. A secret that is one of them is not masked by text: with the database
- * password `fencepost` every message would read `***: ***_API_KEYS: is required`. In a URL, a header or after the word
- * password it is still masked by its shape, and a node names the setting at start.
+ * Words of our own messages, settings and codes. A secret that equals one of them is not masked by text: with the
+ * database password `fencepost` every message would read `***: ***_API_KEYS: is required`. In a URL, in a header or
+ * after the word password the secret is still masked by its shape, and at start a node names the affected setting.
  */
 
 import { ERROR_CATALOGUE, REJECTION_REASONS } from "../errors.ts";
@@ -37,7 +37,10 @@ const OWN_WORDS: readonly string[] = [
 
 const KNOWN: ReadonlySet<string> = new Set(OWN_WORDS);
 
-/** Also part of a word, and words joined like setting names: masking them would garble our own messages. */
+/**
+ * True for our own words, parts of them, and words joined like setting names: masking them would garble our own
+ * messages.
+ */
 export function isOwnWord(text: string): boolean {
   const lower = text.toLowerCase();
   return OWN_WORDS.some((word) => word.includes(lower)) || lower.split("_").every((part) => KNOWN.has(part));

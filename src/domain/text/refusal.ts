@@ -1,7 +1,7 @@
 /** An error of the catalogue in the form that nodes exchange, over HTTP or through the database. */
 import { ERROR_CATALOGUE, type ErrorCode, type ErrorExtras, FencepostError, REJECTION_REASONS } from "../errors.ts";
 
-/** Plain JSON. */
+/** An error of the catalogue as plain JSON. */
 export interface Problem extends ErrorExtras {
   readonly code: ErrorCode;
   readonly detail: string;
@@ -18,7 +18,7 @@ const isRevert: Test = (value) => {
   return [name, message].every((each) => each === null || isText(each)) && isText(data) && Array.isArray(args);
 };
 
-/** Only documented members are passed on; additions of a newer node are dropped. */
+/** Tests of the documented members of an error. Only these are passed on; additions of a newer node are dropped. */
 const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   path: isText,
   hint: isText,
@@ -42,7 +42,7 @@ export function problemFrom({ code, message, extras }: FencepostError): Problem 
   return { ...extras, code, detail: message };
 }
 
-/** Null for a code that this version does not know. */
+/** Rebuilds an error from its fields; null for a code that this version does not know. */
 export function errorFrom(fields: Readonly<Record<string, unknown>>): FencepostError | null {
   const { code, detail } = fields;
   if (typeof code !== "string" || !Object.hasOwn(ERROR_CATALOGUE, code)) return null;

@@ -1,4 +1,4 @@
-/** Message of anything that was thrown: libraries also throw values that are no `Error`. */
+/** Message of any thrown value: libraries also throw values that are no `Error`. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

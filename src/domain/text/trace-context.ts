@@ -2,16 +2,19 @@
 export interface TraceContext {
   readonly traceId: string;
   readonly spanId: string;
-  /** The sender's decision whether the trace is recorded. */
+  /** True if the sender decided that the trace is recorded. */
   readonly sampled: boolean;
 }
 
-/** Version, trace, span, flags. Later versions may append fields, which are ignored. */
+/** Parts of a `traceparent`: version, trace, span, flags. Later versions may append fields, which are ignored. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const SAMPLED = 1;
 const LONGEST = 256;
 
-/** Null if the header is malformed. A well-formed header of a stranger is accepted, and decides nothing. */
+/**
+ * Parses `traceparent`; null if it is malformed. A well-formed header of an unknown sender is accepted; no decision
+ * depends on it.
+ */
 export function parseTraceparent(text: unknown): TraceContext | null {
   if (typeof text !== "string" || text.length > LONGEST) return null;
   const [, version, traceId, spanId, flags = "", more] = TRACEPARENT.exec(text) ?? [];
@@ -23,7 +26,10 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
-/** Stored inside the caller's payload: every node reads it there, without a column of its own. */
+/**
+ * The `traceparent` in a transaction's metadata. It is stored inside the caller's payload: every node reads it there,
+ * without a column of its own.
+ */
 export function traceparentIn(metadata: Readonly<Record<string, unknown>> | null): string | null {
   const { traceparent } = metadata ?? {};
   return parseTraceparent(traceparent) === null ? null : (traceparent as string);

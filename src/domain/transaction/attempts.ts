@@ -3,7 +3,7 @@ import type { Attempt } from "./transaction.ts";
 
 type Superseding = "cancel" | "replace" | "placeholder";
 
-/** Kinds of payload that supersede the caller's: once one is committed, nothing older is sent again. */
+/** True for a payload that supersedes the caller's: once it is committed, nothing older is sent again. */
 function supersedes(attempt: Attempt): attempt is Attempt & { readonly kind: Superseding } {
   return attempt.kind === "cancel" || attempt.kind === "replace" || attempt.kind === "placeholder";
 }
@@ -22,20 +22,26 @@ export function isSendable({ kind, foreign }: Attempt): boolean {
 }
 
 /**
- * True if only private endpoints may get it, and all its further payloads until it is disclosed. `first`: the value if
- * nothing was signed yet.
+ * True if only private endpoints may get the transaction, with all its further payloads, until it is disclosed.
+ * `first`: the value if nothing was signed yet.
  */
 export function isPrivate(attempts: readonly Attempt[], first = false): boolean {
   const newest = attempts.findLast(isSendable);
   return newest === undefined ? first : newest.private === true;
 }
 
-/** Committed with the claim: the lane's next owner sends it to the same kind of endpoint. */
+/**
+ * Marks an attempt as private. The mark is committed with the claim, so that the lane's next owner sends the attempt to
+ * the same kind of endpoint.
+ */
 export function routed<A extends Attempt>(attempt: A, privately: boolean): A {
   return privately ? { ...attempt, private: true } : attempt;
 }
 
-/** Only hashes are known, of foreign transactions or of hashes that a caller named: nothing can be sent or repriced. */
+/**
+ * True if only hashes are known, those of foreign transactions or those that a caller named: nothing can be sent or
+ * repriced.
+ */
 export function isHashAlone(attempts: readonly Attempt[]): boolean {
   return attempts.length > 0 && !attempts.some(isSendable);
 }
@@ -52,8 +58,8 @@ export function hashesOf(attempts: readonly Attempt[]): readonly Hash[] {
 }
 
 /**
- * The attempt to send next: the one whose receipt was withdrawn, because another branch may lack it, else the newest.
- * Null if there are no bytes to send.
+ * The attempt to send next: the one whose receipt was withdrawn, because the new branch may lack it, otherwise the
+ * newest. Null if there are no bytes to send.
  */
 export function attemptToSend(attempts: readonly Attempt[], withdrawn: Hash | null = null): Attempt | null {
   const sendable = sendableAttempts(attempts);

@@ -3,36 +3,42 @@ export type Fees =
   | { readonly type: "legacy" | "eip2930"; readonly gasPrice: bigint }
   | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
 
-/** Base fees of the last blocks, oldest first. Empty on chains without EIP-1559. */
+/** Fee market of a chain. `baseFees`: base fees of the last blocks, oldest first; empty on chains without EIP-1559. */
 export interface FeeMarket {
   readonly baseFees: readonly bigint[];
   /** Tips at a low percentile of each block that had transactions. */
   readonly priorityFees: readonly bigint[];
   /** `eth_gasPrice`: the price of legacy transactions. */
   readonly gasPrice: bigint;
-  /** Advice of a gas oracle; absent if there is none, or it does not answer. */
+  /** Advice of a gas oracle; absent if there is none, or it does not respond. */
   readonly offer?: Offer;
-  /** Two endpoints have the header of the base fee. Absent: the market is the claim of one endpoint. */
+  /** True if two endpoints have the block header with the base fee. Absent: only one endpoint reported the market. */
   readonly agreed?: true;
-  /** The higher of two endpoints' markets, offered only after blocks left the lower one out (climbing.ts). */
+  /**
+   * The higher of two endpoints' markets. It is offered only after several blocks did not include a transaction at the
+   * lower price (climbing.ts).
+   */
   readonly dearer?: Asked;
-  /** Contradictions between endpoints, each with its endpoint. */
+  /** Contradictions between endpoints, each with the name of its endpoint. */
   readonly disputed?: readonly string[];
 }
 
-/** Price per gas of a market. `baseFee` is zero on chains without EIP-1559. */
+/** Price per gas that a market asks for. `baseFee` is zero on chains without EIP-1559. */
 export interface Asked {
   readonly baseFee: bigint;
   readonly tip: bigint;
   readonly gasPrice: bigint;
 }
 
-/** Advised fees, from a source other than the chain. */
+/** Advised fees from a source other than the chain. */
 export interface Offer {
   readonly maxFeePerGas: bigint;
-  /** Absent: the market's tip. */
+  /** Advised tip. Absent: use the market's tip. */
   readonly maxPriorityFeePerGas?: bigint;
-  /** An operator's fixed price, limited only by the ceilings. Other advice is also limited by recent blocks. */
+  /**
+   * True for an operator's fixed price, which is limited only by the ceilings. Other advice is also limited by recent
+   * blocks.
+   */
   readonly isFixed: boolean;
 }
 
@@ -43,10 +49,10 @@ export interface FeeWishes {
   readonly maxPriorityFeePerGas?: bigint;
 }
 
-/** One gwei: the tip if the market shows none. */
+/** One gwei: the tip that is used if the market shows none. */
 const FALLBACK_TIP = 1_000_000_000n;
 const SANITY_FACTOR = 10n;
-/** Number of blocks in the median base fee. */
+/** Number of blocks over which the median base fee is computed. */
 export const SANITY_BLOCKS = 100;
 
 export function median(values: readonly bigint[]): bigint {
@@ -56,8 +62,8 @@ export function median(values: readonly bigint[]): bigint {
 }
 
 /**
- * Limit on one market answer: ten times the median base fee. Null if base fees are unknown or zero: then only the
- * ceilings apply (ceilings.ts).
+ * Limit on a single market response: ten times the median base fee. Null if base fees are unknown or zero: then only
+ * the ceilings apply (ceilings.ts).
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);
@@ -65,8 +71,8 @@ export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
 }
 
 /**
- * First price of a transaction: the caller's, else the market's, under the ceiling. Twice the base fee covers six full
- * blocks in a row (EIP-1559: at most +12.5 % a block).
+ * First price of a transaction: the caller's price, otherwise the market's, under the ceiling. Twice the base fee
+ * covers six full blocks in a row (EIP-1559: at most +12.5 % a block).
  */
 export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling: bigint | null): Fees {
   const legacy = wishes.gasPrice !== undefined || wishes.type === "legacy" || wishes.type === "eip2930";
@@ -84,23 +90,25 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
 }
 
 /**
- * Current base fee: the higher of the newest block and the forecast for the next. A chain with a minimum base fee, or
- * one that an operator sets, may not let it fall. Undefined on chains without base fees.
+ * Current base fee: the higher of the newest block's and the forecast for the next block. The forecast may be too low
+ * on a chain with a minimum base fee, or one that an operator sets. Undefined on chains without base fees.
  */
 export function baseFeeNow({ baseFees }: FeeMarket): bigint | undefined {
   const [a, b = a] = baseFees.slice(-2);
   return a === undefined || b === undefined ? undefined : larger(a, b);
 }
 
-/** Placeholder for the market if the caller named every fee: none of its values is read. */
+/** Stands in for the market if the caller named every fee: none of its values is read. */
 export const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
-/** A legacy transaction has no access list. EIP-2930 has one, and the same price. */
+/**
+ * The envelope type for these fees. A legacy transaction cannot have an access list; EIP-2930 can, at the same price.
+ */
 export function envelopeFor(fees: Fees, accessList: readonly unknown[]): Fees {
   return fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
 }
 
-/** Highest cost per gas: what a balance must cover. */
+/** Highest cost per gas: the amount that a balance must cover. */
 export function feeCap(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;
 }
@@ -110,19 +118,19 @@ export function tipOf(fees: Fees): bigint {
 }
 
 /**
- * These prices in the envelope of `like`: an access list or a chain's rules may depend on it. Without dynamic fees
- * there is one price, the cap.
+ * These prices in the envelope type of the given fees: an access list or a chain's rules may depend on the type.
+ * Without dynamic fees there is one price, the cap.
  */
 export function feesLike({ type }: Fees, maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees {
   return type === "eip1559" ? { type, maxFeePerGas, maxPriorityFeePerGas } : { type, gasPrice: maxFeePerGas };
 }
 
-/** The same kind of offer with every price changed alike. */
+/** Fees of the same type with each price changed by `change`. */
 export function mapFees(fees: Fees, change: (value: bigint) => bigint): Fees {
   return feesLike(fees, change(feeCap(fees)), change(tipOf(fees)));
 }
 
-/** The same offer with no price above `most`. */
+/** Fees of the same type with no price above `most`. */
 export function under(fees: Fees, most: bigint): Fees {
   const tip = tipOf(fees);
   const cap = smaller(larger(feeCap(fees), tip), most);
@@ -142,7 +150,7 @@ function wantsDynamicFees(wishes: FeeWishes) {
 
 const digests = new WeakMap<FeeMarket, { readonly tip: bigint; readonly sanityLimit: bigint | null }>();
 
-/** The medians are computed once per market: it prices everything until the next block. */
+/** Medians of a market, computed once: the market prices all transactions until the next block. */
 function digest(market: FeeMarket) {
   const known = digests.get(market);
   if (known !== undefined) return known;
@@ -155,17 +163,20 @@ function digest(market: FeeMarket) {
   return fresh;
 }
 
-/** Default tip. */
+/** Default tip in this market. */
 export function tipFor(market: FeeMarket): bigint {
   return digest(market).tip;
 }
 
-/** Limits one answer, which may be false, of a chain or an oracle. An operator's fixed price is not limited. */
+/**
+ * Limits the price from a single response of a chain or an oracle, which may be false. An operator's fixed price is not
+ * limited.
+ */
 function sane(market: FeeMarket, price: bigint, ceiling: bigint | null) {
   return market.offer?.isFixed === true ? price : capped(price, digest(market).sanityLimit, ceiling);
 }
 
-/** Under every limit that is known. */
+/** The value, lowered to the smallest of the known limits. */
 export function capped(value: bigint, ...limits: readonly (bigint | null)[]) {
   return limits.reduce<bigint>((least, limit) => (limit === null ? least : smaller(least, limit)), value);
 }
@@ -178,7 +189,9 @@ export function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** Below half of the base fee: it would need six empty blocks in a row to be mined. */
+/**
+ * True if the fee cap is below half of the base fee: the transaction would need six empty blocks in a row to be mined.
+ */
 export function isHopelessCap(cap: bigint, baseFee: bigint): boolean {
   return cap * 2n < baseFee;
 }

@@ -3,9 +3,9 @@ import type { Hex } from "../lane.ts";
 import type { Intent, Payload } from "./transaction.ts";
 
 /**
- * Fingerprint of a payload, independent of notation. Only the caller's input takes part: an estimate or a market price
- * would turn an honest retry into a reuse of the request id. `validUntil` takes part if given. A field that is absent adds
- * nothing, so that stored fingerprints stay valid when another field is added.
+ * Fingerprint of a payload, independent of notation. Only the caller's input is part of it: an estimate or a market
+ * price would turn an honest retry into a reuse of the request id. `validUntil` is part of it if given. An absent field
+ * adds nothing, so that stored fingerprints stay valid when another field is introduced.
  */
 export function fingerprint(payload: Payload, { validUntil }: Pick<Intent, "validUntil"> = {}): Hex {
   const canonical = JSON.stringify([

@@ -3,19 +3,19 @@ import type { Lane } from "../lane.ts";
 export const RESERVATION_STATES = ["RESERVED", "SUBMITTED", "USED", "RELEASED", "EXPIRED"] as const;
 export type ReservationState = (typeof RESERVATION_STATES)[number];
 
-/** A nonce reserved for a caller that signs itself. It belongs to the lane, not to a node. */
+/** A nonce reserved for a caller that signs transactions itself. The reservation belongs to the lane, not to a node. */
 export interface Reservation {
   readonly reservationId: string;
   readonly lane: Lane;
   readonly nonce: number;
   readonly requestId: string | null;
-  /** Name of the API key that reserved it; null if no key was required, or none is known. */
+  /** Name of the API key that made the reservation; null if no key was required, or none is known. */
   readonly owner: string | null;
   readonly state: ReservationState;
-  /** Time of expiry, by the database's clock. */
+  /** Time at which the reservation expires, by the database's clock. */
   readonly expiresAt: Date;
   readonly ttlMs: number;
-  /** The transaction at the nonce: the caller's, or the one that closed the hole after an expiry. */
+  /** Id of the transaction at the nonce: the caller's, or the one that closed the hole after an expiry. */
   readonly txId: string | null;
 }
 

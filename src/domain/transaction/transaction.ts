@@ -9,16 +9,18 @@ export interface AccessListEntry {
 
 /** The caller's payload after normalisation: one form for raw fields, ABI calls and deployments. */
 export interface Payload extends FeeWishes {
-  /** Null: a deployment. */
+  /** Receiver; null for a deployment. */
   readonly to: Address | null;
   readonly data: Hex;
   readonly value: bigint;
-  /** Set by the caller; otherwise gas is estimated before allocation. */
+  /** Gas limit set by the caller; if absent, gas is estimated before allocation. */
   readonly gas?: bigint;
   readonly accessList?: readonly AccessListEntry[];
 }
 
-/** Everything that a create may say. None of it changes later: an operator's action puts another payload beside it. */
+/**
+ * All fields of a create. None of them changes later: an operator's action adds another payload beside the caller's.
+ */
 export const CREATE_FIELDS = [
   ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
   ...(["allowNoCode", "validUntil", "metadata"] as const),
@@ -29,7 +31,10 @@ export interface Intent {
   readonly txId: string;
   readonly lane: Lane;
   readonly requestId: string | null;
-  /** Name of the API key that requested it; null if none was required, or if it is older than ownership. */
+  /**
+   * Name of the API key that requested the transaction; null if none was required, or if the row is older than
+   * ownership.
+   */
   readonly owner: string | null;
   readonly payload: Payload;
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
@@ -39,16 +44,19 @@ export interface Intent {
   readonly pool?: string;
   /** The caller's confirmation that the receiver need not have code. It is not signed, and not compared in repeats. */
   readonly allowNoCode?: true;
-  /** The caller chose the nonce: exactly this one is allocated, or the create is refused. */
+  /** Nonce that the caller chose: exactly this one is allocated, or the create is refused. */
   readonly exactNonce?: number;
-  /** The caller's deadline: if it is not mined by then, it is cancelled. Compared in repeats. */
+  /** The caller's deadline: a transaction that is not mined by then is cancelled. Compared in repeats. */
   readonly validUntil?: Date;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */
 export interface PreparedIntent extends Intent {
   readonly gas: bigint;
-  /** Highest cost of its gas at the price of that moment, blobs included: the amount that policies count. */
+  /**
+   * Highest cost of the transaction's gas at the price when it was prepared, blobs included: the amount that policies
+   * count.
+   */
   readonly gasCost: bigint;
 }
 
@@ -66,23 +74,23 @@ export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /** One signed payload of a transaction at its nonce. Every attempt's hash is tracked until finality. */
 export interface Attempt {
-  /** 1 for the first payload of a transaction. */
+  /** Number of the attempt: 1 for the first payload of a transaction. */
   readonly ordinal: number;
   readonly kind: AttemptKind;
-  /** Null if a node signs it with its own key and has not returned the hash. */
+  /** Hash of the attempt; null if an RPC node signs it with its own key and has not returned the hash. */
   readonly txHash: Hash | null;
   readonly gas: bigint;
   readonly fees: Fees;
-  /** Another program used the key at this nonce; this payload was never sent from here. */
+  /** True if another program used the key at this nonce: Fencepost never sent this payload. */
   readonly foreign?: true;
-  /** Signed by the chain node: there are no bytes here. */
+  /** True if the RPC node signs the attempt: Fencepost does not have its bytes. */
   readonly nodeSigned?: true;
-  /** Given only to private endpoints (`send: "only"`), and not disclosed since. */
+  /** True if the attempt was sent only to private endpoints (`send: "only"`), and was not disclosed since. */
   readonly private?: true;
 }
 
 export interface SignedAttempt extends Attempt {
-  /** Null if only its hash is known. */
+  /** Signed bytes; null if only the attempt's hash is known. */
   readonly rawTransaction: Hex | null;
 }
 
@@ -97,7 +105,7 @@ export interface Receipt {
   readonly contractAddress: Address | null;
   /** Wei paid besides gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
   readonly besideGas?: bigint;
-  /** No block commits to this amount, and no second endpoint confirms it: it may be higher. */
+  /** True if the amount besides gas may be higher: no block commits to it, and no second endpoint confirms it. */
   readonly besideGasUnsure?: true;
 }
 

@@ -16,7 +16,9 @@ export const SUB_STATES = {
 } as const satisfies Record<State, readonly string[]>;
 export type SubState = (typeof SUB_STATES)[State][number];
 
-/** States in which `subState` may be null. TRACKING always has its progress, FAILED_FINAL its cause. */
+/**
+ * States in which `subState` may be null. In TRACKING it is always set (the progress), and in FAILED_FINAL (the cause).
+ */
 export const BARE_STATES: readonly State[] = ["CREATED", "ALLOCATED", "CONFIRMED", "STUCK"];
 
 export interface Status {
@@ -29,19 +31,19 @@ export const COMPLETION_STATES = ["CONFIRMED", "FAILED_FINAL", "STUCK", "REORGED
 export type CompletionState = (typeof COMPLETION_STATES)[number];
 
 export interface TransitionRule {
-  /** `null` is "no row yet". */
+  /** States from which the transition is allowed; `null` means "no row yet". */
   readonly from: readonly (State | null)[];
-  /** Restricts `from` to these sub-states; null: to rows without one. */
+  /** Restricts `from` to these sub-states; null stands for rows without a sub-state. */
   readonly fromSubStates?: readonly (SubState | null)[];
   readonly to: Status | "same";
   readonly completion?: { readonly state: CompletionState; readonly settled: boolean };
 }
 
-/** Needs no approval, or has it. */
+/** The intent needs no approval, or has it. */
 const unbound = { from: [null, "CREATED"], fromSubStates: [null] } as const;
 const awaiting = { from: ["CREATED"], fromSubStates: ["AWAITING_APPROVAL"] } as const;
 const open = ["TRACKING", "STUCK"] as const;
-/** Has no receipt, and may get another payload at its nonce. */
+/** Sub-states without a receipt, in which the transaction may get another payload at its nonce. */
 const unmined = ["PENDING", "BROADCAST", "STALE"] as const;
 const unminedOrUnknown = [...unmined, "UNKNOWN_SUBMIT_RESULT"] as const;
 const unseen = { from: ["TRACKING"], fromSubStates: ["UNKNOWN_SUBMIT_RESULT"] } as const;
@@ -50,43 +52,44 @@ const pending = { state: "TRACKING", subState: "PENDING" } as const;
 const broadcast = { state: "TRACKING", subState: "BROADCAST" } as const;
 const signedAgain = { from: open, fromSubStates: unminedOrUnknown, to: pending } as const;
 
-/** A final state and its completion. */
+/** The status and the completion of a transition to a final state. */
 function settledAs<S extends "CONFIRMED" | "FAILED_FINAL", U extends SubState | null>(state: S, subState: U) {
   return { to: { state, subState }, completion: { state, settled: true } } as const;
 }
 
 export const TRANSITIONS = {
-  // create and allocate
+  // Transitions of create and allocation
   accept: { from: [null], to: { state: "CREATED", subState: null } },
   allocate: { ...unbound, to: { state: "ALLOCATED", subState: null } },
   refuse: { ...unbound, ...settledAs("FAILED_FINAL", "REJECTED") },
   refuseReusedRequestId: { ...unbound, ...settledAs("FAILED_FINAL", "REQUEST_ID_REUSED") },
-  // approval: a policy requires a second key before there is a nonce
+  // Transitions of approval: a policy requires a second API key before the intent gets a nonce
   await: { from: ["CREATED"], fromSubStates: [null], to: { state: "CREATED", subState: "AWAITING_APPROVAL" } },
   approve: { ...awaiting, to: { state: "CREATED", subState: null } },
   reject: { ...awaiting, ...settledAs("FAILED_FINAL", "REJECTED") },
   /**
-   * It was not approved in time, or its `validUntil` is over and nothing was ever signed: it has no nonce from then on.
+   * The intent was not approved in time, or its `validUntil` passed before anything was signed. The transaction has no
+   * nonce from then on.
    */
   expire: { from: ["CREATED", "ALLOCATED"], ...settledAs("FAILED_FINAL", "EXPIRED") },
-  /** Cancelled before or after approval: it has no nonce, and nothing was ever signed. */
+  /** The intent was cancelled before or after approval: it has no nonce, and nothing was ever signed. */
   callOff: { from: ["CREATED"], ...settledAs("FAILED_FINAL", "CANCELLED") },
-  // sign and broadcast
+  // Transitions of signing and broadcast
   sign: { from: ["ALLOCATED"], to: pending },
   broadcast: { from: ["TRACKING"], fromSubStates: unmined, to: broadcast },
   resubmit: { from: open, to: "same" },
   submitFailed: { from: open, to: "same" },
-  // retries and replacements
+  // Transitions of retries and replacements
   stale: { from: ["TRACKING"], fromSubStates: ["PENDING", "BROADCAST"], to: { state: "TRACKING", subState: "STALE" } },
   reprice: { from: open, fromSubStates: unmined, to: pending },
   cancel: signedAgain,
   replace: signedAgain,
   placeholder: signedAgain,
-  /** Replaces a payload that is not signed yet: the queue has another one for this nonce from then on. */
+  /** Replaces a payload that is not signed yet: from then on, the new payload is queued for this nonce. */
   amend: { from: ["ALLOCATED"], to: "same" },
-  /** A decision without an effect of its own, kept so that the history names who took it. */
+  /** A decision that changes no state, kept so that the history names its actor. */
   decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },
-  /** An operator holds this transaction back, and releases it. */
+  /** An operator holds the transaction, or releases it. */
   hold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   unhold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   stick: {
@@ -96,10 +99,10 @@ export const TRANSITIONS = {
     completion: { state: "STUCK", settled: false },
   },
   unstick: { from: ["STUCK"], to: pending },
-  // holes
+  // Transitions of holes
   shiftDown: { from: ["ALLOCATED"], to: "same" },
   giveUp: { from: ["ALLOCATED"], ...settledAs("FAILED_FINAL", "REJECTED") },
-  // gray zone: only if the node signs, so that a lost answer leaves no hash to look for
+  // Gray zone: only if the RPC node signs, because then a lost response leaves no hash to search for
   loseSight: {
     from: ["TRACKING"],
     fromSubStates: unmined,
@@ -107,16 +110,16 @@ export const TRANSITIONS = {
   },
   adopt: { ...unseen, to: broadcast },
   sendAnew: { ...unseen, to: pending },
-  // receipt and finality
+  // Transitions of receipt and finality
   mine: { from: open, to: { state: "TRACKING", subState: "MINED" } },
   withdraw: { ...mined, to: pending },
   confirm: { ...mined, ...settledAs("CONFIRMED", null) },
   revert: { ...mined, ...settledAs("FAILED_FINAL", "REVERTED") },
   confirmReplacement: { ...mined, ...settledAs("CONFIRMED", "REPLACED") },
   confirmCancel: { ...mined, ...settledAs("FAILED_FINAL", "CANCELLED") },
-  /** The same, if it was cancelled because its `validUntil` was over. */
+  /** The cancel of a transaction whose `validUntil` had passed is final. */
   confirmExpiry: { ...mined, ...settledAs("FAILED_FINAL", "EXPIRED") },
-  /** A foreign transaction is at the nonce, deep enough. */
+  /** A foreign transaction is mined at the nonce, with enough confirmations. */
   loseNonce: { ...mined, ...settledAs("FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY") },
   reorg: { from: ["CONFIRMED", "FAILED_FINAL"], to: pending, completion: { state: "REORGED", settled: false } },
 } as const satisfies Record<string, TransitionRule>;
@@ -130,7 +133,7 @@ export class IllegalTransition extends Error {
   }
 }
 
-/** The rule for `event` in state `from`; throws if the table has none. */
+/** The status that follows `from` after `event`; throws if the table has no such transition. */
 export function transition(from: Status | null, event: TransitionEvent): Status {
   const rule: TransitionRule = TRANSITIONS[event];
   const fromState = from?.state ?? null;
@@ -148,12 +151,15 @@ export function leavesFrom({ from: states, fromSubStates }: TransitionRule, from
   return !isNarrowed || fromSubStates.some((each) => each === from.subState);
 }
 
-/** Reported in the feed, as STUCK is too. */
+/** True for states that the feed reports: settled ones and STUCK. */
 export function isFinal(state: State): boolean {
   return state === "STUCK" || isSettled(state);
 }
 
-/** Final for the caller: CONFIRMED and FAILED_FINAL. STUCK is final for the feed only and may be left again. */
+/**
+ * True for states that are final for the caller: CONFIRMED and FAILED_FINAL. STUCK is final for the feed only and may
+ * be left again.
+ */
 export function isSettled(state: State): boolean {
   return state === "CONFIRMED" || state === "FAILED_FINAL";
 }

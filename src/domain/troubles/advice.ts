@@ -1,17 +1,22 @@
-/** Remedies in words, with their requests. Every id is filled in: only a better reason may be added. */
+/**
+ * Remedies as text, with the requests that perform them. All ids are filled in; the operator may only improve the
+ * reason.
+ */
 import type { OfferedAction, Situation } from "./situation.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
 
-/** One remedy: its code, the cause that it is for, and the transaction that it is about. */
+/** One remedy: its code, the cause that it addresses, and the transaction that it concerns. */
 export interface Step {
   readonly code: HelpCode;
   readonly because: CauseCode;
-  /** The transaction itself, or the one that it waits for. */
+  /** Situation of the transaction itself, or of the one that it waits for. */
   readonly about: Situation;
   readonly isBlocker: boolean;
 }
 
-/** In words that follow "What helps:". `it` is the transaction that was asked about, or the nonce that it waits for. */
+/**
+ * Text of each remedy, following "What helps:". `it` is the transaction in question, or the nonce that it waits for.
+ */
 const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => string>> = {
   WAIT: () => "nothing needs to be done: it goes on by itself",
   LOOK_AT_BLOCKER: (_, { lane: { head } }) => `whatever helps nonce ${head?.nonce ?? "below it"} helps all behind it`,
@@ -50,32 +55,35 @@ function nameOf({ about: { transaction }, isBlocker }: Step) {
   return isBlocker && transaction.nonce !== null ? `nonce ${transaction.nonce}` : "it";
 }
 
-/** Subject of a request. */
+/** Target of a request that helps: transaction, lane, hole or notice. */
 interface Target {
   readonly txId?: string | null;
   readonly chainId?: number | null;
   readonly signer?: string | null;
-  /** The nonce that nothing holds, and the transaction above it. */
+  /** The nonce that no transaction holds, and the transaction above it. */
   readonly hole?: { readonly nonce: number; readonly txId: string } | null;
-  /** The stop that is in force concerns this signer alone. */
+  /** True if the kill in force concerns this signer alone. */
   readonly isOwnKill?: boolean;
   readonly notice?: { readonly noticeId: string; readonly times: number };
 }
 
-/** One request that helps, as a row of the attention list offers it. */
+/** One request that helps, as offered by a row of the attention list. */
 export interface RowRequest extends Pick<OfferedAction, "label" | "path"> {
   readonly action: string;
   readonly method: "POST" | "DELETE" | "GET";
-  /** Without the reason, which the operator adds. Null: there is no body. */
+  /** Body without the reason, which the operator adds. Null: the request has no body. */
   readonly body: Readonly<Record<string, string | number | boolean>> | null;
 }
 
 type Request = RowRequest & Pick<OfferedAction, "scope">;
 
-/** Offered by rows of their own, and by no explanation. */
+/** Requests that only rows of the attention list offer, never explanations. */
 type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES";
 
-/** Remedies that need more than a reason, such as another payload, have no ready request; funds and nodes need none. */
+/**
+ * Requests by remedy. Remedies that need more input than a reason, such as another payload, have no ready request;
+ * remedies for funds and nodes need no request.
+ */
 const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: string) => readonly Request[]>>> = {
   END_KILL: ({ signer, isOwnKill = false }) => {
     const label = isOwnKill ? "End the stop of this signer" : "End the stop of everything";
@@ -96,13 +104,14 @@ const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: st
     { ...ofTransaction(of, "approve", `Approve ${it}`), scope: "approve" },
     { ...ofTransaction(of, "reject", `Reject ${it}`), scope: "approve" },
   ],
-  // With the nonce: if it was filled meanwhile, the same request would give up the payload of the transaction above it.
+  // The request includes the hole's nonce: if the hole was filled meanwhile, a request without it would discard the
+  // payload of the transaction above it.
   FILL_HOLE: ({ hole }) => {
     if (!hole) return [];
     const { nonce, txId } = hole;
     return [request("resolve", `Fill nonce ${nonce}`, `/tx/${txId}/resolve`, { action: "PLACEHOLDER", nonce })];
   },
-  // With the count: what happens between the look and the request is not acknowledged by it.
+  // The request includes the count, so that events after the operator read the notice are not acknowledged.
   ACKNOWLEDGE: ({ notice }) =>
     notice
       ? [request("acknowledge", "Acknowledge", `/notices/${notice.noticeId}/acknowledge`, { times: notice.times })]
@@ -122,7 +131,7 @@ function ofLane({ signer, chainId }: Target, action: "resume" | "suspend", label
   return request(`${action}Lane`, label, `/signers/${signer}/${action}`, { chainId: Number(chainId) });
 }
 
-/** In the form of an explanation: with a reason, and the scope that a key needs. */
+/** The requests of a remedy as an explanation shows them: with a reason, and the scope that an API key needs. */
 export function requestsOf(step: Step): readonly OfferedAction[] {
   const { code, because } = step;
   const { transaction, lane, chain } = step.about;
@@ -138,7 +147,7 @@ export function requestsOf(step: Step): readonly OfferedAction[] {
   );
 }
 
-/** Requests of these remedies, in the form of a row of the attention list. */
+/** The requests of these remedies as a row of the attention list shows them. */
 export function offersFor(target: Target, codes: readonly (HelpCode | RowOffer)[]): readonly RowRequest[] {
   return codes.flatMap((code) => REQUESTS[code]?.(target, "it") ?? []).map(({ scope: _, ...rest }) => rest);
 }

@@ -1,6 +1,6 @@
 /**
- * Why a transaction is not final yet, in plain words, and what would help. Pure: any node can collect the facts
- * (application/queries/explain.ts).
+ * Explains why a transaction is not final yet, in plain words, and what would help. Pure: any node can collect the
+ * facts (application/queries/explain.ts).
  */
 
 import { isSettled } from "../transaction/transitions.ts";
@@ -27,13 +27,16 @@ import type { Cause, Explanation, Situation } from "./situation.ts";
 import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
 import { agoInWords, inSentence } from "./words.ts";
 
-/** The obstacles of a transaction, the one that decides first, and the remedies that help now. */
+/** The obstacles of a transaction, the decisive one first, and the remedies that help now. */
 interface Finding {
   readonly causes: readonly Cause[];
   readonly steps: readonly Step[];
 }
 
-/** `blocker`: the same facts of what it waits for; null: it waits for nothing, or for what is not to be shown. */
+/**
+ * `blocker`: situation of the transaction or nonce that this one waits for; null: it waits for nothing, or the blocker
+ * must not be shown.
+ */
 export function explain(situation: Situation, blocker: Situation | null = null): Explanation {
   const before = blocker === null ? null : find(blocker, null);
   const { causes, steps } = find(situation, before);
@@ -68,16 +71,20 @@ function find(situation: Situation, before: Finding | null): Finding {
   }
   const unmined = findUnmined(situation, before, { lane, hold });
   const place = said(situation, [sentPrivately]);
-  // Disclosing it is a last resort: offered only if something is wrong, or no endpoint is left that may get it.
+  // Disclosing a private transaction is a last resort: offered only if something is wrong, or no endpoint is left that
+  // may get it.
   const isWrong = unmined.steps.length > 0 || situation.chain.privateEndpoints.length === 0;
   const steps = isWrong ? [...unmined.steps, ...helpOf(situation, place)] : unmined.steps;
   return { causes: [...unmined.causes, ...place, ...ahead], steps };
 }
 
-/** A mined transaction needs no send. */
+/** Causes that stop sending; they do not matter for a mined transaction. */
 const STOPS_SENDING: ReadonlySet<CauseCode> = new Set(["KILLED", "LANE_SUSPENDED"]);
 
-/** While another one precedes it, no node is expected to hold it, however often it was sent. */
+/**
+ * Causes that are ignored while another transaction precedes this one: nodes are not expected to hold it then, however
+ * often it was sent.
+ */
 const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
 
 function findUnmined(
@@ -89,7 +96,7 @@ function findUnmined(
   const own = ownCauses(situation, order.length > 0);
   const ownSteps = firstHelp(situation, own);
   const orderSteps = stepsBefore(situation, order, before);
-  // If the predecessor goes on by itself, the transaction's own trouble decides.
+  // If the predecessor proceeds without help, the transaction's own trouble decides.
   const isNext = orderSteps.length === 0 && ownSteps.length > 0;
   const rest = isNext ? [...own, ...order] : [...order, ...own];
   const wrong = [...lane, ...hold, ...rest];
@@ -101,19 +108,19 @@ function findUnmined(
 
 function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
   const own = said(situation, [...OWN_RULES, disputedCause]);
-  // The chain is past its nonce: whatever is mined there is mined, and nothing about it matters any more.
+  // The chain has passed the transaction's nonce, so its other causes no longer matter.
   const past = own.find(({ code }) => code === "NONCE_CONSUMED");
   return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];
 }
 
-/** Causes before this transaction in nonce order: its predecessor, and why that one waits. */
+/** Causes that precede this transaction in nonce order: its predecessor, and why that one waits. */
 function inOrder(situation: Situation, before: Finding | null, lane: readonly Cause[]): readonly Cause[] {
-  // Causes that stop the whole lane are named already.
+  // Skip causes that stop the whole lane: they are listed already.
   const why = before?.causes.find(({ code }) => lane.every((cause) => cause.code !== code)) ?? null;
   return said(situation, [missingBelow, waitingBehind(why), waitingForWindow]);
 }
 
-/** Behind a hole, what fills it; behind another transaction, what helps that one. */
+/** Remedies behind a hole: those that fill it; behind another transaction: those that help that transaction. */
 function stepsBefore(situation: Situation, order: readonly Cause[], before: Finding | null): readonly Step[] {
   if (!order.some(({ code }) => code === "WAITING_BEHIND")) return helpOf(situation, order);
   if (before === null) return [stepOf(situation, "LOOK_AT_BLOCKER", "WAITING_BEHIND")];
@@ -124,7 +131,7 @@ function said(situation: Situation, rules: readonly Rule[]): readonly Cause[] {
   return rules.flatMap((rule) => rule(situation) || []);
 }
 
-/** Everything that helps against these, each once. */
+/** All remedies against these causes, each once. */
 function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[] {
   const steps = new Map<HelpCode, Step>();
   for (const { code: because } of causes) {
@@ -132,12 +139,12 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
       if (!steps.has(code) && isOfUse(code, situation)) steps.set(code, stepOf(situation, code, because));
     }
   }
-  // Giving it up is the last remedy.
+  // Cancelling the transaction is the last remedy.
   const isLast = ({ code }: Step) => Number(code === "CANCEL");
   return [...steps.values()].sort((a, b) => isLast(a) - isLast(b));
 }
 
-/** Remedies against the first obstacle that has any: the others come after it. */
+/** Remedies against the first obstacle that has any: later obstacles matter only after it. */
 function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
   return causes.map((cause) => helpOf(situation, [cause])).find((steps) => steps.length > 0) ?? [];
 }
@@ -165,13 +172,13 @@ function summaryOf(situation: Situation, causes: readonly Cause[], help: readonl
   return `${placeOf(situation)}${why}${held}.${advice}${missing}${isOpen ? askedFor(situation) : ""}`;
 }
 
-/** Causes that a balance or a count of the chain could overrule. */
+/** Causes that the chain's balance or transaction count could overrule. */
 const OWN_CODES: ReadonlySet<CauseCode> = new Set([
   ...(["FEE_BELOW_BASE_FEE", "FEE_CEILING_REACHED", "POLICY_LIMIT_REACHED", "UNDERPRICED", "NOT_IN_POOL"] as const),
   ...(["RESENT_OFTEN", "NODE_DID_NOT_ANSWER", "STUCK"] as const),
 ]);
 
-/** A fact that could not be read is named: advice without it may be wrong. */
+/** Names facts that could not be read: advice without them may be wrong. */
 function missingIn({ chain: { balance, minedCount } }: Situation) {
   const missing = [
     ...(balance === null ? ["the balance of the signer"] : []),

@@ -1,4 +1,4 @@
-/** Rows of what is wrong, from what the database knows and what a node alone knows. */
+/** Rows of the attention list, from facts in the database and facts that only one node has. */
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
 import type { Kill } from "../cluster/kills.ts";
@@ -24,7 +24,10 @@ import {
   suspensionText,
 } from "./words.ts";
 
-/** A hole is filled by the next transaction, or transactions above it move down: after so long neither has happened. */
+/**
+ * Age from which a hole is reported. Normally the next transaction fills it, or transactions above it move down, well
+ * before.
+ */
 const HOLE_PATIENCE_MS = 10_000;
 
 export function ofLane(of: TroubledLane, now: Date): readonly Trouble[] {
@@ -40,7 +43,7 @@ export function ofLane(of: TroubledLane, now: Date): readonly Trouble[] {
     found.push(trouble(code, { ...lane, sentence, since, waiting: open, actions }));
   }
   if (head?.state === "STUCK") found.push(ofTransaction("STUCK", { ...head, lane, open }, "it was not mined in time"));
-  // A hole with no transaction above it is no trouble: the next transaction takes its nonce.
+  // A hole with no transaction above it is no trouble: the next transaction gets its nonce.
   if (hole === null || head === null || head.nonce < hole.nonce) return found;
   if (now.getTime() - hole.since.getTime() < HOLE_PATIENCE_MS) return found;
   const { nonce, since } = hole;
@@ -53,7 +56,7 @@ function waitingFor(text: string, waiting: number) {
   return `${inSentence(text)}${behind(waiting)}`;
 }
 
-/** `text` is shown until the transaction is explained. */
+/** Row of the attention list about one transaction. `text` is shown until the transaction is explained. */
 export function ofTransaction(code: TroubleCode, of: TroubledTransaction, text: string): Trouble {
   const { lane, txId, nonce, since, open, facts } = of;
   const waiting = nonce === null ? 0 : Math.max(0, open - 1);
@@ -97,7 +100,7 @@ export function ofNotice(notice: Notice): Trouble {
     const actions = offersFor(target, ["ACKNOWLEDGE", "LOOK_AT_NODES"]);
     return trouble("NODE_VANISHED", { id, sentence, since, nodeId, actions });
   }
-  // The sign of a stolen key: nothing is worse, and it does not end by itself.
+  // The key may be stolen: this is the worst trouble, and it does not end by itself.
   const sentence = `Another program used the key of this signer: ${usedBy(newest)}.${often} If nobody here did it, the key is stolen: stop the signer and move its funds.`;
   const about = { ...lane, since, nonce: newest?.nonce ?? null, txId: newest?.txId ?? null };
   const actions = offersFor(target, ["ACKNOWLEDGE", "SUSPEND_LANE", "STOP_SIGNER"]);
@@ -125,7 +128,7 @@ const ENDPOINTS = {
 
 interface TroubledEndpoint {
   readonly chainId: number;
-  /** The endpoint's place in the configuration: two endpoints may have one host. */
+  /** Index of the endpoint in the configuration: two endpoints may have the same host. */
   readonly index: number;
   readonly url: string;
   readonly status: keyof typeof ENDPOINTS;
@@ -144,7 +147,10 @@ export function ofUnreachable(chainId: number, since: Date | null, waiting: numb
   return trouble("CHAIN_UNREACHABLE", { sentence, since, chainId, waiting });
 }
 
-/** Without an age, which `since` has: a sentence that changes by itself would be written to the database again and again. */
+/**
+ * The sentence has no age, which `since` has: a sentence that changes with time would be written to the database
+ * repeatedly.
+ */
 export function ofStalled(
   { chainId, since, waiting }: { chainId: number; since: Date | null; waiting: number },
   head: number,
@@ -160,7 +166,7 @@ export function ofDoubt(lane: Lane, reason: string, waiting: number): Trouble {
   return trouble("CHAIN_DOUBTED", { ...lane, sentence, waiting, facts: { doubted: reason } });
 }
 
-/** One trouble for each code, not for each block: an endpoint with false data about one block has it about many. */
+/** One row for each code, not for each block: an endpoint with false data about one block usually has it about many. */
 export function ofDisputes(
   chainId: number,
   disputes: readonly (Pick<Disputed, "code"> & { readonly number: number; readonly since: Date })[],
@@ -184,7 +190,7 @@ export function ofPriceDispute(chainId: number, { answers, since }: Pick<Dispute
   return trouble("RPC_DISAGREES", { sentence, since, chainId }, "price");
 }
 
-/** One trouble for the lane: an endpoint that answers falsely about one transaction does so about many. */
+/** One row for the lane: an endpoint with a false response about one transaction usually gives them about many. */
 export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): readonly Trouble[] {
   const [first, ...others] = refusals.filter(({ waitsFor }) => waitsFor === "agreement");
   if (first === undefined) return [];
@@ -198,7 +204,7 @@ export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): 
 interface AwaySigner extends Away {
   readonly lane: Lane;
   readonly waiting: number;
-  /** True: the signer answers with something else than it was asked to sign. */
+  /** True if the signer returned something other than what it was requested to sign. */
   readonly lies: boolean;
 }
 
@@ -211,7 +217,10 @@ export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trou
   return trouble(code, { ...lane, sentence: waitingFor(what, waiting), since, waiting, facts });
 }
 
-/** An endpoint claims that the chain counts more than was given out here, and the endpoints do not agree on it yet. */
+/**
+ * An endpoint reports a higher transaction count than the lane has given nonces, and the endpoints do not agree on it
+ * yet.
+ */
 export function ofDrift(lane: Lane, { count, since }: { count: number; since: Date }, cursor: number): Trouble {
   const sentence = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
   return trouble("NONCE_DRIFT", { ...lane, sentence, since });
@@ -229,7 +238,7 @@ interface Watched {
   readonly waiting: number;
 }
 
-/** Trouble of an open alert that the lane's watch raised. */
+/** Row of the attention list for an open alert that the lane's watch raised. */
 export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Watched): Trouble {
   const about = { ...lane, waiting };
   if (code === "PENDING_DEEP") {
@@ -246,42 +255,42 @@ export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Wa
 }
 
 interface Dated {
-  /** When it first became STUCK; else when it last changed. */
+  /** Time at which the transaction first became STUCK, otherwise the time of its last change. */
   readonly since: Date;
 }
 
-/** A lane that nothing moves on, or not as it should. */
+/** A lane that does not proceed, or not as it should. */
 export interface TroubledLane {
   readonly lane: Lane;
   readonly suspendedBy: SuspendedBy | null;
-  /** The last one that people made about it; null: none is kept. */
+  /** The last decision that an operator made about the lane; null: none is kept. */
   readonly decision: { readonly actor: string; readonly reason: string; readonly at: Date } | null;
   /** Number of transactions with a nonce that are not final. */
   readonly open: number;
-  /** The lowest that is not over; null: nothing is open. */
+  /** The lowest transaction that is not final; null: none is open. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & Dated) | null;
-  /** The lowest nonce that nothing holds. */
+  /** The lowest nonce of the lane that no transaction holds. */
   readonly hole: Pick<Hole, "nonce" | "detail" | "since"> | null;
 }
 
 export interface TroubledTransaction extends Pick<LedgerTransaction, "txId" | "nonce">, Dated {
   readonly lane: Lane;
-  /** Number of transactions of its lane that have a nonce and are not final, with this one if it has a nonce. */
+  /** Number of the lane's transactions that have a nonce and are not final, including this one if it has a nonce. */
   readonly open: number;
   readonly facts?: ReportedFacts;
 }
 
-/** An order to stop that is in force. */
+/** A kill that is in force. */
 export interface KillInForce extends Kill {
   readonly at: Date;
 }
 
-/** An instance whose heartbeat has expired, and whose lanes no node has taken. */
+/** An instance whose heartbeat has expired, and whose lanes no other node has acquired. */
 export interface SilentNode {
   readonly nodeId: string;
   readonly instanceId: string;
   readonly lanes: number;
   readonly heartbeatAt: Date;
-  /** Others know that it is gone, and none of them takes its lanes. */
+  /** True if other nodes see that the instance is dead, and none of them acquires its lanes. */
   readonly dead: boolean;
 }

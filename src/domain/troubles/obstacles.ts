@@ -1,6 +1,6 @@
 /**
- * Obstacles between a transaction and its block. Each rule reads the same facts and returns its cause, or nothing; the
- * order of the list is the order of the answer, most important first.
+ * Obstacles between a transaction and its block. Each rule reads the same facts and returns its cause, or nothing. The
+ * order of the list is the order in the explanation, most important first.
  */
 import type { SubmitAnswer } from "../chain/answers.ts";
 import type { RefusalWait } from "../chain/unconfirmed-refusal.ts";
@@ -25,7 +25,7 @@ import {
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
-/** The transaction has no nonce yet: another key must approve or reject it. */
+/** The transaction has no nonce yet: another API key must approve or reject it. */
 export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since }, now }) => {
   if (awaiting === null) return null;
   const { rule, expiresAt, owner } = awaiting;
@@ -35,7 +35,7 @@ export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since 
   return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
 };
 
-/** This transaction is held, regardless of the state of its lane. */
+/** The transaction is held, regardless of the state of its lane. */
 export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   if (held === null) return null;
   const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent";
@@ -44,7 +44,7 @@ export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   return { code: "HELD", text, since: held.since, data: { nonce, actor: held.actor } };
 };
 
-/** The time by which its caller wanted it mined (`validUntil`) is over. */
+/** The time by which the caller wanted the transaction mined (`validUntil`) has passed. */
 export const expiring: Rule = ({ transaction: { validUntil, expiredAt, held }, now }) => {
   if (validUntil === null || validUntil > now) return null;
   const over = `it expired ${agoInWords(validUntil, now)} (validUntil ${validUntil.toISOString()})`;
@@ -57,7 +57,7 @@ export const expiring: Rule = ({ transaction: { validUntil, expiredAt, held }, n
   return { code: "EXPIRING", text: `${over}, and is cancelled ${then}`, data };
 };
 
-/** The same, ahead: no obstacle, but worth knowing. */
+/** The transaction's `validUntil` is still ahead: no obstacle, but worth showing. */
 export const expires: Rule = ({ transaction: { validUntil }, now }) => {
   if (validUntil === null || validUntil <= now) return null;
   const at = validUntil.toISOString();
@@ -65,7 +65,7 @@ export const expires: Rule = ({ transaction: { validUntil }, now }) => {
   return { code: "EXPIRES", text, data: { validUntil: at } };
 };
 
-/** Only private endpoints were given it: no other node shows it, and none sends it on. */
+/** The transaction was sent only to private endpoints: other nodes neither show nor forward it. */
 export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain: { privateEndpoints: names } }) => {
   if (!isPrivate(attempts) || receipt !== null) return null;
   const place = `${names.length === 1 ? "the private endpoint" : "the private endpoints"} ${names.join(", ")}`;
@@ -100,7 +100,7 @@ export const LANE_RULES: readonly Rule[] = [
   },
 ];
 
-/** The predecessor at the node is a nonce that no transaction holds. */
+/** The nonce below the transaction is missing at the node: no transaction of the lane holds it. */
 export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) => {
   if (hole === null || nonce === null || hole.nonce >= nonce) return null;
   const data = { nonce: hole.nonce };
@@ -136,7 +136,7 @@ const AWAITED: Readonly<Record<RefusalWait, string>> = {
   silent: "every endpoint that is up has answered",
 };
 
-/** Obstacles of the transaction itself, the decisive one first: a price does not help if the funds are short. */
+/** Obstacles of the transaction itself, the decisive one first: a higher price does not help if funds are short. */
 export const OWN_RULES: readonly Rule[] = [
   ({ transaction: { refusal, state } }) => {
     if (refusal === null || state !== "CREATED") return null;
@@ -170,12 +170,12 @@ export const OWN_RULES: readonly Rule[] = [
     } = situation;
     const attempt = attempted(transaction);
     const refused = answered("insufficientFunds")(situation);
-    // A node has it, and none has said since that it cannot be paid for.
+    // Funds are no obstacle: a node accepted the transaction, and none has refused it for lack of funds since.
     if (attempt === null || (transaction.subState === "BROADCAST" && refused === null)) return null;
     if (balance === null) return refused;
     const moved = attempt.kind === "cancel" || attempt.kind === "placeholder" ? 0n : transaction.value;
     const missing = moved + attempt.gas * feeCap(attempt.fees) - balance;
-    // A balance that was read before the answer says nothing against it.
+    // A balance that was read before the node's refusal does not contradict it.
     if (missing <= 0n) return remembered === true ? refused : null;
     const text = `the signer's balance is short by ${ether(missing)} for value and gas`;
     return { code: "INSUFFICIENT_FUNDS", text, data: { missing: `${missing}`, balance: `${balance}` } };
@@ -193,11 +193,10 @@ export const OWN_RULES: readonly Rule[] = [
     if (attempt === null || first === undefined || ceilings === null) return null;
     const content = { gas: attempt.gas, value: transaction.value };
     const offer = feeCap(attempt.fees);
-    // A tenth more is the least that a node accepts for a replacement: if that is above the ceiling, repricing has
-    // ended.
+    // A node accepts a replacement only for at least a tenth more: if that is above the ceiling, repricing has ended.
     const next = (offer * 11n) / 10n;
     const absolute = feeLimit(ceilings, content);
-    // A price that an operator set above the loop's own limit is limited only by the ceiling.
+    // A price that an operator set above the repricing loop's own limit is limited only by the ceiling.
     const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
     const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
@@ -224,10 +223,11 @@ export const OWN_RULES: readonly Rule[] = [
   },
   answered("underpriced"),
   ({ transaction: { nonce, subState, lastSubmittedAt: since }, chain: { pooled, minedCount }, now }) => {
-    // Not an obstacle while a send is claimed and unanswered, nor once the chain's count is past the nonce: no pool holds it then.
+    // A missing mempool entry is no obstacle while a send is claimed without a response, nor once the chain's count has
+    // passed the nonce.
     if (pooled !== false || since === null || subState === "PENDING") return null;
     if (minedCount !== null && nonce !== null && minedCount > nonce) return null;
-    // Without a `since`: when the node dropped it is not known, and each send would move it.
+    // No `since`: it is unknown when the node dropped the transaction, and each send would change it.
     return {
       code: "NOT_IN_POOL",
       text: `the node does not hold it; last sent ${agoInWords(since, now)}, and sent again in its turn`,
@@ -236,7 +236,7 @@ export const OWN_RULES: readonly Rule[] = [
   ({ transaction, chain: { stuckAfterResubmits: most } }) => {
     const { state, submitAttempts, lastError } = transaction;
     const again = submitAttempts - 1;
-    // Only if it is stuck: any other may have been sent so often while it waited behind others.
+    // Only for a STUCK transaction: any other may have been sent this often while it waited behind others.
     if (state !== "STUCK" || most === 0 || again < most || lastError !== null) return null;
     const text = `it was sent again ${again} times since a node took it, and no block has it`;
     return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
@@ -257,7 +257,7 @@ const ANSWERS = {
   unknown: { code: "NODE_DID_NOT_ANSWER", words: "the last submission has no clear answer" },
 } as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
 
-/** The node's last answer, by its name in the transaction's last error. */
+/** Obstacle from the node's last response, found by its name in the transaction's last error. */
 function answered(answer: keyof typeof ANSWERS): Rule {
   return ({ transaction: { lastError, receipt } }) => {
     const [name, ...said] = lastError?.split(":") ?? [];
@@ -303,12 +303,15 @@ function attempted({ attempts, receipt }: Situation["transaction"], isMeant = is
 
 const isOurs = ({ foreign }: Attempt) => foreign !== true;
 
-/** Twice the base fee is enough for the next blocks; if there is none to compare with, only the limit is known. */
+/**
+ * True if the price is at least twice the base fee, which is enough for the next blocks. False if there is no base fee
+ * to compare with.
+ */
 function isPlenty(offer: bigint, baseFee: bigint | null) {
   return baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
 }
 
-/** Null: not settled. */
+/** Explanation of a settled transaction; null if it is not settled. */
 export function settledCause({ transaction, chain }: Situation): Cause | null {
   const { state, subState, receipt, attempts } = transaction;
   if (state !== "CONFIRMED" && state !== "FAILED_FINAL") return null;
@@ -333,7 +336,7 @@ export function settledCause({ transaction, chain }: Situation): Cause | null {
   return code === "NONCE_CONSUMED_EXTERNALLY" ? { ...cause, data } : cause;
 }
 
-/** Null: not mined. */
+/** Explanation of a mined transaction; null if it is not mined. */
 export function minedCause({ transaction, chain }: Situation): Cause | null {
   const { receipt, subState } = transaction;
   if (subState !== "MINED" || receipt === null) return null;
@@ -355,7 +358,10 @@ export function minedCause({ transaction, chain }: Situation): Cause | null {
   };
 }
 
-/** Null: nothing keeps its receipt from deciding, or, before it is mined, makes its price doubtful. */
+/**
+ * Dispute between endpoints about the transaction's receipt or, before it is mined, about the gas price; null if there
+ * is none.
+ */
 export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
   if (disputed === null) return null;
   const { code, answers, since } = disputed;

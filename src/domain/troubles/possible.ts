@@ -12,7 +12,7 @@ import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/tra
 import type { Situation } from "./situation.ts";
 import type { HelpCode } from "./table.ts";
 
-/** A transfer of nothing to oneself. */
+/** Gas of a transfer of zero value to oneself. */
 export const GAS_OF_NOTHING = 21_000n;
 
 const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean>>> = {
@@ -31,7 +31,7 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     if (state === "CREATED") return awaiting !== null || held !== null;
     if (forbiddenCancel !== null || !canPayForNothing(situation)) return false;
     if (state === "ALLOCATED") return true;
-    // Another cancel of what is being cancelled changes nothing: what helps that one is another price.
+    // Another cancel of a transaction that is being cancelled changes nothing: only a higher price helps.
     const standing = repricedKind(attempts);
     if (standing === "cancel" || standing === "placeholder") return false;
     return maySignAnother(situation, "cancel") && isUnderCeiling(situation, { gas: GAS_OF_NOTHING, value: 0n });
@@ -43,7 +43,8 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
     hole === null || hole.forbidden !== null || transaction.forbidden !== null,
-  // An endpoint that answers has nothing to do with a hash that its caller never sent.
+  // Checking the endpoint does not help if it responds and the caller never sent the transaction of the hash that it
+  // named.
   CHECK_RPC: ({ transaction: { state, attempts, refusal }, chain }) =>
     (state !== "STUCK" && refusal?.waitsFor !== "laterBlock") ||
     (refusal === null && !isHashAlone(attempts)) ||
@@ -65,8 +66,8 @@ function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeo
 }
 
 /**
- * A pool takes a replacement for a tenth more, and no more may be offered than the ceilings say. Above what the loop may offer
- * by itself, an order needs a base fee that asks for it.
+ * True if a replacement is within the ceilings: a pool accepts it only for at least a tenth more. Above the limit of
+ * the repricing loop, an operator's action also needs a base fee that justifies the price.
  */
 function isUnderCeiling(
   { transaction: { attempts }, chain: { ceilings, baseFee } }: Situation,
@@ -81,7 +82,7 @@ function isUnderCeiling(
   return baseFee !== null && feeCap(standing) < baseFee && least <= feeLimit(ceilings, content).most;
 }
 
-/** Funds that do not pay for the transaction may still pay for a cancel; if they do not, that fails as well. */
+/** True if the balance pays for a cancel: it may suffice for that even if it does not pay for the transaction. */
 function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation) {
   const standing = highestOffer(attempts.filter(isSendable));
   return balance === null || standing === null || balance >= GAS_OF_NOTHING * feeCap(leastReplacement(standing));

@@ -1,4 +1,6 @@
-/** The list of what needs a person: one row for each cause, however many transactions wait behind it. */
+/**
+ * The attention list, of troubles that need a person: one row for each cause, however many transactions wait behind it.
+ */
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
 import type { Address } from "../lane.ts";
@@ -6,33 +8,33 @@ import type { RowRequest } from "./advice.ts";
 import { rowOf, SEVERITIES, type Severity, type TroubleCode } from "./table.ts";
 
 export interface Trouble {
-  /** Stays the same while the same trouble lasts. */
+  /** Id of the row. It stays the same while the same trouble lasts. */
   readonly id: string;
   readonly severity: Severity;
   readonly code: TroubleCode;
-  /** A trouble and what waits behind it. */
+  /** The trouble and what waits behind it, in one sentence. */
   readonly sentence: string;
   /** The earliest time at which any node saw the trouble. */
   readonly since: Date | null;
-  /** When the figures of the sentence were read; absent: it has none. */
+  /** Time at which the figures in the sentence were read; absent: it has no figures. */
   readonly asOf?: Date;
   readonly chainId: number | null;
   readonly signer: Address | null;
   readonly txId: string | null;
   readonly nonce: number | null;
   readonly nodeId: string | null;
-  /** Masked. */
+  /** URL of the endpoint, with secrets masked. */
   readonly endpoint: string | null;
-  /** How many transactions wait behind it. */
+  /** Number of transactions that wait behind the trouble. */
   readonly waiting: number;
   readonly actions: readonly RowRequest[];
-  /** True: the trouble was a single event. A person should know of it, and nothing of it lasts. */
+  /** True if the trouble was a single event: a person should know of it, but it does not last. */
   readonly over: boolean;
-  /** Facts that the owner of the lane alone knows, for explanations on other nodes. */
+  /** Facts that only the owner of the lane has, for explanations on other nodes. */
   readonly facts?: ReportedFacts;
 }
 
-/** Members of JSON: times in milliseconds, wei as digits. */
+/** Facts as JSON: times in milliseconds, wei as digits. */
 export interface ReportedFacts {
   readonly signerAway?: { readonly sinceMs: number; readonly reason: string };
   readonly doubted?: string;
@@ -43,7 +45,7 @@ export interface ReportedFacts {
   readonly minedCount?: number;
 }
 
-/** For a row without a subject. */
+/** Default values for a row of the attention list without a subject. */
 export const NOWHERE = {
   ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
   ...{ waiting: 0, actions: [], over: false },
@@ -51,19 +53,22 @@ export const NOWHERE = {
 
 type Given = Partial<Omit<Trouble, "code" | "severity">> & Pick<Trouble, "sentence">;
 
-/** `part` distinguishes rows of one code and place. */
+/** Creates a row of the attention list. `part` distinguishes rows of one code and place. */
 export function trouble(code: TroubleCode, { id, ...given }: Given, part?: string | number): Trouble {
   const { chainId, signer } = given;
   const own = [code, chainId, signer, part].filter((each) => each !== undefined && each !== null).join(":");
   return { ...NOWHERE, ...given, code, severity: rowOf(code).severity ?? "WARNING", id: id ?? own };
 }
 
-/** About one transaction: an explanation has better words for it. A row of a hole names one, and is not about it. */
+/**
+ * True if the row is about one transaction, which an explanation describes better. A row about a hole names a
+ * transaction but is not about it.
+ */
 export function isOfTransaction({ id, txId }: Trouble): boolean {
   return txId !== null && id === `tx:${txId}`;
 }
 
-/** Worst first, then the one with most waiting behind it, then the oldest; by id if all are equal. */
+/** Sorts rows: worst first, then the one with most transactions waiting, then the oldest; by id if all are equal. */
 export function ranked(troubles: readonly Trouble[]): readonly Trouble[] {
   return [...troubles].sort(
     (a, b) =>
@@ -74,7 +79,10 @@ export function ranked(troubles: readonly Trouble[]): readonly Trouble[] {
   );
 }
 
-/** One row of each id: the worse, since the earlier moment. Two nodes, or two sources, may report the same trouble. */
+/**
+ * Merges rows with the same id: keeps the worse row with the earlier time. Two nodes, or two sources, may report the
+ * same trouble.
+ */
 export function once(troubles: readonly Trouble[]): readonly Trouble[] {
   const byId = new Map<string, Trouble>();
   for (const each of ranked(troubles)) {
@@ -84,9 +92,12 @@ export function once(troubles: readonly Trouble[]): readonly Trouble[] {
   return [...byId.values()];
 }
 
-/** Without rows that are only consequences of another one: that one is since the first of them, and counts what they hold up. */
+/**
+ * Drops rows that are only consequences of another row. That row gets the earliest `since` of them, and counts the
+ * transactions that they hold up.
+ */
 export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
-  // The widest place first, then the lowest nonce: that row is the one to show.
+  // Sort rows about a wider place first, then by lowest nonce: the first row of a group is shown.
   const all = [...once(troubles)].sort(
     (a, b) => Number(isOfTransaction(a)) - Number(isOfTransaction(b)) || (comesBefore(a, b) ? -1 : 1),
   );
@@ -110,7 +121,7 @@ function comesBefore(a: Trouble, b: Trouble) {
   return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
 }
 
-/** True if the trouble is in the place that the cause is about. */
+/** True if the trouble is within the place of the cause (lane, chain, endpoint or node). */
 function isInside(each: Trouble, cause: Trouble) {
   const isOn = each.chainId === cause.chainId;
   switch (rowOf(cause.code).about) {
@@ -145,7 +156,7 @@ function earlier(a: Date | null, b: Date | null) {
   return a === null || b === null ? (a ?? b) : a <= b ? a : b;
 }
 
-/** From a report in JSON, which has no dates; an older node writes neither `over` nor `asOf`. */
+/** Restores a row from JSON, which has no dates. A report of an older node has neither `over` nor `asOf`. */
 export function revived(row: Omit<Trouble, "since" | "asOf"> & { since: string | null; asOf?: string }): Trouble {
   const { since, asOf, ...rest } = row;
   const dates = { since: since === null ? null : new Date(since), ...(asOf !== undefined && { asOf: new Date(asOf) }) };

@@ -1,4 +1,4 @@
-/** Everything that `fencepost doctor` may find wrong before a node runs, and what helps against each. */
+/** Everything that `fencepost doctor` may find wrong before a node runs, with the remedy for each. */
 
 /** Maximum number of a node's connections: its pools, the session lock and the connection for notifications. */
 export const CONNECTIONS_OF_A_NODE = 20;

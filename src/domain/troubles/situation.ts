@@ -10,7 +10,7 @@ import type { Attempt, LaneTransaction } from "../transaction/transaction.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
 import type { Away } from "./words.ts";
 
-/** Everything an explanation is drawn from: facts of one moment, each null if it is unknown. */
+/** All facts that an explanation is based on, of one moment. Each is null if it is unknown. */
 export interface Situation {
   readonly now: Date;
   readonly transaction: ExplainedTransaction;
@@ -18,34 +18,40 @@ export interface Situation {
   readonly chain: ExplainedChain;
 }
 
-/** `lastError`: the node's answer by its name (domain/answers.ts), a colon, its own words. */
+/**
+ * The transaction to explain. `lastError`: name of the node's response (domain/answers.ts), a colon, the node's own
+ * words.
+ */
 export interface ExplainedTransaction
   extends Pick<LedgerTransaction, "txId" | "nonce" | "state" | "subState">,
     Omit<TransactionDetails, "lostSightAt"> {
   readonly value: bigint;
   readonly gas: bigint | null;
   readonly attempts: readonly Attempt[];
-  /** The reason for its state, from the last step. */
+  /** Reason for the transaction's state, from its last step. */
   readonly reason: string | null;
   readonly since: Date;
-  /** The rule of a policy that keeps it from being offered for more, and the one that keeps it from being cancelled. */
+  /** The policy rules that forbid a higher price (`forbidden`) and a cancel (`forbiddenCancel`). */
   readonly forbidden: Forbidden | null;
   readonly forbiddenCancel: Forbidden | null;
   /**
-   * While the transaction waits for approval: the rule that requires it, when it expires, and the owner of the
+   * While the transaction waits for approval: the rule that requires it, when the wait expires, and the owner of the
    * transaction.
    */
   readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
-  /** True: the transaction's receipt was withdrawn, and there is no new one. */
+  /** True if the transaction's receipt was withdrawn, and there is no new one. */
   readonly withdrawn: boolean;
-  /** Its caller's word, and since when it is being cancelled because of that; null: not given, and not yet. */
+  /**
+   * The caller's deadline, and the time since which the transaction is being cancelled because of it; null: no
+   * deadline, or not cancelled yet.
+   */
   readonly validUntil: Date | null;
   readonly expiredAt: Date | null;
-  /** The hold in force, with its actor and reason; null: not held. */
+  /** The hold in force, with its actor and reason; null: the transaction is not held. */
   readonly held: Held | null;
-  /** The last action that was taken about it, except a hold; null: none was, or it is over. */
+  /** The last operator action on the transaction, except a hold; null: there was none, or it is completed. */
   readonly asked: Asked | null;
-  /** An endpoint refuses it, and that is not confirmed yet, as far as the node that was asked knows. */
+  /** An endpoint's refusal of the transaction that is not confirmed yet, as far as the queried node knows. */
   readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
 }
 
@@ -60,42 +66,45 @@ export interface Asked {
 }
 
 export interface ExplainedLane {
-  /** Address with checksum, for people. */
+  /** Signer's address with checksum, for people. */
   readonly signer: string;
-  /** The order to stop that is in force for its signer. */
+  /** The kill in force for the lane's signer. */
   readonly killed: Kill | null;
   readonly suspended: boolean;
   /** Actor and reason of the lane's suspension. */
   readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
-  /** Nothing is signed for it now, as far as the node that was asked knows. */
+  /** Set if the signer does not sign at present, as far as the queried node knows. */
   readonly signerAway: Away | null;
-  /** Its obstacle: the holder of the nonce that the chain wants next, or a held transaction below it. */
+  /**
+   * The transaction that blocks this one: the holder of the nonce that the chain expects next, or a held transaction
+   * below it.
+   */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
-  /** The chain wants this nonce next, and no transaction of the lane holds it. */
+  /** The nonce that the chain expects next, if no transaction of the lane holds it. */
   readonly hole: ExplainedHole | null;
-  /** How many nonces were given after this one's. */
+  /** Number of nonces given after that of the transaction. */
   readonly behind: number;
 }
 
 export interface ExplainedHole {
   readonly nonce: number;
-  /** Why nothing holds it, as far as that is kept. */
+  /** Why no transaction holds the nonce, if that is recorded. */
   readonly detail: string | null;
-  /** True: the nonce is reserved for a caller that signs itself. */
+  /** True if the nonce is reserved for a caller that signs itself. */
   readonly reserved: boolean;
   /**
-   * What fills the nonce. "order": an action on `txId`, the head of the lane. "itself": a loop. "chainNode": the chain
-   * node, which holds the key.
+   * How the hole gets filled. "order": by an operator's action on `txId`, the head of the lane. "itself": automatically
+   * by a loop. "chainNode": by the RPC node, which holds the key.
    */
   readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
-  /** The policy rule that forbids filling it. */
+  /** The policy rule that forbids filling the hole. */
   readonly forbidden: Forbidden | null;
 }
 
 export interface ExplainedChain {
   readonly chainId: number;
-  /** False: the chain of this transaction is not configured on the node that was asked. */
+  /** False if the transaction's chain is not configured on the queried node. */
   readonly known: boolean;
   readonly reachable: boolean;
   readonly unreachableSince: Date | null;
@@ -103,27 +112,27 @@ export interface ExplainedChain {
   readonly head: number | null;
   readonly balance: bigint | null;
   readonly baseFee: bigint | null;
-  /** The first of the last blocks in a row that asked for more than the transaction's fee cap. */
+  /** Number of the first block of the latest unbroken series whose base fee was above the transaction's fee cap. */
   readonly dearSinceBlock: number | null;
-  /** Figures are those of the last read, not of this moment. */
+  /** True if the figures are those of an earlier read, not current ones. */
   readonly remembered?: boolean;
-  /** True if the node's pool holds a payload of the transaction; null if the node does not report it. */
+  /** True if the node's mempool holds a payload of the transaction; null if the node does not report it. */
   readonly pooled: boolean | null;
   readonly finality: FinalityRule;
   readonly confirmations: number;
   readonly inFlightWindow: number;
-  /** How often an accepted transaction is sent again before it is called stuck; 0: age alone decides. */
+  /** How often an accepted transaction is sent again before it becomes STUCK; 0: only its age decides. */
   readonly stuckAfterResubmits: number;
-  /** The highest offer there; null if the chain is not configured. */
+  /** Ceilings of prices on the chain; null if the chain is not configured. */
   readonly ceilings: Ceilings | null;
   /**
-   * Endpoints contradict each other about the block of the receipt, or one has not answered: nothing is decided then. Without a
-   * receipt, they contradict each other about the price of gas.
+   * Set if endpoints contradict each other about the block of the receipt, or one has not responded: then nothing is
+   * decided. Without a receipt, they contradict each other about the gas price.
    */
   readonly disputed: Disputed | null;
-  /** Endpoints that alone are given what is private. */
+  /** Endpoints that may get private transactions. */
   readonly privateEndpoints: readonly string[];
-  /** The chain behind the URL is not the one the lane knows: nothing is decided. */
+  /** Set if the endpoint serves a chain other than the lane's: then nothing is decided. */
   readonly doubted: string | null;
 }
 
@@ -134,15 +143,15 @@ export interface Disputed {
 }
 
 export interface Explanation {
-  /** The trouble, what waits behind it, and what helps: for a reader of nothing else. */
+  /** The trouble, what waits behind it, and what helps, complete without the other fields. */
   readonly summary: string;
-  /** The decisive cause. */
+  /** Causes, the decisive one first. */
   readonly causes: readonly Cause[];
-  /** Without its id if nothing holds the nonce, or the transaction may belong to another key. */
+  /** The blocking nonce. `txId` is absent if no transaction holds the nonce, or if it may belong to another API key. */
   readonly blockedBy?: { readonly txId?: string; readonly nonce: number };
-  /** Remedies for now, most useful first. */
+  /** Remedies that help now, most useful first. */
   readonly help: readonly { readonly code: HelpCode; readonly text: string }[];
-  /** The remedies that a request to this API performs. */
+  /** Requests to this API that perform the remedies. */
   readonly actions: readonly OfferedAction[];
 }
 
@@ -158,17 +167,17 @@ export const OFFERED_ACTIONS = [
   "endKill",
 ] as const;
 
-/** One complete request: sent unchanged, it is accepted now. Its reason may be put in better words. */
+/** One complete request: sent unchanged, it is accepted now. The operator may improve its reason. */
 export interface OfferedAction {
   readonly action: (typeof OFFERED_ACTIONS)[number];
-  /** The help that it is. */
+  /** Code of the remedy that the request performs. */
   readonly code: HelpCode;
-  /** For a button. */
+  /** Label of the request, for a button. */
   readonly label: string;
   readonly method: "POST" | "DELETE";
   readonly path: string;
   readonly body: Readonly<Record<string, string | number | boolean>> & { readonly reason: string };
-  /** Required scope; the key that made a transaction may cancel it with `submit`. */
+  /** Scope required for the request. The API key that made a transaction may cancel it with `submit`. */
   readonly scope: Scope;
 }
 

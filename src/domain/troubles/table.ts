@@ -1,39 +1,44 @@
 import type { Lane } from "../lane.ts";
 
 /**
- * Everything that can be wrong, each once: how bad it is, what it is about, what helps, what it hides and how its alert ends.
- * Explanations, the list of what needs attention, alerts and the doctor read this table. The runbook of an alert is the section of
+ * Table of every trouble: its severity, subject, remedies, the consequences that it hides, and how its alert ends.
+ * Explanations, the attention list, alerts and the doctor read this table. The runbook of an alert is the section of
  * its code in docs/operations/alerts.md.
  */
 
-/** Worst first. */
+/** Severities, worst first. */
 export const SEVERITIES = ["CRITICAL", "ERROR", "WARNING"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-/** Rows about one of these are merged, except rows about a transaction: each of those waits for a decision of its own. */
+/**
+ * Subject of a row. Rows about the same subject are merged, except rows about transactions: each of those needs a
+ * decision of its own.
+ */
 type About = "everything" | "node" | "chain" | "endpoint" | "lane" | "transaction";
 
 /**
- * How an alert ends. "state": its trouble is shown for as long as it lasts. "said": an event ends it. "relief": it says that another
- * alert is over. "moment": it reports an event, and nothing of it lasts.
+ * How an alert ends. "state": it is shown as long as its trouble lasts. "said": an event ends it. "relief": it reports
+ * that another alert is over. "moment": it reports a single event that does not last.
  */
 export type AlertEnd = "state" | "said" | "relief" | "moment";
 
 interface Row {
-  /** Null: progress or an outcome. */
+  /** Severity of the trouble. Null: the row is progress or an outcome. */
   readonly severity: Severity | null;
   readonly about: About;
-  /** Present: a cause of explain. Best first; possible.ts says which of them are of use now. */
+  /**
+   * Remedies, best first; possible.ts decides which of them help now. Present if explanations use this code as a cause.
+   */
   readonly helps?: readonly HelpCode[];
-  /** Consequences: rows with these codes inside the same place are not shown beside it. */
+  /** Codes of consequences: rows with these codes inside the same place are not shown beside this one. */
   readonly hides?: readonly string[];
-  /** Present: an alert has this code. */
+  /** How the alert of this code ends. Present if there is such an alert. */
   readonly ends?: AlertEnd;
-  /** Code of the alert, if it is another one. */
+  /** Code of the alert, if it differs from the row's code. */
   readonly alert?: string;
 }
 
-/** Possible remedies; advice.ts has the words and the request of each. */
+/** Codes of possible remedies; advice.ts has the text and the request of each. */
 export const HELP_CODES = [
   "WAIT",
   "LOOK_AT_BLOCKER",
@@ -69,7 +74,7 @@ const failure = { ...moment, severity: "ERROR" } as const;
 const ofNode = { ...moment, about: "node" } as const;
 const relief = { severity: "WARNING", about: "lane", ends: "relief" } as const;
 
-/** A lane that grew old or deep is a symptom of whatever stops it. */
+/** Symptoms: an old or deep lane is a consequence of whatever stops it. */
 export const SYMPTOMS = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"] as const;
 const priced = { severity: "WARNING", about: "lane", hides: SYMPTOMS } as const;
 
@@ -203,7 +208,7 @@ type Having<Column extends string> = {
 export type TroubleCode = keyof Table;
 /** Causes that an explanation may name. */
 export type CauseCode = Having<"helps">;
-/** Causes that wake people. */
+/** Codes that raise an alert. */
 export type AlertCode = Having<"ends">;
 
 const having = <Code extends TroubleCode>(column: keyof Row): readonly Code[] =>
@@ -217,17 +222,22 @@ export function rowOf(code: TroubleCode): Row {
   return TROUBLES[code];
 }
 
-/** Subject of an alert: a lane, a transaction of it, a chain, an endpoint of that; none of them: the node. */
+/**
+ * Subject of an alert: a lane, a transaction of the lane, a chain, or an endpoint of the chain; if none is set, the
+ * node.
+ */
 export interface AlertSubject {
   readonly code: AlertCode;
   readonly lane?: Lane;
   readonly txId?: string;
   readonly chainId?: number;
-  /** The endpoint's place in the configuration, from 0. */
+  /** Index of the endpoint in the configuration, from 0. */
   readonly endpoint?: number;
 }
 
-/** The same code about the same thing is the same alert: its words may have numbers in them that change each time. */
+/**
+ * Identity of an alert: its code and subject. The text is not part of it, because numbers in it may change each time.
+ */
 export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }: AlertSubject): string {
   return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
 }

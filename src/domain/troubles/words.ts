@@ -1,4 +1,4 @@
-/** Figures and troubles as people say them. */
+/** Formats figures and troubles as text for people. */
 import type { Kill } from "../cluster/kills.ts";
 
 const UNITS: readonly (readonly [number, string])[] = [
@@ -13,7 +13,7 @@ function duration(seconds: number) {
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
-/** How long it has been so. */
+/** Time since `since`, as text. */
 export function spanInWords(since: Date, now: Date): string {
   return duration(Math.max(0, now.getTime() - since.getTime()) / 1_000);
 }
@@ -45,20 +45,20 @@ export function inSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** ` 3 transactions wait behind it.` */
+/** Suffix of a sentence, such as ` 3 transactions wait behind it.` */
 export function behind(waiting: number): string {
   if (waiting === 0) return "";
   return waiting === 1 ? " One transaction waits behind it." : ` ${waiting} transactions wait behind it.`;
 }
 
-// The one wording of each trouble that both an explanation and a row of its own report.
+// Texts of troubles that both an explanation and a row of the attention list report.
 
 export function killText({ signer, actor, reason }: Pick<Kill, "signer" | "actor" | "reason">): string {
   const what = signer === null ? "everything is stopped" : "this signer is stopped";
   return `${what} on all nodes (${actor}: ${reason}): nothing of it is sent`;
 }
 
-/** `why`: who suspended it and for what reason, or what the database may lack. */
+/** `why`: who suspended the lane and for what reason, or what the database may have lost. */
 export function suspensionText(why: string | null): string {
   return `its lane is suspended${why === null ? "" : ` (${why})`}: nothing of it is sent`;
 }
@@ -75,13 +75,15 @@ export function doubtText(why: string): string {
   return `the chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}`;
 }
 
-/** Nothing is signed, since when and why. */
+/** A signer that does not sign: since when, and why. */
 export interface Away {
   readonly since: Date;
   readonly reason: string;
 }
 
-/** Without `now` the text has no age: a row has its own `since`. */
+/**
+ * Text about a signer that does not sign. Without `now` it has no age: a row of the attention list has its own `since`.
+ */
 export function awayText({ since, reason }: Away, now?: Date): string {
   const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;
   return `its signer ${what}: ${reason}`;

@@ -7,9 +7,9 @@ import type { Setting } from "./setting.ts";
 import { type ConfigFile, type Entry, type Mistakes, type Origin, quote, refuseUnknownKeys } from "./sources.ts";
 
 export interface ResolvedChain {
-  /** Its name in messages. */
+  /** Name of the chain in messages. */
   readonly name: string;
-  /** Its place in the file, such as `chains[0]`; null if it comes from `rpcUrl`. */
+  /** Path of the chain in the configuration file, such as `chains[0]`; null if it comes from `rpcUrl`. */
   readonly entry: string | null;
   readonly id: number | null;
   readonly rpcUrls: readonly string[];
@@ -17,7 +17,7 @@ export interface ResolvedChain {
   readonly origins: Readonly<Record<ChainSettingKey, Origin>>;
 }
 
-/** Settings of all chains, and the collector of mistakes. */
+/** Settings common to all chains, and the collector of mistakes. */
 export interface ForAllChains {
   readonly values: Values;
   readonly origins: Readonly<Record<SettingKey, Origin>>;
@@ -28,7 +28,7 @@ const CHAIN_ID = { parse: chainId };
 const CHAIN_RPC = { parse: rpcUrls, secrets: secretsOfRpcUrls };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
-/** The one chain of `rpcUrl`, or those of `chains`, or none. */
+/** The chains of the configuration: the one of `rpcUrl`, those of `chains`, or none. */
 export function resolveChains(common: ForAllChains, file: ConfigFile): readonly ResolvedChain[] {
   const { mistakes } = common;
   const { name, content: entries } = file;

@@ -1,4 +1,7 @@
-/** Refuses values that are valid alone and impossible together, and missing values that a command requires. */
+/**
+ * Refuses combinations of values that are valid alone but impossible together, and missing values that a command
+ * requires.
+ */
 import { isIP } from "node:net";
 import { addressGuard } from "../../adapters/webhooks/networks.ts";
 import type { ResolvedChain } from "./chains.ts";
@@ -13,7 +16,7 @@ const STRENGTH: readonly Origin[] = ["default", "file", "chain", "environment", 
 
 type Contradiction = readonly [key: SettingKey, isWrong: (resolution: Resolution) => boolean, mistake: string];
 
-/** The first of each pair is required if the second is set. */
+/** Pairs of settings: the first is required if the second is set. */
 const REQUIRED_WITH = [
   ["keystorePasswordFile", "keystoreDir"],
   ["keystoreDir", "keystorePasswordFile"],
@@ -66,8 +69,8 @@ export function refuseImpossible(resolution: Resolution): void {
 }
 
 /**
- * A node must survive one missed renewal, and its own deadline (duration minus skew) must be later than the next
- * renewal.
+ * Checks the lease settings: a node must survive one missed renewal, and its own deadline (duration minus skew) must be
+ * later than the next renewal.
  */
 function refuseLease({ values, mistakes }: Resolution) {
   const { leaseDuration, leaseRenewInterval, clockSkewAllowance } = values;
@@ -83,7 +86,7 @@ function refuseLease({ values, mistakes }: Resolution) {
   }
 }
 
-/** Refuses private IP addresses here. Host names are checked when they are resolved, at every request. */
+/** Refuses hook URLs with private IP addresses. Host names are checked when they are resolved, at every request. */
 function refusePrivateHooks({ values, mistakes }: Resolution) {
   const mayConnect = addressGuard(values.hookNetworks ?? []);
   for (const key of ["stuckHook", "alertWebhookUrl", "gasOracle"] as const) {
@@ -94,7 +97,10 @@ function refusePrivateHooks({ values, mistakes }: Resolution) {
   }
 }
 
-/** A node has one advertised URL. Other nodes use it, and in the mode `basic` callers are redirected to it. */
+/**
+ * Checks the admin port. A node has one advertised URL: other nodes use it, and in the mode `basic` callers are
+ * redirected to it.
+ */
 function refuseAdminPort({ values, mistakes }: Resolution) {
   const { adminPort, adminHost, port, host, advertiseUrl, mode } = values;
   if (adminPort === null) return;
@@ -138,7 +144,10 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
   if (command === "start" || command === "dev") refuseOpenNode(command, resolution);
 }
 
-/** Judged by origin, not by value: a value that was given and is wrong has its own line already. */
+/**
+ * True if none of the settings was given. Decided by origin, not by value: a value that was given and is wrong is
+ * reported already.
+ */
 function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]) {
   return keys.every((key) => origins[key] === "default");
 }
@@ -148,9 +157,9 @@ function hasNoChain(resolution: Resolution) {
 }
 
 /**
- * A node without API keys signs for everybody who reaches its port. So keys are required, or `auth` must be "none",
- * which is allowed on a loopback address only. `dev` needs neither if only this machine can reach it and it spends
- * nothing of value: its own chain, and test accounts with public keys.
+ * Refuses a node without API keys, which would sign for everyone who reaches its port. Keys are required, or `auth`
+ * must be "none", which is allowed on a loopback address only. `dev` needs neither if only this machine can reach it
+ * and it spends nothing of value: its own chain, and test accounts with public keys.
  */
 function refuseOpenNode(command: "start" | "dev", resolution: Resolution) {
   const { values, mistakes } = resolution;

@@ -14,7 +14,7 @@ export type ChainConfig = Config["chains"][number];
 
 export type { Command } from "./sources.ts";
 
-/** `start` and `migrate` require a database URL. */
+/** Configuration for a command: `start` and `migrate` require a database URL. */
 export type ConfigFor<C extends Command> = C extends "start" | "migrate"
   ? Config & { readonly databaseUrl: string }
   : Config;
@@ -31,42 +31,42 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Lanes of one shard wait for each other's commits. With 256 shards and 1,000 busy lanes half of the shards are in
- * flight at any time, and a create would wait for unrelated lanes. So each configured worker is 64 shards.
+ * Lanes of one writer shard wait for each other's commits. With 256 shards and 1,000 busy lanes, half of the shards are
+ * in flight at any time, and a create would wait for unrelated lanes. So each configured worker is 64 shards.
  */
 const SHARDS_PER_WORKER = 64;
 
 export function buildConfig({ values, chains }: Resolution, nodeId: string) {
   const { rpcForeignRaw: foreignRaw, rpcKeyInPath: keyInPath, rpcMethods, rpcLogsRange: logsRange } = values;
   return {
-    /** Null: `dev` starts its own database. */
+    /** URL of the database; null: `dev` starts its own. */
     databaseUrl: values.databaseUrl,
-    /** URL without the transaction pooler, for LISTEN; null: `databaseUrl`. */
+    /** Database URL that bypasses the transaction pooler, for LISTEN; null: use `databaseUrl`. */
     directDatabaseUrl: values.directDatabaseUrl,
     databaseSchema: values.databaseSchema,
     notifications: values.notifications === "on",
     preparedStatements: values.preparedStatements,
-    /** Empty: `dev` starts its own chain with `chainDefaults`. */
+    /** Configured chains. Empty: `dev` starts its own chain with `chainDefaults`. */
     chains: chains.map(chainConfig),
     chainDefaults: chainSettings(values),
     signers: signers(values),
-    /** Null: a separate process with `start`, else a thread. */
+    /** Where keys are held and used; null: in a separate process with `start`, otherwise in a thread. */
     signing: values.signing,
     host: values.host,
-    /** 0: any free port. */
+    /** Port to listen on; 0: any free port. */
     port: values.port,
-    /** Null: the main port also serves operators and other nodes. */
+    /** Address of the admin port; null: the main port also serves operators and other nodes. */
     admin: values.adminPort === null ? null : { host: values.adminHost ?? values.host, port: values.adminPort },
     nodeId: values.nodeId ?? nodeId,
-    /** Null: derived from host and port when the server listens. */
+    /** URL at which other nodes reach this one; null: derived from host and port when the server listens. */
     advertiseUrl: values.advertiseUrl,
     apiKeys: values.apiKeys?.map((key) => ({ ...quotasOf(values), ...key })) ?? "none",
-    /** Quotas of keys in the database that have none of their own. */
+    /** Quotas of those API keys in the database that have none of their own. */
     keyQuotas: quotasOf(values),
     clusterSecrets: values.clusterSecret ?? [],
-    /** Null: any advertised URL is accepted. */
+    /** Patterns that the advertised URLs of other nodes must match; null: any URL is accepted. */
     peerUrlPatterns: values.peerUrlPattern,
-    /** Null: the node's own names if no API key is required, else any. */
+    /** Host headers that the node accepts; null: its own names if no API key is required, otherwise any. */
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
     /** Settings of the JSON-RPC endpoint `/rpc`. */
@@ -86,19 +86,19 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     },
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
-    /** Null: nothing is deleted. */
+    /** Ages of deletion; null: nothing is deleted. */
     retention:
       values.retention === null ? null : { ageMs: values.retention, requestIdAgeMs: values.requestIdRetention },
     logLevel: values.logLevel,
-    /** Texts that must never leave the process. */
+    /** Secret texts that must never leave the process. */
     secrets: secretsOf({ values, chains }),
-    /** A module's path or a URL; null: only operators decide. */
+    /** Hook that decides about stuck transactions: a module's path or a URL; null: only operators decide. */
     stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
-    /** Null: `reprice` decides. */
+    /** Module that decides the price of a replacement; null: the setting `reprice` decides. */
     repricingModule: values.repricingModule,
-    /** Private networks that hook and alert webhook may connect to. */
+    /** Private networks that the stuck hook and the alert webhook may connect to. */
     hookNetworks: values.hookNetworks ?? [],
-    /** `format` null: by the URL's host. */
+    /** Webhook for alerts. `format` null: chosen by the URL's host. */
     alertWebhook:
       values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
   } as const;
@@ -110,7 +110,7 @@ function quotasOf({ keyRate, keyReadRate, keyQueueShare }: Values) {
 
 function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
   return {
-    /** Null: the id that the endpoints report. */
+    /** Configured chain id; null: the id that the endpoints report. */
     chainId: id,
     rpcUrls,
     settings: chainSettings(values),
@@ -138,7 +138,7 @@ function chainSettings(values: ChainValues): ChainSettings {
   };
 }
 
-/** Null: the market alone decides the offer. */
+/** Gas oracle of a chain; null: the market alone decides the price. */
 function gasOracle({ gasOracle: place, gasOracleFields, gasOracleUnit: unit }: ChainValues) {
   if (place === null) return null;
   const [maxFeePerGas = "", maxPriorityFeePerGas = ""] = gasOracleFields.split("/");
@@ -154,7 +154,10 @@ function parsedValue<T>(parsed: Parsed<T>) {
   throw new ConfigurationError([parsed.mistake]);
 }
 
-/** Signer sources. Several may be set; a node signs for all of them. None: `dev` uses its public test accounts. */
+/**
+ * Signer sources. Several may be set; a node signs for all of them. If none is set, `dev` uses its public test
+ * accounts.
+ */
 function signers(values: Values) {
   const { mnemonic: phrase, mnemonicCount: count, mnemonicPath: path } = values;
   const { keystoreDir: directory, keystorePasswordFile: passwordFile } = values;
@@ -165,7 +168,7 @@ function signers(values: Values) {
     privateKeyFiles: values.privateKeyFiles ?? [],
     mnemonic: phrase === null ? null : { phrase, count, path },
     keystore: directory === null || passwordFile === null ? null : { directory, passwordFile },
-    /** Accounts whose keys the chain node holds. */
+    /** Accounts whose keys the RPC node holds. */
     nodeSigners: values.nodeSigners ?? [],
     remote: url === null ? null : { url, addresses, caFile, certFile, keyFile },
     awsKmsKeyIds: values.awsKmsKeyIds ?? [],
@@ -174,7 +177,7 @@ function signers(values: Values) {
   } as const;
 }
 
-/** Names of the sources that are set. */
+/** Names of the signer sources that are set. */
 export function keySourcesIn(sources: Config["signers"]): readonly (keyof Config["signers"])[] {
   const names = Object.keys(sources) as (keyof Config["signers"])[];
   return names.filter((name) => (Array.isArray(sources[name]) ? sources[name].length > 0 : sources[name] !== null));

@@ -1,4 +1,7 @@
-/** Parsers of values that are secret or may contain a secret. No mistake repeats any part of the value. */
+/**
+ * Parsers of settings that are secret or may contain a secret. Messages about mistakes never repeat any part of the
+ * value.
+ */
 import {
   SEND_RULES,
   type SendRule,
@@ -12,7 +15,7 @@ import type { Address } from "../../domain/lane.ts";
 import { MOST_MEMBERS, POOL_NAME, type Pools } from "../../domain/nonces/pool.ts";
 import { asText, chainId, choice, gwei, list, matching, type Parser, rate, reading, share } from "./parsers.ts";
 
-/** Order of secp256k1: a private key is above zero and below this. */
+/** Order of secp256k1: a private key is greater than zero and less than this number. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const MNEMONIC_LENGTHS = [12, 15, 18, 21, 24];
 
@@ -27,8 +30,8 @@ export const privateKey: Parser<PrivateKey, string> = (raw) => {
 };
 
 /**
- * A file that cannot be read is named in the error. So a key or a phrase, put here by mistake, is refused without
- * quoting it.
+ * Path of a key file. An error about an unreadable file names its path, so a key or phrase that was set here by mistake
+ * is refused without quoting it.
  */
 export const keyFile: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
@@ -38,20 +41,22 @@ export const keyFile: Parser<string, string> = (raw) => {
   return value === "" ? { mistake: "is not the name of a file" } : { value };
 };
 
-/** In any casing. An address that the chain node holds no key for fails at its first signature. */
+/** An address in any casing. If the RPC node holds no key for it, the first signature fails. */
 export const address = reading<`0x${string}`, string>(
   (text) => (/^0x[0-9a-f]{40}$/i.test(text) ? (text.toLowerCase() as `0x${string}`) : null),
   "an address is 0x and 40 hex digits",
 );
 
-/** Catches shell quoting errors only; the derivation of the keys checks words and checksum. */
+/**
+ * A mnemonic. This check only catches shell quoting errors; words and checksum are checked when the keys are derived.
+ */
 export const mnemonic = reading((text) => {
   const words = text.toLowerCase().split(/\s+/);
   const fits = MNEMONIC_LENGTHS.includes(words.length) && words.every((word) => /^[a-z]{3,8}$/.test(word));
   return fits ? words.join(" ") : null;
 }, "is not a mnemonic (12, 15, 18, 21 or 24 English words)");
 
-/** BIP-32. */
+/** A BIP-32 derivation path. */
 export const derivationPath = matching(
   /^m(?:\/(?:\d{1,10}|\{index\})'?){1,10}$/,
   "is not a derivation path (use m/44'/60'/0'/0, or m/44'/60'/{index}'/0/0)",
@@ -61,16 +66,19 @@ export interface ApiKey extends Partial<Quotas> {
   readonly name: string;
   readonly secret: string;
   readonly scopes?: readonly Scope[];
-  /** The only signers and chains that it may see and use. */
+  /** The only signers and chains that the API key may see and use. */
   readonly signers?: readonly Address[];
   readonly chains?: readonly number[];
 }
 
-/** An API key in a configuration file. */
+/** An API key as written in a configuration file. */
 type WrittenKey = Omit<ApiKey, "signers"> & { readonly signers?: readonly string[] };
 
 const KEY_FORM = "an API key is name:secret or name:secret:scope+scope, or an object with name and secret";
-/** 22 characters of base64url are 128 bits: shorter secrets could be found from their digest by trying. */
+/**
+ * Minimum length of an API key's secret: 22 characters of base64url are 128 bits. A shorter secret could be found from
+ * its digest by brute force.
+ */
 const LEAST_SECRET = 22;
 
 const KEY_LIMITS = {
@@ -106,7 +114,7 @@ function splitKey(text: string) {
   return { name, secret, ...(scopes !== undefined && { scopes: scopes.split("+") }), ...(more.length > 0 && { more }) };
 }
 
-/** Long, because an attacker who guesses it can act as any node. */
+/** The cluster secret. It must be long, because an attacker who guesses it can act as any node. */
 export const clusterSecret = matching(
   /^[\x21-\x7e]{22,256}$/,
   "a cluster secret has at least 22 characters and no spaces",
@@ -138,13 +146,13 @@ export const databaseUrl = urlOf(
 
 export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// or https://");
 
-/** An endpoint in a file: its URL, and its rule for sends. */
+/** An endpoint in a configuration file: its URL, and whether transactions are sent to it. */
 export interface EndpointEntry {
   readonly url: string;
   readonly send?: SendRule;
 }
 
-/** A URL, optionally with `#send=only` or `#send=never`. `{ url, send }` is converted to that form. */
+/** An endpoint's URL, optionally with `#send=only` or `#send=never`. `{ url, send }` is converted to that form. */
 export const rpcUrl: Parser<string, string | EndpointEntry> = (raw) => {
   const entry = typeof raw === "object" && raw !== null ? (raw as Partial<EndpointEntry>) : null;
   const unknown = Object.keys(entry ?? {}).find((key) => key !== "url" && key !== "send");
@@ -164,7 +172,7 @@ export const rpcUrl: Parser<string, string | EndpointEntry> = (raw) => {
 
 const everyRpcUrl = list(rpcUrl, withoutSendRule);
 
-/** The endpoints of one chain: at least one of them accepts transactions. */
+/** The endpoints of one chain, of which at least one must accept transactions. */
 export const rpcUrls: typeof everyRpcUrl = (raw) => {
   const urls = everyRpcUrl(raw);
   if ("mistake" in urls || urls.value.some((url) => sendRuleOf(url) !== "never")) return urls;
@@ -180,7 +188,7 @@ export const originUrl = reading((text) => {
   return isOrigin && url.username === "" && url.password === "" ? url.origin : null;
 }, "is not the URL of a node (use http://host:3000)");
 
-/** An Origin header exactly as browsers send it: extensions and apps have schemes of their own. */
+/** An Origin header exactly as browsers send it. Extensions and apps have schemes of their own. */
 export const webOrigin = matching(
   /^[a-z][a-z\d+.-]*:\/\/[^\s/@?#]+$/,
   "is not the origin of a web page (use https://wallet.example)",
@@ -200,11 +208,14 @@ export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL"
 
 const HOOK_RULE = "is neither a module's path nor an https:// URL (http:// only on this machine)";
 
-/** A hook's decision is signed and sent. So nobody else may read or forge its answer: HTTPS, or loopback. */
+/**
+ * Place of the stuck hook. Its decisions are signed and sent, so its response must not be readable or forgeable in
+ * transit: HTTPS, or loopback.
+ */
 export const hookPlace: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (value === "") return { mistake: "is neither a module nor a URL" };
-  // A URL with a typing error in its scheme is refused: as a module's path it would be quoted in the error of the
+  // Refuse a URL with a typing error in its scheme: taken as a module's path, it would be quoted in the error of the
   // failed import.
   if (/^https?:(?!\/\/)/i.test(value)) return { mistake: HOOK_RULE };
   const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;
@@ -214,7 +225,10 @@ export const hookPlace: Parser<string, string> = (raw) => {
   return { mistake: HOOK_RULE };
 };
 
-/** Ceilings bound an oracle's price, but a third party must not be able to replace it. */
+/**
+ * A gas oracle: a fixed price or an HTTPS URL. Ceilings limit its price, but a third party must not be able to replace
+ * it either.
+ */
 export const gasOracle = reading((text) => {
   const parts = text.split("/");
   const isFixed = parts.length <= 2 && parts.every((part) => "value" in gwei(part));
@@ -254,7 +268,7 @@ function pool(name: string, signers: unknown) {
   return { mistake: `has more than ${MOST_MEMBERS} signers` };
 }
 
-/** Parses the variable's form; null if a pool has no signers or occurs twice. */
+/** Parses the pools of an environment variable; null if a pool has no signers or occurs twice. */
 function parsePools(text: string): WrittenPools | null {
   const parts = text.split(",").map((part) => part.split("=").map((word) => word.trim()));
   const names = new Set(parts.map(([name]) => name));

@@ -1,6 +1,6 @@
 /**
- * Types of a configuration file. Users' files import it (`import { defineConfig } from "fencepost/config"`), so it
- * loads nothing at run time. An environment variable overrides each key; docs/configuration.md lists both.
+ * Types of a configuration file. Users' files import this module (`import { defineConfig } from "fencepost/config"`),
+ * so it loads nothing at run time. An environment variable overrides each key; docs/configuration.md lists both.
  */
 import type { EndpointEntry } from "./credentials.ts";
 import type { CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
@@ -11,11 +11,14 @@ type Options<S extends Readonly<Record<string, { readonly parse: { readonly writ
   readonly [K in keyof S]?: NonNullable<S[K]["parse"]["written"]>;
 };
 
-/** One chain. Each of its settings may also be written at the top of the file, for all chains. */
+/** One chain. Each of its settings may also be written at the top level of the file, for all chains. */
 export interface ChainEntry extends Options<typeof CHAIN_SETTINGS> {
-  /** Compared with the chain id that the endpoints report. If it is absent, theirs is used. */
+  /** Expected chain id, compared with the one that the endpoints report. If absent, the reported id is used. */
   readonly id?: number;
-  /** One URL, or several for failover. `{ url, send }` marks an endpoint as private (`only`) or read-only (`never`). */
+  /**
+   * URL of the endpoint, or several for failover. `{ url, send }` marks an endpoint as private (`only`) or read-only
+   * (`never`).
+   */
   readonly rpc: string | readonly (string | EndpointEntry)[];
 }
 
@@ -23,7 +26,7 @@ export interface FencepostConfig extends Options<typeof SETTINGS> {
   readonly chains?: readonly ChainEntry[];
 }
 
-/** Types a configuration file: returns its argument. */
+/** Gives a configuration file its type; returns the argument unchanged. */
 export function defineConfig(config: FencepostConfig): FencepostConfig {
   return config;
 }

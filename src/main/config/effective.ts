@@ -15,10 +15,10 @@ import type { Origin } from "./sources.ts";
 /** Chain ids as reported by the endpoints, for chains without a configured id. */
 type ReportedIds = ReadonlyMap<ResolvedChain, number | undefined>;
 
-/** `fencepost config` must also answer if all endpoints are down. */
+/** Timeout of requests for chain ids: `fencepost config` must also finish if all endpoints are down. */
 const TIMEOUT_MS = 2_000;
 
-/** Asks the endpoints of every chain without a configured id. */
+/** Requests the chain id from the endpoints of every chain without a configured id. */
 export async function reportedIds(chains: readonly ResolvedChain[]): Promise<ReportedIds> {
   const open = chains.filter(({ id }) => id === null);
   const asked = open.map(async (chain) => {
@@ -28,7 +28,7 @@ export async function reportedIds(chains: readonly ResolvedChain[]): Promise<Rep
   return new Map(await Promise.all(asked));
 }
 
-/** Effective values and their origins, in the order of the table, without secrets. */
+/** Effective values of the settings and their origins, in the order of the settings table, without secrets. */
 export function effectiveValues(resolution: Resolution, reportedIds: ReportedIds = new Map()): readonly ConfigRow[] {
   const { values, origins, chains } = resolution;
   const ofVariable = chains.find(({ entry }) => entry === null);

@@ -8,7 +8,7 @@ import type { ConfigFile } from "./sources.ts";
 
 export const CONFIG_FILES = ["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"] as const;
 
-/** Reads the named file, else the one in the directory; null if there is none. */
+/** Reads the named configuration file, otherwise the one in the directory; null if there is none. */
 export async function readConfigFile(
   directory: string,
   named: string | undefined,
@@ -25,8 +25,9 @@ export async function readConfigFile(
 }
 
 /**
- * Throws if other users of the machine can read keys in the file's text. Returns warnings if this process could not
- * check that. A file that reads its keys from elsewhere (the environment, a secret's file) has none in its text.
+ * Throws if the configuration file contains keys and other users of the machine can read it. Returns warnings if this
+ * process could not check that. A file that reads its keys from elsewhere (the environment, a secret's file) contains
+ * none.
  */
 export async function refuseOpenKeys(path: string, keys: readonly string[]): Promise<readonly string[]> {
   const text = (await readFile(path, "utf8")).toLowerCase();
@@ -48,7 +49,10 @@ function findIn(directory: string) {
   return first === undefined ? null : resolve(directory, first);
 }
 
-/** JSON.parse quotes the text around the error, which may be a key. So the message has only line and column. */
+/**
+ * Reads JSON. JSON.parse quotes the text around an error, which may be a key, so the message here has only line and
+ * column.
+ */
 async function readJson(path: string): Promise<unknown> {
   const text = await readFile(path, "utf8");
   try {
@@ -62,8 +66,8 @@ async function readJson(path: string): Promise<unknown> {
 }
 
 /**
- * Loads a module with jiti, because Node loads TypeScript only since 22.18. `fencepost/config` is an alias of this
- * copy, so a file outside any project (a global install, a container) can import it too.
+ * Loads a module with jiti, because Node loads TypeScript only since 22.18. `fencepost/config` is aliased to the
+ * running copy of Fencepost, so a file outside any project (a global install, a container) can import it too.
  */
 export async function importModule(path: string): Promise<unknown> {
   const { createJiti } = await import("jiti");

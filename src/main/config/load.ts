@@ -14,12 +14,12 @@ export interface ConfigRequest<C extends Command> {
   readonly workingDirectory: string;
   /** Default of the setting `nodeId`. */
   readonly nodeId: string;
-  /** File to read instead of the one in the working directory. */
+  /** Configuration file to read instead of the one in the working directory. */
   readonly configPath?: string | undefined;
   readonly flags?: Flags;
 }
 
-/** Reads file and environment. Throws a ConfigurationError with all mistakes. */
+/** Reads the configuration file and the environment. Throws a ConfigurationError with all mistakes. */
 export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const file = await readConfigFile(request.workingDirectory, request.configPath);
   const { command, variables, flags = {}, nodeId } = request;
@@ -35,7 +35,7 @@ export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   };
 }
 
-/** Secret keys of signers and callers, as a file would contain them. */
+/** Secret keys of signers and callers, as a configuration file would contain them. */
 function keysOf({ values }: Resolution): readonly string[] {
   const { privateKeys, mnemonic, apiKeys } = values;
   return [
@@ -45,7 +45,10 @@ function keysOf({ values }: Resolution): readonly string[] {
   ];
 }
 
-/** Adds the secrets in other files. Not those that only the signing process reads: this process never has them. */
+/**
+ * Adds secrets from other files to the texts to mask. Secrets that only the signing process reads are not added: this
+ * process never has them.
+ */
 export async function withOutsideSecrets<T extends Pick<Config, "signers" | "signing" | "secrets">>(
   config: T,
   variables: Variables,
@@ -55,7 +58,7 @@ export async function withOutsideSecrets<T extends Pick<Config, "signers" | "sig
   return { ...config, secrets: [...secrets, ...(await outsideSecrets(read, variables))] };
 }
 
-/** Like `loadConfig`, from a file's content in memory (the library). */
+/** Like `loadConfig`, but from a configuration object in memory (for the library). */
 export function configFrom<C extends Command>(sources: Sources & { readonly command: C }, nodeId: string) {
   const resolution = resolve(sources);
   refuseImpossible(resolution);

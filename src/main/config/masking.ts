@@ -3,11 +3,14 @@ import { sendRuleOf } from "../../adapters/evm/rpc/send-rule.ts";
 import { MASK } from "../../domain/text/mask.ts";
 import { parseUrl } from "./credentials.ts";
 
-/** Providers put their token into the path. Ordinary path segments are not longer than this. */
+/**
+ * Longest path segment that is shown: providers put their token into the path, and ordinary segments are shorter than a
+ * token.
+ */
 const LONGEST_PLAIN_SEGMENT = 15;
 const SECRET_PARAMETER = /pass|secret|token|key/i;
 
-/** Keeps user, host and database readable. */
+/** Masks a database URL; user, host and database stay readable. */
 export function maskDatabaseUrl(value: string): string {
   return masked(value, (url) => {
     const password = url.password === "" ? "" : `:${MASK}`;
@@ -16,7 +19,10 @@ export function maskDatabaseUrl(value: string): string {
   });
 }
 
-/** Keeps host and short path segments readable. User, password, query values and long segments may be the token. */
+/**
+ * Masks an endpoint's URL; host and short path segments stay readable. User, password, query values and long segments
+ * may be the token.
+ */
 export function maskRpcUrl(value: string): string {
   return masked(value, (url) => {
     const user = url.username === "" && url.password === "" ? "" : `${MASK}@`;
@@ -31,7 +37,7 @@ function masked(value: string, mask: (url: URL) => string) {
   return url === null ? MASK : `${url.protocol}//${mask(url)}`;
 }
 
-/** Masks a URL. A module's path is no secret. */
+/** Masks the place of a hook if it is a URL. A module's path is no secret. */
 export function maskHookPlace(value: string): string {
   return parseUrl(value) === null ? value : maskRpcUrl(value);
 }
@@ -73,7 +79,7 @@ function isToken(segment: string) {
   return segment.length > LONGEST_PLAIN_SEGMENT;
 }
 
-/** Each secret as the URL parser spells it, decoded, and as typed: an error message may quote any of them. */
+/** Each secret as the URL parser spells it, decoded, and as typed: an error message may quote any of these forms. */
 function spellings(value: string, secretsOf: (url: URL) => readonly string[]): readonly string[] {
   const url = parseUrl(value);
   if (url === null) return [];

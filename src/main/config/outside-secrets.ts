@@ -5,7 +5,8 @@ import type { SignerSources } from "../../adapters/evm/signers/open-signer.ts";
 const TOKENS = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "VAULT_TOKEN"];
 
 /**
- * Secrets outside the configuration, to be masked. A file that cannot be read is skipped: its user reports the error.
+ * Secrets outside the configuration, to be masked. A file that cannot be read is skipped: the code that uses it reports
+ * the error.
  */
 export async function outsideSecrets(
   { keystore, privateKeyFiles = [], remote }: Pick<SignerSources, "keystore" | "privateKeyFiles" | "remote">,

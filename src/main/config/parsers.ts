@@ -2,8 +2,9 @@ import { actingWordIn, METHOD_NAME } from "../../domain/chain/rpc-methods.ts";
 import { isQueueShare, MOST_PER_SECOND } from "../../domain/keys/principal.ts";
 
 /**
- * A parser takes the value of an environment variable (always text) or of a file (anything). A mistake is a phrase
- * that follows the value in a sentence: `"10" is not a duration`. It never quotes the value, which may be a secret.
+ * A parser converts the value of an environment variable (always text) or of a file (anything). A mistake is a phrase
+ * that follows the value in a sentence: `"10" is not a duration`. The phrase never quotes the value, which may be a
+ * secret.
  */
 export type Parsed<T> = { readonly value: T } | { readonly mistake: string };
 export interface Parser<T, Written = unknown> {
@@ -12,7 +13,7 @@ export interface Parser<T, Written = unknown> {
   readonly written?: Written;
 }
 
-/** An object in a file, or JSON in a variable. */
+/** A JSON document: an object in a file, or JSON text in a variable. */
 export const document: Parser<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>> = (raw) => {
   const value = typeof raw === "string" ? parsedJson(raw) : raw;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { mistake: "is not an object" };
@@ -27,7 +28,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** A parser of texts. `read` returns null or undefined for a text to refuse. */
+/** Creates a parser of texts. `read` returns null or undefined for a text to refuse. */
 export function reading<T, Written = T>(
   read: (text: string) => T | null | undefined,
   mistake: string,
@@ -48,7 +49,10 @@ export function choice<const T extends string>(...values: readonly T[]): Parser<
   return reading((text) => values.find((one) => one === text), `is not one of ${values.join(", ")}`);
 }
 
-/** `requeue` gave a transaction a second nonce and could pay twice. So it is refused with an explanation. */
+/**
+ * Accepts only `fail`. The former value `requeue` gave a transaction a second nonce and could pay twice, so it is
+ * refused with an explanation.
+ */
 export const onlyFail: Parser<"fail", "fail"> = (raw) => {
   const value = asText(raw);
   if (value === "fail") return { value };
@@ -79,13 +83,13 @@ export const share = reading((digits) => {
   return isQueueShare(value) ? value : null;
 }, "is not a part of one (use 0.1, or 1; four decimals at most)");
 
-/** Creates or reads per second. */
+/** A rate: creates or reads per second. */
 export const rate = integer(1, MOST_PER_SECOND);
 
-/** Subscriptions need a connection, and endpoints are called over HTTP. */
+/** Methods of subscriptions are refused: they need a permanent connection, and endpoints are called over HTTP. */
 const SUBSCRIPTIONS = ["eth_subscribe", "eth_unsubscribe"];
 
-/** A JSON-RPC method that only reads. */
+/** A JSON-RPC method that does not send or sign. */
 export const rpcMethod: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (!METHOD_NAME.test(value)) return { mistake: "is not the name of a method (use zks_getL1BatchDetails)" };
@@ -96,7 +100,7 @@ export const rpcMethod: Parser<string, string> = (raw) => {
 
 const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
 
-/** Parses to milliseconds. */
+/** Parses a duration to milliseconds. */
 export function duration<Written>(leastMs: number, mostMs = Number.POSITIVE_INFINITY): Parser<number, Written> {
   return (raw) => {
     const value = parseDuration(asText(raw) ?? "");
@@ -106,7 +110,7 @@ export function duration<Written>(leastMs: number, mostMs = Number.POSITIVE_INFI
   };
 }
 
-/** Like `duration`; `off` is null. */
+/** Like `duration`, but also accepts `off`, as null. */
 export function durationOrOff<Written>(leastMs: number): Parser<number | null, Written> {
   const parse = duration(leastMs);
   return (raw) => {
@@ -126,7 +130,7 @@ export const gwei: Parser<bigint, number | string> = (raw) => {
   return value > 0n ? { value } : { mistake: "is not more than zero" };
 };
 
-/** An amount in wei; as text if a file's numbers cannot hold it exactly. */
+/** An amount in wei. In a file it is written as text if a JSON number cannot hold it exactly. */
 export const wei = reading<bigint, number | string>(
   (digits) => (/^\d{1,78}$/.test(digits) ? BigInt(digits) : null),
   "is not an amount of wei",
@@ -169,7 +173,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, 
 const DURATION = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h)$/;
 const LONGEST_MS = 365 * 24 * 3_600_000;
 
-/** Whole milliseconds, or null if the text is no duration. A bare `0` needs no unit. */
+/** Parses a duration to whole milliseconds; null if the text is no duration. A bare `0` needs no unit. */
 export function parseDuration(text: string): number | null {
   if (text === "0") return 0;
   const match = DURATION.exec(text);
@@ -180,7 +184,7 @@ export function parseDuration(text: string): number | null {
   return isWhole && whole <= LONGEST_MS ? whole : null;
 }
 
-/** The shortest form that reads back as the same duration. */
+/** Formats a duration in the shortest form that parses to the same value. */
 export function formatDuration(ms: number): string {
   const unit = ["h", "m", "s"].find((one) => ms > 0 && ms % (UNITS_MS[one] ?? Number.NaN) === 0) ?? "ms";
   return `${ms / (UNITS_MS[unit] ?? 1)}${unit}`;

@@ -1,6 +1,6 @@
 /**
- * Resolves each setting. A flag overrides the environment, the environment a chain's entry in the file, that the top
- * of the file, that the default. Every given value is checked, also an overridden one.
+ * Resolves each setting. Order of precedence: flag, environment variable, the chain's entry in the file, top level of
+ * the file, default. Every given value is checked, even if it is overridden.
  */
 import { type ForAllChains, resolveChains } from "./chains.ts";
 import { SETTING_KEYS, SETTINGS, type SettingKey } from "./schema.ts";

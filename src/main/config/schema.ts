@@ -1,5 +1,5 @@
 /**
- * Every setting, declared once: its key in the file, its parser, its default, and its text for people. The
+ * Every setting, declared once: its key in the file, its parser, its default, and how its value is shown. The
  * environment variable is derived from the key. A test compares docs/configuration.md with this table in both
  * directions.
  */
@@ -54,7 +54,7 @@ import {
 
 const MAX_COUNT = 1_000_000;
 
-/** Texts of secrets for people, and the secrets in them. */
+/** How secret settings are shown, and which parts of them are secret. */
 const HIDDEN = { secrets: (secret: string) => [secret], show: () => MASK };
 const ENDPOINT = { secrets: secretsOfHookPlace, show: maskRpcUrl };
 const HOOK = { secrets: secretsOfHookPlace, show: maskHookPlace };
@@ -66,13 +66,13 @@ export const CHAIN_SETTINGS = settings({
   finality: oneOf("confirmations", "safe", "finalized"),
   /** Interval between two requests for the chain's head. */
   pollInterval: time(1000, 10),
-  /** Block tag of the eth_getTransactionCount that takes part in nonce allocation. */
+  /** Block tag of the eth_getTransactionCount that is used in nonce allocation. */
   nonceChainQuery: oneOf("latest", "pending", "off"),
-  /** Age up to which a lane trusts its cached nonce; 0 reads the chain before every batch. */
+  /** Age up to which a lane trusts its cached transaction count; 0 reads the chain before every batch. */
   nonceStateTimeout: { ...time(30_000, 0), parse: duration<Duration | 0>(0) },
   /** Time without a receipt after which the receipt is requested directly. */
   staleReceiptTimeout: time(60_000, 100),
-  /** Receipt requests in parallel. */
+  /** Maximum number of parallel receipt requests. */
   receiptWorkers: whole(10, [1, 1000]),
   /** Request the receipt as soon as a transaction is tracked. */
   fetchReceiptUponEntry: withDefault(false, flag),
@@ -82,45 +82,48 @@ export const CHAIN_SETTINGS = settings({
   /** Time after which a transaction sent to private endpoints only is sent to the public ones too. */
   publicAfter: timeOrOff(null, 1_000),
   /**
-   * Limit of payloads signed for one transaction without an operator; 0: no limit. The last one is still tracked and
-   * resent.
+   * Maximum number of payloads signed for one transaction without an operator; 0: no limit. The last payload is still
+   * tracked and resent.
    */
   maxAttempts: whole(0, [0, MAX_COUNT]),
-  /** Time that a transaction may block its lane before it is reported as STUCK. */
+  /** Time for which a transaction may block its lane before it is reported as STUCK. */
   stuckAfter: time(30 * 60_000, 1_000),
-  /** Resends accepted by a node before a transaction counts as STUCK; 0: age alone decides. */
+  /** Number of resends accepted by a node before a transaction counts as STUCK; 0: only its age decides. */
   stuckAfterResubmits: whole(30, [0, MAX_COUNT]),
-  /** Replacement at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
+  /**
+   * Replacement of transactions at a higher price: following the market (`on`), by equal steps (`linear`), or never
+   * (`off`).
+   */
   reprice: oneOf("on", "off", "linear"),
-  /** WebSocket endpoint for eth_subscribe("newHeads"); only makes polling sooner. */
+  /** WebSocket endpoint for eth_subscribe("newHeads"); a new head only makes polling sooner. */
   wsUrl: optional(credentials.socketUrl, ENDPOINT),
-  /** Source of the fee offer: an https URL, or a fixed fee cap in gwei, optionally followed by a slash and a tip. */
+  /** Source of the offered fees: an https URL, or a fixed fee cap in gwei, optionally followed by a slash and a tip. */
   gasOracle: optional(credentials.gasOracle, HOOK),
-  /** Paths of fee cap and tip in the JSON of a gas oracle's URL, separated by a slash. */
+  /** Paths of fee cap and tip in the JSON response of a gas oracle's URL, separated by a slash. */
   gasOracleFields: withDefault(
     "maxFeePerGas/maxPriorityFeePerGas",
     matching(/^[\w.-]{1,200}\/[\w.-]{1,200}$/, "is not two paths such as standard.maxFee/standard.maxPriorityFee"),
   ),
   gasOracleUnit: oneOf("wei", "gwei"),
-  /** Limit of a lane's transactions beyond its mined nonce. */
+  /** Maximum number of a lane's transactions beyond its mined nonce. */
   inFlightWindow: whole(64, [1, 100_000]),
-  /** Length of the block queue of a slow consumer. */
+  /** Maximum length of the block queue of a slow consumer. */
   blockQueueLength: whole(1000, [1, MAX_COUNT]),
-  /** Ceiling of the fee per gas, also for prices set by callers. Not set: a default by chain id. */
+  /** Ceiling of the fee per gas, also for prices set by callers. If not set, a default by chain id. */
   maxFeeGwei: optional(gwei, { show: formatGwei, unset: BY_CHAIN_ID }),
-  /** Ceiling of gas × fee cap of one transaction, in wei. Not set: a default by chain id. */
+  /** Ceiling of gas × fee cap of one transaction, in wei. If not set, a default by chain id. */
   maxGasCostWei: optional(wei, { unset: BY_CHAIN_ID }),
-  /** Ceiling of value + gas × fee cap of one transaction, in wei. Not set: value is unlimited. */
+  /** Ceiling of value + gas × fee cap of one transaction, in wei. If not set, value is unlimited. */
   maxCostWei: optional(wei),
-  /** Gas limit of one transaction, on chains that allow less than a whole block (EIP-7825). */
+  /** Ceiling of the gas limit of one transaction, on chains that allow less than a whole block (EIP-7825). */
   maxTransactionGas: optional(integer(21_000, Number.MAX_SAFE_INTEGER), { unset: BY_CHAIN_ID }),
   /** Interval between two comparisons of a lane with the chain. */
   reconciliationInterval: timeOrOff(5 * 60_000, 100),
-  /** Time after which a payload that the chain node signed, and that cannot be found, is sent anew. */
+  /** Time after which a payload that the RPC node signed, and that cannot be found, is sent anew. */
   grayZoneTimeout: time(5 * 60_000, 1_000),
-  /** Interval between two searches for such a payload. */
+  /** Interval between two searches for a payload that the RPC node signed and whose hash is unknown. */
   grayZoneInterval: timeOrOff(60_000, 100),
-  /** Blocks to read one by one if the node has pruned older state. */
+  /** Number of blocks to search one by one for a lost payload if the node has pruned older state. */
   grayZoneLookback: whole(100, [1, 100_000]),
   /**
    * Accepted for old configurations. Its only value is `fail`: a transaction whose nonce another program used ends as
@@ -128,29 +131,36 @@ export const CHAIN_SETTINGS = settings({
    */
   externalUsePolicy: withDefault("fail", onlyFail),
   /**
-   * Repair of a nonce gap: `move` closes it with later transactions, else raises an alert; `heal` sends a placeholder
-   * or a cancel.
+   * Repair of a nonce gap. `move` closes the gap with later transactions, or raises an alert if that is impossible;
+   * `heal` sends a placeholder or a cancel.
    */
   holePolicy: oneOf("move", "heal"),
-  /** Lifetime of a nonce reservation if the caller names none; at most ten minutes. */
+  /** Lifetime of a nonce reservation if the caller sets none; at most ten minutes. */
   reservationTtl: time(60_000, 1_000, LONGEST_TTL_MS),
-  /** Limit of one lane's nonces that one API key may block: reserved, or expired without a transaction. */
+  /** Maximum number of one lane's nonces that one API key may block: reserved, or expired without a transaction. */
   maxReservations: whole(16, [1, MAX_COUNT]),
-  /** Use of an expired reservation's nonce: a placeholder transaction, or the hole policy. */
+  /** How the nonce of an expired reservation is used: by a placeholder transaction, or according to the hole policy. */
   expiredReservations: oneOf("placeholder", "hole"),
-  /** Limit of such placeholders per lane and hour; beyond it the lane's head is STUCK. */
+  /**
+   * Maximum number of placeholders for expired reservations per lane and hour; beyond it the lane's head becomes STUCK.
+   */
   maxReservationRepairs: whole(16, [0, MAX_COUNT]),
-  /** Alert and stuck-hook call if more transactions of a lane are not final. */
+  /** Number of a lane's transactions that are not final above which an alert is raised and the stuck hook is called. */
   alertPendingDepth: whole(1_000, [1, MAX_COUNT]),
-  /** The same if the oldest of them is older than this. */
+  /**
+   * Age of a lane's oldest transaction that is not final above which an alert is raised and the stuck hook is called.
+   */
   alertOldestAge: time(10 * 60_000, 1_000),
-  /** The same if the lane's first unmined transaction, which blocks all others, is older than this. */
+  /**
+   * Age of a lane's first unmined transaction, which blocks all others, above which an alert is raised and the stuck
+   * hook is called.
+   */
   alertHeadAge: time(5 * 60_000, 1_000),
-  /** Alert if more nonces of a lane are reserved. */
+  /** Number of reserved nonces of a lane above which an alert is raised. */
   alertReserved: whole(100, [1, MAX_COUNT]),
-  /** Alert if a signer's balance is lower, in wei. */
+  /** Balance of a signer, in wei, below which an alert is raised. */
   alertLowBalanceWei: optional(wei),
-  /** Base URL of the block explorer that pages link to. Not set: a default by chain id. */
+  /** Base URL of the block explorer that pages link to. If not set, a default by chain id. */
   explorerUrl: optional(credentials.endpointUrl, { unset: BY_CHAIN_ID }),
 });
 
@@ -159,7 +169,7 @@ const DATABASE = optional(credentials.databaseUrl, { secrets: secretsOfDatabaseU
 export const SETTINGS = {
   ...settings({
     databaseUrl: DATABASE,
-    /** The same database without the transaction pooler, for LISTEN. */
+    /** URL of the same database that bypasses the transaction pooler, for LISTEN. */
     directDatabaseUrl: DATABASE,
     /** PostgreSQL schema that holds all tables. */
     databaseSchema: withDefault(
@@ -174,7 +184,7 @@ export const SETTINGS = {
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
     /**
-     * Id of the chain behind `rpcUrl`. Not set: the id that its endpoints report, if the database has served it
+     * Id of the chain behind `rpcUrl`. If not set, the id that its endpoints report, if the database has served it
      * before.
      */
     chainId: optional(chainId),
@@ -187,33 +197,35 @@ export const SETTINGS = {
     mnemonic: optional(credentials.mnemonic, HIDDEN),
     /** Number of accounts derived from the mnemonic, starting with the first. */
     mnemonicCount: whole(1, [1, 1_000]),
-    /** BIP-32 path. The account's index replaces `{index}`, or is appended. */
+    /** BIP-32 path of derived accounts. The account's index replaces `{index}`, or is appended. */
     mnemonicPath: withDefault("m/44'/60'/0'/0", credentials.derivationPath),
     keystoreDir: optional(text),
     keystorePasswordFile: optional(text),
-    /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
+    /** Addresses whose keys the RPC node holds: it signs their transactions itself (`eth_sendTransaction`). */
     nodeSigners: optional(list(credentials.address)),
     /** URL of a JSON-RPC signer such as Web3Signer (`eth_accounts`, `eth_signTransaction`). */
     remoteSignerUrl: optional(credentials.endpointUrl, ENDPOINT),
-    /** Accounts of the remote signer that this node uses. Not set: all. */
+    /** Accounts of the remote signer that this node uses. If not set, all of them. */
     remoteSignerAddresses: optional(list(credentials.address)),
     /** PEM files for mutual TLS with the remote signer: its CA, and this node's certificate and key. */
     remoteSignerCaFile: optional(text),
     remoteSignerCertFile: optional(text),
     remoteSignerKeyFile: optional(text),
-    /** Keys of the spec ECC_SECG_P256K1: ids, ARNs or aliases. */
+    /** AWS KMS keys of the spec ECC_SECG_P256K1: ids, ARNs or aliases. */
     awsKmsKeyIds: optional(list(credentials.awsKeyId)),
-    /** Versions of keys with the algorithm EC_SIGN_SECP256K1_SHA256, by their whole names. */
+    /** Google Cloud KMS key versions with the algorithm EC_SIGN_SECP256K1_SHA256, by their full names. */
     gcpKmsKeyVersions: optional(list(credentials.gcpKeyVersion)),
-    /** Secrets of HashiCorp Vault, each with a field `privateKey`. */
+    /** Paths of HashiCorp Vault secrets, each with a field `privateKey`. */
     vaultKeyPaths: optional(list(credentials.vaultPath)),
-    /** Process that holds the keys: one of its own, or a thread of the node. */
+    /** Where the keys are held: in a process of their own, or in a thread of the node. */
     signing: optional(choice("process", "thread")),
     host: withDefault("127.0.0.1", text),
     port: whole(3000, [0, 65_535]),
-    /** Port for metrics, other nodes and operators, which the main port then refuses. Not set: one port serves all. */
+    /**
+     * Port for metrics, other nodes and operators, which the main port then refuses. If not set, one port serves all.
+     */
     adminPort: optional(integer(0, 65_535)),
-    /** Listen address of the admin port. Not set: `host`. */
+    /** Listen address of the admin port. If not set, that of `host`. */
     adminHost: optional(text),
     nodeId: optional(matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)")),
     advertiseUrl: optional(credentials.originUrl, { secrets: () => [] }),
@@ -225,23 +237,23 @@ export const SETTINGS = {
       secrets: (all: readonly string[]) => all,
       show: (secrets: readonly string[]) => `${MASK} (${secrets.length})`,
     }),
-    /** URL patterns that other nodes must match. Not set: any advertised URL. */
+    /** Patterns that the URLs of other nodes must match. If not set, any advertised URL is accepted. */
     peerUrlPattern: optional(
       list(matching(URL_PATTERN, "is not the pattern of a node's URL (use https://node-*.relay.internal:3000)")),
     ),
-    /** Host headers that this node accepts. Not set: its own names if no API key is required, else any. */
+    /** Host headers that this node accepts. If not set, its own names if no API key is required, otherwise any. */
     allowedHosts: optional(list(credentials.hostName)),
     /** Origins of web pages that may call this node. */
     allowedOrigins: optional(list(credentials.webOrigin)),
-    /** Raw transactions of unknown senders at `/rpc`: passed on to the chain, or refused. */
+    /** Raw transactions of unknown senders at `/rpc`: forwarded to the chain, or refused. */
     rpcForeignRaw: oneOf("refuse", "pass"),
     /** Accept an API key in the path of `/rpc`. */
     rpcKeyInPath: withDefault(false, flag),
     /** Additional read methods that `/rpc` forwards to the chain's endpoints. */
     rpcMethods: optional(list(rpcMethod)),
-    /** Limit of blocks in one eth_getLogs filter at `/rpc`. */
+    /** Maximum number of blocks in one eth_getLogs filter at `/rpc`. */
     rpcLogsRange: whole(USUAL_LOGS_RANGE, [1, 1_000_000_000]),
-    /** Each as `name:secret:scope+scope`, or as an object in a file. */
+    /** API keys, each as `name:secret:scope+scope`, or as an object in a file. */
     apiKeys: optional(
       list(credentials.apiKey, (key) => key.secret),
       {
@@ -249,22 +261,22 @@ export const SETTINGS = {
         show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
       },
     ),
-    /**
-     * Defaults of API keys without quotas: creates and chain reads per second on each node, and the share of a lane's
-     * queue.
-     */
+    /** Default quotas of API keys: creates and chain reads per second on each node, and the share of a lane's queue. */
     keyRate: optional(rate),
     keyReadRate: optional(rate),
     keyQueueShare: optional(share),
     auth: optional(choice("keys", "none")),
     /** JSON file of policies: permissions and spending limits of signers and API keys. */
     policyFile: optional(text),
-    /** The same document inside the configuration. */
+    /** The policy document inside the configuration, instead of in a file. */
     policies: optional(document, { show: () => "set" }),
     /** Named groups of signers. Each transaction for a pool gets one of its signers. */
     pools: optional(credentials.pools, { show: credentials.showPools }),
     mode: oneOf("worker-queue", "basic"),
-    /** Longer in `dev`, so that a busy laptop keeps its lease; production takes over sooner. */
+    /**
+     * Duration of a lease. Longer in `dev`, so that a busy laptop keeps its lease; shorter in production, for a faster
+     * takeover.
+     */
     leaseDuration: { ...time(10_000, 500), devFallback: 60_000 },
     leaseRenewInterval: time(3000, 50),
     clockSkewAllowance: time(1000, 0),
@@ -275,19 +287,19 @@ export const SETTINGS = {
     drainTimeout: time(5000, 0),
     /** Age after which final transactions and completions are deleted. */
     retention: ageOr("off", SHORTEST_RETENTION_MS),
-    /** Age up to which the request ids of deleted transactions are still refused, by their hashes. */
+    /** Age up to which the request ids of deleted transactions are still refused, by their stored hashes. */
     requestIdRetention: ageOr("forever", SHORTEST_RETENTION_MS),
-    /** Decides about stuck transactions: a module with a default export, or an https URL. */
+    /** Hook that decides about stuck transactions: a module with a default export, or an https URL. */
     stuckHook: optional(credentials.hookPlace, HOOK),
     /** HMAC secret of the requests to the stuck hook's URL. */
     stuckHookSecret: optional(text, HIDDEN),
     /** Module whose default export decides the price of a replacement. */
     repricingModule: optional(text),
-    /** Private addresses or networks (10.0.0.0/8) that hook and alert webhook may connect to. */
+    /** Private addresses or networks (10.0.0.0/8) that the stuck hook and the alert webhook may connect to. */
     hookNetworks: optional(list(credentials.network)),
     /** URL that receives alerts by POST. */
     alertWebhookUrl: optional(credentials.webhookUrl, ENDPOINT),
-    /** Not set: by the URL's host (Slack, DingTalk, Feishu), else plain JSON. */
+    /** Format of alerts. If not set, chosen by the URL's host (Slack, DingTalk, Feishu), otherwise plain JSON. */
     alertWebhookFormat: optional(choice(...ALERT_FORMATS)),
     logLevel: withDefault("info", choice(...LOG_LEVELS)),
   }),
@@ -304,7 +316,7 @@ export type ChainValues = Pick<Values, ChainSettingKey>;
 export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];
 export const CHAIN_SETTING_KEYS = Object.keys(CHAIN_SETTINGS) as readonly ChainSettingKey[];
 
-/** Settings that configure a signer; `start` requires one of them. */
+/** Settings that configure a signer; `start` requires at least one of them. */
 export const SIGNER_KEYS = [
   "privateKeys",
   "privateKeyFiles",

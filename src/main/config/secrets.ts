@@ -16,7 +16,10 @@ export function secretsOf({ values, chains }: Resolved): readonly string[] {
   return [...new Set([...own, ...ofChains])];
 }
 
-/** The same for an environment that is not checked yet: a value that cannot be parsed is secret as a whole. */
+/**
+ * All secret texts of environment variables that are not checked yet. A value that cannot be parsed counts as secret as
+ * a whole.
+ */
 export function secretsOfVariables(variables: Readonly<Record<string, string | undefined>>): readonly string[] {
   return SETTING_KEYS.flatMap((key) => {
     const setting: Setting<unknown> = SETTINGS[key];
@@ -29,7 +32,8 @@ export function secretsOfVariables(variables: Readonly<Record<string, string | u
 
 /**
  * One line for each setting whose secret cannot be masked, because it is too short or an ordinary word of our texts.
- * It names the setting, not the secret. URLs of endpoints and hooks are exempt: nobody chose their parts as secrets.
+ * The line names the setting, not the secret. URLs of endpoints and hooks are exempt: their parts were not chosen as
+ * secrets.
  */
 export function unmaskedSecrets({ values }: Pick<Resolution, "values">): readonly string[] {
   return CHOSEN_SECRETS.flatMap((key) => {

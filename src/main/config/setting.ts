@@ -1,19 +1,22 @@
 import { choice, duration, durationOrOff, formatDuration, integer, type Parser, parseDuration } from "./parsers.ts";
 
-/** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
+/** A duration as a number and a unit: `250ms`, `10s`, `5m`, `1h`. */
 export type Duration = `${number}${"ms" | "s" | "m" | "h"}`;
 
-/** One setting as the table declares it. */
+/** One setting as declared in the settings table. */
 export interface Rule<T, Written = unknown> {
   readonly parse: Parser<T, Written>;
   readonly fallback: NoInfer<T>;
-  /** Default of the `dev` command, if it differs. */
+  /** Default of the setting for the `dev` command, if it differs. */
   readonly devFallback?: NoInfer<T>;
   /** Text of a value for `fencepost config` and the documentation, without secrets. */
   show?(value: NonNullable<NoInfer<T>>): string;
-  /** Text of a value that is not set. */
+  /** Text that is shown if the setting is not set. */
   readonly unset?: string;
-  /** Parts of the value that must never leave the process. A setting with this function is never quoted in a message. */
+  /**
+   * Parts of the value that must never leave the process. The value of a setting with this function is never quoted in
+   * a message.
+   */
   secrets?(value: NonNullable<NoInfer<T>>): readonly string[];
 }
 
@@ -27,7 +30,10 @@ export interface Timed {
   readonly unit: "Ms";
 }
 
-/** Settings by their keys, each with the variable that its key spells: `pollInterval` is FENCEPOST_POLL_INTERVAL. */
+/**
+ * Settings by their keys, each with the environment variable derived from its key: `pollInterval` is
+ * FENCEPOST_POLL_INTERVAL.
+ */
 export function settings<R extends Readonly<Record<string, Rule<unknown>>>>(rules: R) {
   const named = Object.entries(rules).map(([key, rule]) => {
     const variable = `FENCEPOST_${key.replace(/[A-Z]/g, "_$&").toUpperCase()}`;
@@ -44,10 +50,10 @@ function joined(value: unknown) {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-/** Not "none": `auth` has that value. */
+/** Text of a setting that is not set. Not "none", because `auth` has that value. */
 export const NOT_SET = "not set";
 
-/** Text of a setting that is not set and has a default on each chain (src/domain/fees/default-ceilings.ts). */
+/** Text of a setting that is not set and has a default by chain (src/domain/fees/default-ceilings.ts). */
 export const BY_CHAIN_ID = "by chain id";
 
 export function withDefault<T, Written>(fallback: NoInfer<T>, parse: Parser<T, Written>): Rule<T, Written> {
@@ -71,12 +77,12 @@ export function time(fallback: number, leastMs: number, mostMs?: number): Rule<n
   return { parse: duration(leastMs, mostMs), fallback, show: formatDuration, unit: "Ms" };
 }
 
-/** Like `time`; `off` is null. */
+/** Like `time`, but also accepts `off`, as null. */
 export function timeOrOff(fallback: number | null, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
   return { parse: durationOrOff(leastMs), fallback, show: formatDuration, unset: "off", unit: "Ms" };
 }
 
-/** The first value is the default. */
+/** A setting with a choice of values; the first value is the default. */
 export function oneOf<const T extends string>(...values: readonly [T, ...T[]]): Rule<T, T> {
   return { parse: choice(...values), fallback: values[0] };
 }
@@ -85,7 +91,7 @@ const DAY_MS = 86_400_000;
 
 type Age = Duration | `${number}d`;
 
-/** A retention age: `90d`, a duration (`36h`), or the word for "without end", which is the default, as null. */
+/** A retention age: `90d`, a duration (`36h`), or the default, a word for "without end", whose value is null. */
 export function ageOr<const Word extends string>(word: Word, leastMs: number): Rule<number | null, Age | Word> {
   const parse: Parser<number | null, Age | Word> = (raw) => {
     const text = typeof raw === "string" ? raw.trim() : "";

@@ -2,10 +2,10 @@ import { nearestName } from "../../domain/text/near-names.ts";
 import { SETTING_KEYS, SETTINGS, type SettingKey } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 
-/** `config` prints the configuration and requires nothing. */
+/** Commands that read the configuration. `config` only prints it, and requires no setting. */
 export type Command = "dev" | "start" | "migrate" | "config";
 
-/** Source of a value. Each overrides those before it. */
+/** Source of a setting's value. Each source overrides those before it. */
 export type Origin = "default" | "file" | "chain" | "environment" | "flag";
 
 export interface Sources {
@@ -16,16 +16,16 @@ export interface Sources {
 }
 
 export interface ConfigFile {
-  /** Its name in messages. */
+  /** Name of the configuration file in messages. */
   readonly name: string;
-  /** Absent in the library, which passes an object. */
+  /** Path of the configuration file; absent in the library, which passes an object. */
   readonly path?: string;
   readonly content: unknown;
 }
 
 export type Flags = Readonly<Partial<Record<SettingKey, unknown>>>;
 
-/** An unchecked object of the file. */
+/** An unchecked object of the configuration file. */
 export type Entry = Readonly<Record<string, unknown>>;
 
 export interface Given {
@@ -34,7 +34,7 @@ export interface Given {
   readonly raw: unknown;
 }
 
-/** Collects all mistakes, so that people can correct them at once. */
+/** Collects all mistakes of a configuration, so that people can correct them at once. */
 export class Mistakes {
   readonly lines: string[] = [];
 
@@ -46,7 +46,7 @@ export class Mistakes {
     this.add(SETTINGS[key].variable, phrase);
   }
 
-  /** The value, or null after adding a line. */
+  /** Returns the parsed value, or null after adding a line about the mistake. */
   judge<T>(setting: Pick<Setting<T>, "parse" | "secrets">, given: Pick<Given, "name" | "raw">): { value: T } | null {
     const parsed = setting.parse(given.raw);
     if ("value" in parsed) return { value: parsed.value };
@@ -56,7 +56,7 @@ export class Mistakes {
 }
 
 const LONGEST_QUOTE = 24;
-/** A number, a number with a unit, or a word: the usual typing errors. */
+/** Values that may be quoted: a number, a number with a unit, or a word, as in usual typing errors. */
 const PLAIN_WORD = /^(?:[+-]?\d{1,12}[a-z]{0,3}|[a-z]{1,12})$/i;
 
 /** Quotes a value in one short line, unless it looks like a password or a key in the wrong variable. */
@@ -71,7 +71,7 @@ export function quote(raw: unknown): string {
 
 const VARIABLES: ReadonlySet<string> = new Set(SETTING_KEYS.map((key) => SETTINGS[key].variable));
 
-/** Refuses misspelt variables: they would be ignored silently. */
+/** Refuses misspelt environment variables: they would be ignored silently. */
 export function refuseUnknownVariables(variables: Sources["variables"], mistakes: Mistakes): void {
   const ours = Object.keys(variables).filter((name) => /^FENCEPOST_/i.test(name));
   for (const name of ours.sort()) {
@@ -79,7 +79,7 @@ export function refuseUnknownVariables(variables: Sources["variables"], mistakes
   }
 }
 
-/** `name`: the object's name in messages (the file, or a chain in it). */
+/** Refuses unknown keys. `name`: the object's name in messages (the file, or a chain in it). */
 export function refuseUnknownKeys(
   { name, entry, known }: { readonly name: string; readonly entry: Entry; readonly known: readonly string[] },
   mistakes: Mistakes,
@@ -96,7 +96,7 @@ function didYouMean(name: string, known: Iterable<string>) {
   return near === null ? "" : ` (did you mean ${near}?)`;
 }
 
-/** Compares without the common prefix, casing and separators: the spellings of variables and keys differ in those. */
+/** Normalises a name for comparison: prefix, casing and separators, in which variables and keys differ, are removed. */
 function normalised(name: string) {
   return name.replace(/^FENCEPOST_|[_-]/gi, "").toLowerCase();
 }

@@ -29,7 +29,7 @@ export interface DevRequest {
   readonly directory: string;
   /** Prints one line of progress. */
   readonly say: (line: string) => void;
-  /** Asks to install missing packages, and reads keys; null: not on a terminal. */
+  /** Terminal to prompt for installing missing packages, and to read key presses; null if there is none. */
   readonly terminal: DevTerminal | null;
   readonly workingDirectory: string;
 }
@@ -39,7 +39,7 @@ export type DevReady = Omit<ReadyDevNode, "needsKey">;
 type Undo = () => Promise<void>;
 
 const BLOCK_TIME_MS = 500;
-/** Limit of restarts of a database server that keeps ending. */
+/** Maximum number of restarts of a database server that keeps ending. */
 const MOST_RESTARTS = 10;
 
 /** `fencepost dev`: a real PostgreSQL, a real EVM chain and a node on them, all children of this process. */
@@ -54,7 +54,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
-      // The last run's chain ended with it: its transactions exist on no chain any more.
+      // The chain of the last run ended with it, so the transactions in the database exist on no chain any more.
       const dropped = await dropSchema({ databaseUrl: database.url, schema: config.databaseSchema });
       if (dropped > 0) request.say(`${dropped} transactions of the last run were dropped: its chain ended with it`);
     }
@@ -80,7 +80,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     await runUntilStopped({ ...first, stop: end }, over, { logger, ready: welcome });
     if (!stop.signal.aborted) throw await lost;
   } catch (error) {
-    // Stopped while starting: not a failure.
+    // An interruption while starting is not a failure.
     if (!stop.signal.aborted) throw error;
   } finally {
     for (const step of undo.reverse()) await step();
@@ -88,7 +88,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   }
 }
 
-/** Packages of the embedded parts. A database or chain of the user's own needs none. */
+/** Packages of the embedded parts. They are not needed if the user has a database or chain of their own. */
 function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest): Asking {
   const ownChain = config.chains.length > 0 || chain === "anvil";
   const parts: Asking["parts"] = [
@@ -131,22 +131,22 @@ export function nodeVariables(config: Config, databaseUrl: string, chain: DevCha
       ...ON_EMBEDDED_CHAIN,
     }),
     ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
-    // This configuration may run without API keys. In the child our chain and accounts look like the user's own, so
-    // say it.
+    // This configuration may run without API keys. Tell the child explicitly, because there our chain and accounts look
+    // like the user's own.
     ...(config.apiKeys === "none" && { FENCEPOST_AUTH: "none" }),
   };
 }
 
 const NEVER = new Promise<never>(() => undefined);
 
-/** The chain kept its blocks in memory: on a new chain, the database would be wrong. */
+/** Error after the chain ended. Its blocks were in memory only, so the database would not match a new chain. */
 function chainLost(how: string) {
   return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
 }
 
 /**
- * The configured database, or an embedded one. A killed embedded server is started again and recovers its commits,
- * while the node waits. `lost` resolves if that fails.
+ * The configured database, or an embedded one. If the embedded server is killed, it is restarted and recovers its
+ * commits, while the node waits. `lost` resolves if that fails.
  */
 async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) {
   const { databaseUrl } = request.config;
@@ -190,7 +190,7 @@ async function embeddedChain(request: DevRequest, undo: Undo[]) {
   return chain;
 }
 
-/** Adds the dev chain, and its accounts if the configuration has no keys. */
+/** Adds the dev chain to the configuration, and the chain's accounts if no keys are configured. */
 function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof config {
   if (chain === null) return config;
   const { chainId, url } = chain;

@@ -1,4 +1,4 @@
-/** Nodes in processes of their own. They end with this process. */
+/** Runs nodes in processes of their own. They end with this process. */
 import type { ReadyNode as ReadyLine } from "../../adapters/cli/present.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Service } from "../service.ts";
@@ -7,7 +7,7 @@ import { endChild, launch, readyLine } from "./embedded/processes.ts";
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** Starts `fencepost start` with only these settings, and waits until it is ready. `name` is for the error. */
+/** Starts `fencepost start` with only these settings, and waits until the node is ready. `name` is for the error. */
 export async function startNode(
   name: string,
   launcher: readonly string[],
@@ -24,7 +24,10 @@ export async function startNode(
   return { ...ready, child };
 }
 
-/** Inherits only the launcher's garbage collector options: a second debugger would find its port in use. */
+/**
+ * Node options that a child inherits: only those of the garbage collector. A second debugger, for example, would find
+ * its port in use.
+ */
 export function inherited(options: readonly string[]): readonly string[] {
   return options.filter((option) => /^--(max[-_]semi[-_]space[-_]size=|no[-_]parallel[-_]scavenge$)/.test(option));
 }
@@ -32,14 +35,14 @@ export function inherited(options: readonly string[]): readonly string[] {
 export interface NodeProcessOptions {
   /** Command line of `dev`, launcher first. */
   readonly argv: readonly string[];
-  /** Its whole environment. */
+  /** Whole environment of the node's process. */
   readonly variables: NodeJS.ProcessEnv;
   readonly drainTimeoutMs: number;
-  /** Called if it ends without being asked to. */
+  /** Called if the node's process ends without being stopped. */
   readonly onLost: (how: string) => void;
 }
 
-/** Ready message of the process. */
+/** Ready message of a node's process. */
 export type ReadyNode = Pick<Service, "url" | "adminUrl" | "nodeId" | "signers"> & { readonly chainId: number };
 
 export type NodeProcess = Awaited<ReturnType<typeof startNodeProcess>>;
@@ -47,9 +50,9 @@ export type NodeProcess = Awaited<ReturnType<typeof startNodeProcess>>;
 const GRACE_MS = 5_000;
 
 /**
- * The node of `dev` on a terminal: the same command again, on the database and the chain of this process. So a key can
- * kill it like a crashing machine, and another one continues from the database. Rejects if it ends before it is ready.
- * Its reason is on the shared standard error.
+ * Starts the node of `dev` on a terminal: the same command again, on the database and the chain of this process. A key
+ * press can kill it like a crashing machine, and another one continues from the database. Rejects if the node ends
+ * before it is ready; the reason is on the shared standard error.
  */
 export async function startNodeProcess({ argv, variables, ...options }: NodeProcessOptions, port: number) {
   const command = [process.execPath, ...inherited(process.execArgv), ...argv, "--port", String(port)];
@@ -69,13 +72,13 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
     ...first,
     chainIds: [first.chainId],
     pid: child.handle.pid,
-    /** Sends SIGKILL, so nothing is handed over. Resolves when it has ended. */
+    /** Sends SIGKILL, so the node hands nothing over. Resolves when the process has ended. */
     kill: () => end(),
     stop: () => end(["SIGTERM", options.drainTimeoutMs + GRACE_MS]),
   };
 }
 
-/** Variable that marks the chain as a dev chain. */
+/** Environment variable that marks the chain as an embedded dev chain. */
 export const ON_EMBEDDED_CHAIN = { DEV_NODE_ON_EMBEDDED_CHAIN: "1" } as const;
 
 export function isOnEmbeddedChain(): boolean {

@@ -1,4 +1,4 @@
-/** The terminal of `dev`: prompts, and keys, each of which causes a failure of production. */
+/** The terminal of `dev`: prompts, and keys that each cause a typical failure of production. */
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../adapters/system/clock.ts";
@@ -13,7 +13,7 @@ export interface DevTerminal {
 }
 
 interface KeyActions {
-  /** Null: the chain is the user's own, and is not touched. */
+  /** The embedded chain; null: the chain is the user's own, and is not changed. */
   readonly chain: DevChain | null;
   readonly blockTimeMs: number;
   /** Sends a small transfer through the API. Returns the result as text. */
@@ -30,7 +30,7 @@ interface DevSession extends Omit<KeyActions, "send"> {
 const REMEMBER_EVERY_MS = 1_000;
 const CTRL_C = "\u0003";
 
-/** Null: standard input or standard error is no terminal. */
+/** Opens the terminal; null if standard input or standard error is no terminal. */
 export function openTerminal(): DevTerminal | null {
   const { stdin, stderr } = process;
   if (stdin.isTTY !== true || stderr.isTTY !== true) return null;
@@ -51,12 +51,12 @@ export function openTerminal(): DevTerminal | null {
   };
 }
 
-/** Handles keys until the returned function is called. */
+/** Handles key presses until the returned function is called. */
 export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSession): () => Promise<void> {
   const keys = devKeys({ ...actions, send: () => sendTransfer(node) });
   const stop = new AbortController();
   const silent = terminal.onKey((key) => {
-    // In raw mode the terminal sends no SIGINT for Ctrl-C.
+    // Send SIGINT to this process: in raw mode the terminal does not do that for Ctrl-C.
     if (key === CTRL_C || key === "q") process.kill(process.pid, "SIGINT");
     else void keys.press(key);
   });
@@ -89,7 +89,10 @@ type Key = readonly [key: string, does: string, press: () => Promise<string>];
 const REORG_DEPTH = 3;
 const SPIKE = 50n;
 const GWEI = 1_000_000_000n;
-/** Empty blocks lower the base fee to a few wei, and fifty times that is no spike. */
+/**
+ * Minimum base fee of a simulated spike: empty blocks lower the base fee to a few wei, and fifty times that is no
+ * spike.
+ */
 const LEAST_SPIKE_WEI = 20n * GWEI;
 
 export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) {
@@ -107,7 +110,7 @@ export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) 
   let busy = false;
   return {
     help,
-    /** Unknown keys print the help. Keys pressed during an action are ignored. */
+    /** Runs the action of a key. Unknown keys print the help. Keys pressed during an action are ignored. */
     press: async (pressed: string) => {
       const [, does, press] = keys.find(([key]) => key === pressed) ?? [];
       if (press === undefined) return say(help);
@@ -121,7 +124,7 @@ export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) 
         busy = false;
       }
     },
-    /** Takes a snapshot from time to time, for a reorg to return to. */
+    /** Takes a snapshot of the chain from time to time, for a reorg to return to. */
     remember: async () => {
       if (!busy) await onChain?.remember();
     },

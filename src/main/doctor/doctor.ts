@@ -1,4 +1,4 @@
-/** `fencepost doctor`: mistakes in this configuration, and in the services that it names. */
+/** `fencepost doctor`: finds mistakes in this configuration, and in the services that it names. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import { createMask } from "../../domain/text/mask.ts";
 import { type Config, ConfigurationError } from "../config/config.ts";
@@ -6,10 +6,10 @@ import { loadPolicies } from "../node/load-policies.ts";
 import { gather } from "./gather.ts";
 import { judge } from "./judge.ts";
 
-/** `load` as `start` would, and as `config` would, which demands less. */
+/** `load` loads the configuration as `start` would, or as `config` would, which requires fewer settings. */
 export async function doctor(load: (command: "start" | "config") => Promise<Config>): Promise<readonly Finding[]> {
   const mistakes: string[] = [];
-  // Mistakes of the second load are among those of the first.
+  // Ignore mistakes of the second load: the first load reports them too.
   const config = (await load("start").catch(addTo(mistakes))) ?? (await load("config").catch(addTo([])));
   if (config !== null) await loadPolicies(config).catch(addTo(mistakes));
   const mask = createMask(config?.secrets ?? []);

@@ -5,13 +5,13 @@ export const fine = (code: string, text: string): Finding => ({ sign: "ok", code
 export const warning = (code: SetupCode, text: string): Finding => wrong("warning", code, text);
 export const mistake = (code: SetupCode, text: string): Finding => wrong("mistake", code, text);
 
-/** Pending migrations are a matter of the schema, and are applied by other means than a schema that is too new. */
+/** Creates a finding. Pending migrations are reported under the code SCHEMA, but with a remedy of their own. */
 function wrong(sign: Finding["sign"], code: SetupCode, text: string): Finding {
   return { sign, code: code === "MIGRATIONS" ? "SCHEMA" : code, text, fix: SETUP_TROUBLES[code] };
 }
 
-/** False and null: nothing to report. */
+/** Findings, in which false and null mean "nothing to report". */
 export type Findings = readonly (Finding | false | null)[];
 
-/** `1 node`, `2 nodes`. */
+/** A count with its noun, such as `1 node`, `2 nodes`. */
 export const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;

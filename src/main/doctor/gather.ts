@@ -1,4 +1,4 @@
-/** Asks database, chains, keys and this machine, all at once, and concludes nothing. */
+/** Gathers facts from the database, the chains, the keys and this machine, all at once. It draws no conclusions. */
 import { createServer } from "node:net";
 import { examineEndpoint } from "../../adapters/evm/reads/examine-endpoint.ts";
 import { openSigner } from "../../adapters/evm/signers/open-signer.ts";
@@ -11,10 +11,10 @@ import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
 import { version } from "../node/version.ts";
 
 const PATIENCE_MS = 5_000;
-/** Each balance is a request: enough to see a habit. */
+/** Maximum number of signers whose balance is read: each balance is a request, and this many show the general state. */
 const MOST_BALANCES = 20;
 
-/** Facts that the doctor judges: a test writes them down, and reads findings. */
+/** Facts that the doctor judges. Tests construct facts and check the findings. */
 export type Facts = Awaited<ReturnType<typeof gather>>;
 export type ChainFacts = Facts["chains"][number];
 
@@ -30,7 +30,7 @@ export async function gather(config: Config) {
   const hasDirectUrl = directDatabaseUrl !== null;
   return {
     version,
-    /** Null: none is configured, which is a mistake by itself. */
+    /** Facts about the database; null: no database is configured, which is reported as a mistake of its own. */
     database,
     hasDirectUrl,
     clockSkewAllowanceMs: lease.clockSkewMs,
@@ -47,20 +47,20 @@ async function chainOf({ chainId, rpcUrls, settings }: ChainConfig, signers: rea
   return { chainId, finality: settings.finality, usesPendingCount, endpoints: await Promise.all(asked) };
 }
 
-/** One source of keys. */
+/** Facts about one source of keys. */
 interface KeySourceFacts {
-  /** Name of its setting. */
+  /** Name of the key source's setting. */
   readonly source: string;
   readonly addresses: readonly string[];
-  /** Null: its keys can be used. */
+  /** Why the keys of this source cannot be used; null: they can. */
   readonly problem: string | null;
   readonly warnings: readonly string[];
 }
 
-/** Source by source: which one is wrong, and which two have the same key. */
+/** Opens the key sources one by one, to find which one is wrong and which two have the same key. */
 async function keysOf({ signers }: Config) {
   const facts: KeySourceFacts[] = [];
-  // One after the other: opening an encrypted file takes 256 MiB.
+  // Open the sources in sequence: opening an encrypted file needs 256 MiB of memory.
   for (const source of keySourcesIn(signers)) facts.push(await keysIn(source, { [source]: signers[source] }));
   return facts;
 }
@@ -85,7 +85,10 @@ async function faceOf({ host, port, advertiseUrl, apiKeys }: Config) {
   return { host, port, listening, advertisedUrl: advertiseUrl ?? advertisedUrl(url), asksForKeys: apiKeys !== "none" };
 }
 
-/** Result of a try to listen on an address. "fencepost": a node of ours has it. "taken": another program has it. */
+/**
+ * Result of an attempt to listen on an address. "fencepost": a node of ours listens there. "taken": another program
+ * does.
+ */
 export type Listening = "free" | "fencepost" | "taken" | "forbidden" | "noSuchAddress";
 
 const REFUSALS: Readonly<Record<string, Listening>> = {
@@ -94,7 +97,7 @@ const REFUSALS: Readonly<Record<string, Listening>> = {
   ENOTFOUND: "noSuchAddress",
 };
 
-/** Listens for a moment on a node's address. */
+/** Tries to listen for a moment on the address that a node would use. */
 async function listeningAt(host: string, port: number) {
   const refusal = await new Promise<string | null>((resolve) => {
     const server = createServer();

@@ -2,9 +2,9 @@ import type { AnsweringEndpoint } from "../../adapters/evm/reads/examine-endpoin
 import { counted, type Findings, fine, mistake, warning } from "./findings.ts";
 import type { ChainFacts, Facts } from "./gather.ts";
 
-/** Blocks that an endpoint may be behind another: two that were asked a moment apart. */
+/** Number of blocks that one endpoint may be behind another: they are queried at slightly different times. */
 const USUAL_LAG_BLOCKS = 5;
-/** No chain in use has a block less often. */
+/** Maximum age of a chain's head: no chain in use has longer block intervals. */
 const OLDEST_HEAD_MS = 5 * 60_000;
 const FURTHEST_AHEAD_MS = 60_000;
 
@@ -38,7 +38,10 @@ function judgeChain(chain: ChainFacts, served: readonly number[]): Findings {
   ];
 }
 
-/** An id that an endpoint alone names has to be known to the database, unless that is new. */
+/**
+ * Problem with the chain id. An id that only an endpoint reports must be known to the database, unless the database is
+ * new.
+ */
 function idProblem({ chainId }: ChainFacts, answering: readonly AnsweringEndpoint[], served: readonly number[]) {
   const [named = 0, ...others] = new Set(answering.map((each) => each.chainId));
   if (others.length > 0) {
@@ -51,7 +54,7 @@ function idProblem({ chainId }: ChainFacts, answering: readonly AnsweringEndpoin
   return `the endpoint says that it serves chain ${named}, and this database has served ${served.join(", ")} alone: start refuses it`;
 }
 
-/** A chain on this machine is one's own. */
+/** True if the endpoint is on this machine, so that the chain is the user's own. */
 function isOwn({ label }: AnsweringEndpoint) {
   return /\/\/(127\.|localhost|\[::1\])/.test(`//${label.replace(/^https?:\/\//, "")}`);
 }

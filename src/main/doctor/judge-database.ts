@@ -34,7 +34,7 @@ const REFUSALS: Readonly<Record<string, SetupCode>> = {
 };
 
 function judgeRefusal({ code, message }: RefusedDatabase): Finding {
-  // Without a password in the URL the driver ends the connection by itself, with no code.
+  // If the URL has no password, the driver closes the connection itself, and its error has no code.
   const isLogin = code === "" && /password/.test(message);
   if (SILENCE.has(code) && !isLogin) return mistake("DATABASE_UNREACHABLE", `the database does not answer: ${message}`);
   const refused = isLogin ? "DATABASE_LOGIN" : (REFUSALS[code] ?? "DATABASE");

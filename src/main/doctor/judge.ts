@@ -1,4 +1,4 @@
-/** From facts to findings. Nothing here performs I/O: the facts were gathered before. */
+/** Derives findings from facts. This file performs no I/O: the facts were gathered before. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
@@ -8,13 +8,13 @@ import { judgeChains } from "./judge-chains.ts";
 import { judgeDatabase } from "./judge-database.ts";
 
 interface Program {
-  /** `20.19.0`. */
+  /** Version of Node, such as `20.19.0`. */
   readonly nodeVersion: string;
-  /** Mistakes that `start` would report, one line each. */
+  /** Mistakes of the configuration that `start` would report, one line each. */
   readonly mistakes: readonly string[];
 }
 
-/** Without facts: the configuration is so wrong that nothing could be gathered. */
+/** Derives findings. The facts are absent if the configuration is so wrong that nothing could be gathered. */
 export function judge({ nodeVersion, mistakes, ...facts }: Program & Partial<Facts>): readonly Finding[] {
   const findings = [judgeNode(nodeVersion), ...mistakes.map((line) => mistake("CONFIGURATION", line))];
   return [...findings, ...(isGathered(facts) ? judgeFacts(facts) : [])].flatMap((finding) => finding || []);
@@ -52,15 +52,15 @@ function judgeKeys({ keys, chains }: Facts): Findings {
 }
 
 /**
- * Finds the code by the text of the problem, which comes from the code that opens keys; each of its lines names the
- * file.
+ * Code of a key problem, derived from its text, which comes from the code that opens keys. Each line of the text names
+ * the file.
  */
 function problemOf(problem: string): SetupCode {
   if (/open to other users/.test(problem)) return "KEY_FILE_OPEN";
   return /wrong password/.test(problem) ? "KEYSTORE_PASSWORD" : "KEYS";
 }
 
-/** A signer has nothing if no endpoint says otherwise: one may know an older balance. */
+/** A signer counts as unfunded only if no endpoint reports a balance: one endpoint may have an older state. */
 function judgeBalances({ endpoints }: ChainFacts): Findings {
   const answers = endpoints.flatMap((each) => (each.kind === "silent" ? [] : [each]));
   const balances = answers.flatMap((each) => [...each.balances]);

@@ -1,4 +1,4 @@
-/** The calls, answers and errors of the HTTP API, without HTTP. */
+/** The calls, responses and errors of the HTTP API, without HTTP. */
 import { callReader } from "../../adapters/http/exchange/declared-call.ts";
 import { present } from "../../adapters/http/exchange/present-answer.ts";
 import { problemOf } from "../../adapters/http/exchange/problems.ts";
@@ -22,22 +22,22 @@ import type { Checksum } from "../../domain/text/checksum.ts";
 import type { Mask } from "../../domain/text/mask.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** The embedded node. */
+/** Parts of the embedded node that the calls use. */
 interface Inside<SendOptions = CallOptions> {
   readonly api: FencepostApi;
   readonly checksum: Checksum;
   readonly mask: Mask;
   readonly clock: Pick<Clock, "now">;
-  /** Aborted when the node is closed, with the reason. */
+  /** Signal that is aborted when the node is closed, with the reason. */
   readonly closing: AbortSignal;
-  /** Creates one transaction, in the caller's database transaction or not. */
+  /** Creates one transaction, inside or outside of a database transaction of the caller. */
   take(intent: CreateRequest, options: SendOptions): Promise<Created>;
 }
 
 /** Actor of calls without an API key: the process that embeds the node. */
 const ACTOR = "operator:embedded";
 
-/** Short, because each look asks a database near by, and no network. */
+/** Interval at which a waiting call reads the state. It is short, because each read queries a nearby database. */
 const LOOK_EVERY_MS = 100;
 
 export function createFace<SendOptions extends CallOptions>(inside: Inside<SendOptions>): FencepostFace<SendOptions> {
@@ -51,7 +51,7 @@ export function createFace<SendOptions extends CallOptions>(inside: Inside<SendO
       try {
         yield* calls.completions(query, untilClosed(closing, options));
       } catch (error) {
-        // The feed ends with the node.
+        // The feed of completions ends without an error when the node is closed.
         if (!closing.aborted) throw error;
       }
     },
@@ -62,10 +62,10 @@ export function createFace<SendOptions extends CallOptions>(inside: Inside<SendO
   };
 }
 
-/** Bounded in time, and fails as over HTTP. */
+/** Runs a call with its time limit; errors are the same as over HTTP. */
 async function ask<T>(mask: Mask, options: CallOptions | undefined, work: () => Promise<T>) {
   try {
-    // Most calls have no limit, and a process may make thousands a second.
+    // Skip the deadline if there are no options: most calls have no limit, and a process may make thousands a second.
     return await (options === undefined ? work() : underDeadline("no answer", options, work));
   } catch (error) {
     throw asOverHttp(error, mask);
@@ -83,7 +83,7 @@ function untilClosed<T extends CallOptions>(closing: AbortSignal, options: T): T
 
 const DECLARED = GROUPS.flatMap(([, each]) => Object.values<Call>(each)).filter(methodOf);
 
-/** Declared calls, by the client's method and path. */
+/** Calls of the HTTP API, by the client's method and path. */
 const CALLS = new Map(
   DECLARED.map((call) => {
     const names = [...call.at.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
@@ -92,7 +92,10 @@ const CALLS = new Map(
   }),
 );
 
-/** Requests of the client's calls to the node in this process: read, performed and presented as over HTTP. */
+/**
+ * Transport of the client's calls to the node in this process: each request is parsed, performed and presented as over
+ * HTTP.
+ */
 function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude<keyof Inside, "take">>): Transport {
   const answerTo = async (request: Request, options: CallOptions): Promise<unknown> => {
     const call = CALLS.get(request.at);
@@ -116,7 +119,7 @@ function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude
     try {
       return (await ask(mask, limits, () => answerTo(request, options))) as T;
     } catch (error) {
-      // A read that closing cut off failed because of that, not because of the database.
+      // A read that was interrupted by closing the node fails with that reason, not with an error of the database.
       if (request.at.startsWith("get ")) closing.throwIfAborted();
       throw error;
     }
@@ -130,8 +133,8 @@ interface ShapeSchema {
 }
 
 /**
- * The members of an answer that the contract names, and no others: over HTTP, the route's schema leaves them out when
- * the answer is written.
+ * Only those members of a response that the contract names. Over HTTP, the route's schema drops the others when the
+ * response is serialised.
  */
 function shaped({ properties, additionalProperties, items }: ShapeSchema, value: unknown): unknown {
   if (Array.isArray(value)) return items === undefined ? value : value.map((each) => shaped(items, each));
@@ -163,13 +166,16 @@ function sendingCalls<SendOptions extends CallOptions>(
       throw withIdOf(intent, error);
     }
   };
-  /** Sends one intent after the other: in a transaction of the caller their order is kept. */
+  /** Sends one intent after the other: in a database transaction of the caller their order is kept. */
   const oneByOne = async (intents: readonly Named[], options: SendOptions) => {
     const results: Result[] = [];
     for (const intent of intents) results.push(await sendOne(intent, options).catch(orError));
     return results;
   };
-  /** In one batch, so that their nonces are in order. Intents of lanes that another node owns are sent on their own. */
+  /**
+   * Sends the intents in one batch, so that their nonces are in order. Intents of lanes that another node owns are sent
+   * separately.
+   */
   const atOnce = async (intents: readonly Named[], options: SendOptions | undefined) => {
     const outcomes = await ask(mask, options, () => api.createBatch(intents));
     return Promise.all(
@@ -190,12 +196,15 @@ function sendingCalls<SendOptions extends CallOptions>(
   } satisfies Partial<FencepostFace<SendOptions>>;
 }
 
-/** A caller who gave no request id needs the generated one. */
+/** Adds the request id to the error: a caller who gave none needs the generated one. */
 function withIdOf(asked: Named, error: unknown) {
   return error instanceof FaceError ? ofRequest(error, asked?.requestId) : error;
 }
 
-/** An error that is not the intent's own fails all of them, such as a broken connection of the caller's. */
+/**
+ * Returns an error that concerns one intent. Any other error, such as a broken connection of the caller, fails all
+ * intents.
+ */
 function orError(error: unknown) {
   if (error instanceof FaceError) return error;
   throw error;

@@ -6,9 +6,9 @@ export interface Machine {
 }
 
 /**
- * URL by which others reach a node without a configured one. A wildcard (0.0.0.0, ::) is no address: every node would
- * advertise the same URL and take it for its own. The machine's first external address is reachable, in a container
- * as on a host.
+ * URL by which other nodes reach a node that has no configured one. A wildcard (0.0.0.0, ::) cannot be advertised:
+ * every node would advertise the same URL and mistake it for its own. The machine's first external address is
+ * reachable, in a container as on a host.
  */
 export function advertisedUrl(listening: string, machine: Machine = thisMachine()): string {
   const url = new URL(listening);
@@ -19,7 +19,7 @@ export function advertisedUrl(listening: string, machine: Machine = thisMachine(
   return url.origin;
 }
 
-/** A host in a URL: an IPv6 address gets brackets. */
+/** Formats a host for a URL: an IPv6 address gets brackets. */
 export function literalHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }

@@ -5,14 +5,14 @@ import type { Clock } from "../../ports/clock.ts";
 export interface Patience {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Called once when the wait begins, with its reason, and once when it ends. */
+  /** Reports when the wait for the database begins, with its reason, and when it ends. */
   readonly say: (line: string, reason?: string) => void;
 }
 
 const TRY_AGAIN = { firstMs: 250, mostMs: 5_000 };
 
 /**
- * Runs `work`, and retries while the database does not answer: nodes and their database often start together, in any
+ * Runs `work`, and retries while the database does not respond: nodes and their database often start together, in any
  * order. Errors that waiting cannot repair (a wrong password, a missing database) are thrown at once.
  */
 export async function awaitDatabase<T>(work: () => Promise<T>, { clock, signal, say }: Patience): Promise<T> {

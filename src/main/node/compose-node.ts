@@ -34,14 +34,14 @@ import { version } from "./version.ts";
 
 export interface NodeParts {
   readonly config: ConfigFor<"start">;
-  /** URL by which others reach the node. The database is not written before it is known. */
+  /** URL by which other nodes reach this one. The node does not write to the database before the URL is known. */
   readonly url: string | Promise<string>;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
-  /** Absent: an unreachable database is an error at once. */
+  /** How to wait for the database. Absent: an unreachable database is an error at once. */
   readonly patience?: Patience;
-  /** Called before other nodes can discover this one: from here on their requests must work. */
+  /** Called before other nodes can discover this one: from here on, this node must handle their requests. */
   readonly onBuilt?: (
     node: FencepostNode,
     parts: { readonly gate: Pick<PeerReceiver, "admit">; readonly store: PostgresStore },
@@ -50,7 +50,7 @@ export interface NodeParts {
 
 export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
 
-/** Time to close connections. The leases are released before, and a remote server may never answer. */
+/** Maximum time to close connections. Leases are released before that, and a remote server may never respond. */
 const CLOSE_AT_MOST_MS = 1_000;
 
 /**
@@ -72,16 +72,17 @@ export async function composeNode(parts: NodeParts) {
     const { config, patience, failpoint = noFailpoints } = parts;
     const mask = createMask(config.secrets);
     const { sinks, stuckHook, repricing, tracing } = keep(parts.extensions);
-    // Keeps recent alerts for people who look later.
+    // Keeps recent alerts for later queries.
     const alerts = new RecentAlerts(systemClock);
     const telemetry = createTelemetry([...parts.sinks, ...sinks, (event) => alerts.observe(event)], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
-    // Bypasses a transaction pooler, for session state (advisory locks, LISTEN).
+    // URL that bypasses a transaction pooler, for session state (advisory locks, LISTEN).
     const directUrl = config.directDatabaseUrl ?? databaseUrl;
     const direct = { directUrl, schema, clock: systemClock, entropy, telemetry };
-    // Begun first. An earlier node counts as dead after two looks without its session lock, some time apart, while we
-    // hold ours. The first look is made now, and the rest of the start runs until the second.
+    // Start the session lock first. An earlier node counts as dead after two checks that found its session lock free,
+    // some time apart, while this node holds its own. The first check is made now, and the rest of the start fills the
+    // time until the second.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
     const [policies, signer, chains, url] = await Promise.all([
@@ -166,7 +167,7 @@ function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainP
     const hinted = heads && { onNewHead: (listener: () => void) => heads.subscribe(listener) };
     return {
       chain: { ...advised, ...hinted },
-      // A custom strategy replaces the configured one, but does not switch repricing on.
+      // A custom repricing strategy replaces the configured one, but does not switch repricing on.
       settings: { ...settings, ...(settings.repricing !== null && defined({ repricing })) },
       named: chainId !== null,
     };
@@ -174,7 +175,7 @@ function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainP
   return Promise.all(chains.map(open));
 }
 
-/** Reports slow signing as a warning: the signatures are right. */
+/** Reports slow signing as a warning only: the signatures are correct. */
 function reportSlowSigning(telemetry: Telemetry) {
   const message = "WebAssembly is not available: transactions are signed in JavaScript, at about a third of the speed";
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
@@ -191,7 +192,7 @@ function signingBounds(opening: ReturnType<typeof openChains>): Promise<SigningB
   return bounds;
 }
 
-/** Closes all, within a time limit: a failure or a hanging close does not stop the others. */
+/** Closes all resources within a time limit: a failure or a hanging close does not stop the others. */
 async function closeAll(resources: readonly Resource[]) {
   const closed = Promise.allSettled(resources.map((resource) => resource.close()));
   await bounded(systemClock, closed, systemClock.monotonicMs() + CLOSE_AT_MOST_MS);

@@ -34,7 +34,7 @@ export async function openExtensions(options: ExtensionOptions) {
   const tracing = await openTracing({ clock: systemClock, version });
   return {
     sinks: [alerts?.sink ?? [], tracing?.sink ?? []].flat(),
-    /** Absent: OpenTelemetry's API is not installed. */
+    /** Tracing is absent if OpenTelemetry's API is not installed. */
     ...(tracing && { tracing }),
     ...(stuckHook && { stuckHook }),
     ...(repricing && { repricing }),
@@ -64,7 +64,7 @@ async function openRepricing(place: string | null): Promise<RepricingStrategy | 
   return { name: own.name ?? place, propose: (view) => own.propose(view) };
 }
 
-/** The default export of a module: an object with the method, or that function itself. */
+/** Loads the default export of a module: an object with the method, or the function itself. */
 async function moduleAt<T>(
   setting: "stuckHook" | "repricingModule",
   place: string,

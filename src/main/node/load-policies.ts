@@ -4,7 +4,9 @@ import { parsePolicies } from "../../domain/policy/parse.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
 import { type Config, ConfigurationError } from "../config/config.ts";
 
-/** Policies of the file or the configuration; null: nothing is limited. Throws with a line for each mistake. */
+/**
+ * Policies from the policy file or the configuration; null: nothing is limited. Throws with a line for each mistake.
+ */
 export async function loadPolicies({
   policies: { file, document },
 }: Pick<Config, "policies">): Promise<Policies | null> {
@@ -15,7 +17,7 @@ export async function loadPolicies({
   throw new ConfigurationError(parsed.mistakes.map((mistake) => `${name}: ${mistake}`));
 }
 
-/** Throws if the file cannot be read: a node must not run without its limits. */
+/** Reads the policy file. Throws if it cannot be read: a node must not run without its limits. */
 async function readDocument(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, "utf8"));

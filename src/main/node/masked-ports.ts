@@ -1,7 +1,7 @@
 /**
- * Masks secrets in the texts of stuck hooks and signers. Both talk to services of their own, and their texts are
- * stored in a transaction's history for ever. So they are masked at this boundary, for every adapter, module or
- * embedding program. The transport masks the texts of RPC endpoints.
+ * Masks secrets in the texts of stuck hooks and signers. Both call external services, and their texts are stored in a
+ * transaction's history for ever. So the texts are masked at this boundary, for every adapter, module or embedding
+ * program. Texts of RPC endpoints are masked by the transport.
  */
 
 import { type Mask, maskTexts } from "../../domain/text/mask.ts";
@@ -21,7 +21,10 @@ export function maskedHook(hook: StuckResolutionHook, mask: Mask): StuckResoluti
   };
 }
 
-/** Masks reason and audit. The payload is signed unchanged. A value that is no decision is validated later. */
+/**
+ * Masks reason and audit data of a stuck hook's decision. The payload is signed unchanged. A value that is no decision
+ * is passed on, and refused by later validation.
+ */
 function maskedDecision(decision: StuckDecision, mask: Mask): StuckDecision {
   if (typeof decision !== "object" || decision === null) return decision;
   const texts = Object.entries(decision).filter(([name]) => name === "reason" || name === "audit");

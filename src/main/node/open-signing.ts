@@ -33,16 +33,19 @@ export async function openSigning(
   return openSigningProcess({ launch, beginning, clock: systemClock, entropy, warn });
 }
 
-/** The compiled file. */
+/** Path of the compiled entry file of the signing process. */
 const MAIN = fileURLToPath(new URL("../signing-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
-/** Variables that Node itself reads at start: TLS trust, and library paths. */
+/** Environment variables that Node itself reads at start: TLS trust, and library paths. */
 const FOR_NODE = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH"];
 
-/** Node 22.14 and 23.7 can start without a SIGUSR1 listener. */
+/** Flag that starts Node without a SIGUSR1 listener, if this version has it (since 22.14 and 23.7). */
 const WITHOUT_INSPECTOR = ["--disable-sigusr1"].filter((flag) => process.allowedNodeEnvironmentFlags.has(flag));
 
-/** Keys are sent over the channel: other users can read a process's arguments and environment. */
+/**
+ * Starts the signing process. Keys are sent over the channel, because other users can read a process's arguments and
+ * environment.
+ */
 function startMain() {
   const env = only(readEnvironment().variables, (name) => FOR_NODE.includes(name));
   return spawn(process.execPath, [...WITHOUT_INSPECTOR, MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
@@ -54,7 +57,7 @@ export function launch(start = startMain): Launched {
     child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
     child.once("error", (error) => resolve(error.message));
   });
-  // If no file descriptor is left, Node returns a child without streams and emits the error later.
+  // If no file descriptor is free, Node returns a child without streams and emits the error later.
   const streams: ChildProcess["stdio"] | undefined = child.stdio;
   if (streams === undefined) return neverStarted(ended);
   const channel = streams[3] as Duplex & { ref(): void; unref(): void };

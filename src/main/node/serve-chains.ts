@@ -5,7 +5,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 
 interface OpenedChain {
   readonly chain: { readonly chainId: number };
-  /** The configuration names its id. */
+  /** True if the configuration names the chain's id. */
   readonly named: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The signing process, started by a node (open-signing.ts). It receives everything over one channel, and ends when
- * that closes.
+ * The signing process, started by a node (open-signing.ts). It receives everything over one channel, and ends when the
+ * channel closes.
  */
 import { url as inspectorUrl } from "node:inspector";
 import { Socket } from "node:net";
@@ -12,17 +12,18 @@ import { outsideSecrets } from "../config/outside-secrets.ts";
 
 const CHANNEL = 3;
 
-/** Resolves when the channel is closed. */
+/** Serves signing requests; resolves when the channel is closed. */
 export async function serveKeys(): Promise<void> {
-  // Terminals and supervisors signal the whole process group. The node needs signatures until it has drained; it
-  // closes the channel then.
+  // Ignore stop signals: terminals and supervisors signal the whole process group, but the node needs signatures until
+  // it has drained. It closes the channel then.
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => undefined);
   process.title = "fencepost-sign";
   await serveSigner(new Socket({ fd: CHANNEL, readable: true, writable: true }), { clock: systemClock, maskOf });
 }
 
 async function maskOf({ sources, environment }: Beginning): Promise<Mask> {
-  // A SIGUSR1 before our listener was installed has opened an inspector. process.exit would wait for its client.
+  // An open inspector means that SIGUSR1 arrived before our listener was installed. Use SIGKILL, because process.exit
+  // would wait for the inspector's client.
   if (inspectorUrl() !== undefined) process.kill(process.pid, "SIGKILL");
   const { privateKeys = [], mnemonic = null } = sources;
   const own = [...privateKeys.map((key) => key.replace(/^0x/i, "")), ...(mnemonic === null ? [] : [mnemonic.phrase])];

@@ -5,7 +5,7 @@ const manifest = JSON.parse(readFileSync(new URL("../../../package.json", import
   readonly peerDependencies: Readonly<Record<string, string>>;
 };
 
-/** Version of this package. src/ and dist/ have the same depth. */
+/** Version of this package. The relative path to its manifest is the same from src/ and dist/. */
 export const version: string = manifest.version;
 
 /** Tested versions of the optional packages. */

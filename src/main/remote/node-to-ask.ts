@@ -1,7 +1,7 @@
 /**
- * Chooses the node and the API key of a command. Precedence: a flag, a named profile, the configuration of this
- * directory, the profile in use, the default port on this machine. A profile's key is sent to the profile's own URL
- * only.
+ * Chooses the node and the API key for a command. Precedence: a flag, a named profile, the configuration of this
+ * directory, the profile in use, the default port on this machine. A profile's key is sent only to the profile's own
+ * URL.
  */
 import { type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
 import type { RemoteActions, RemoteOptions } from "../../adapters/cli/remote.ts";
@@ -60,7 +60,7 @@ function isConfigured({ resolution: { origins } }: Loaded, { config }: RemoteOpt
   return hasFile || ADDRESS_SETTINGS.some((key) => origins[key] !== "default");
 }
 
-/** Prefers the admin address: it serves every route. */
+/** URL and key of the configured node. The admin address is preferred: it serves every route. */
 function configuredNode(config: Config): Profile {
   const { host, port } = config.admin ?? config;
   const url = config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
@@ -80,7 +80,7 @@ function sameOrigin(one: string, other: string) {
 
 const TIMEOUT_MS = 30_000;
 
-/** Sends commands to the chosen node. `hide` masks its key in all output. */
+/** Sends commands to the chosen node. `hide` masks the API key in all output. */
 export function remoteActions(sources: Sources, hide: (secrets: readonly string[]) => void): RemoteActions {
   const profileOf = async (options: RemoteOptions) => {
     const node = await nodeToAsk(options, sources);

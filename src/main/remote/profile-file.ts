@@ -1,15 +1,15 @@
-/** File of profiles: URLs and API keys of one person, readable by that person only. */
+/** File of profiles: URLs and API keys of one user, readable by that user only. */
 import { mkdir, open } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { PROFILE_NAME, type Profile, type ProfileActions, type Profiles } from "../../adapters/cli/profiles.ts";
 import type { Environment } from "../../adapters/system/environment.ts";
 import { misuse } from "./misuse.ts";
 
-/** Any permission of group or others. */
+/** Permission bits of group and others. */
 const OPEN_TO_OTHERS = 0o077;
 export const NO_PROFILES: Profiles = { current: null, profiles: {} };
 
-/** XDG base directory specification: a relative XDG_CONFIG_HOME is ignored. */
+/** Path of the profile file, by the XDG base directory specification: a relative XDG_CONFIG_HOME is ignored. */
 export function profileFileOf({ variables, home }: Pick<Environment, "variables" | "home">): string {
   const { XDG_CONFIG_HOME: configured = "" } = variables;
   return join(isAbsolute(configured) ? configured : join(home, ".config"), "fencepost", "profiles.json");
@@ -22,7 +22,7 @@ export function profilesIn(file: string): ProfileActions {
   };
 }
 
-/** Mode and content come from one handle, so the file cannot be exchanged in between. */
+/** Reads the profile file. Mode and content come from one file handle, so the file cannot be exchanged in between. */
 async function readProfiles(file: string) {
   const handle = await open(file, "r").catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT" || cause.code === "ENOTDIR") return null;
@@ -41,7 +41,7 @@ async function readProfiles(file: string) {
   }
 }
 
-/** Errors quote none of its text: it contains keys. */
+/** Parses the profile file. Errors quote none of its text, because it contains keys. */
 function parse(text: string, file: string): Profiles {
   try {
     const { current = null, profiles } = JSON.parse(text) as Profiles;
@@ -58,7 +58,7 @@ function isProfile(value: unknown): value is Profile {
   return typeof url === "string" && (apiKey === undefined || typeof apiKey === "string");
 }
 
-/** Replaces the file atomically. */
+/** Replaces the profile file atomically. */
 async function writeProfiles(file: string, profiles: Profiles) {
   const { writeWhole } = await import("../../adapters/evm/signers/keystore.ts");
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });

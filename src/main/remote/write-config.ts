@@ -1,4 +1,4 @@
-/** `fencepost init`: a configuration file to fill in. */
+/** `fencepost init`: writes a configuration file to fill in. */
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";

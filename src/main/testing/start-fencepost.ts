@@ -1,4 +1,4 @@
-/** `fencepost/testing`: a node, a database and a chain for the duration of a test. */
+/** `fencepost/testing`: starts a node, a database and a chain for the duration of a test. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../adapters/system/clock.ts";
@@ -16,11 +16,11 @@ export type { DevAccount } from "../dev/embedded/start-chain.ts";
 
 /** Controls of a test's chain. */
 export interface ChainInHand extends Pick<DevChain, "rpc"> {
-  /** Makes blocks now, also while mining is paused. */
+  /** Makes blocks now, even if mining is paused. */
   mine(blocks?: number): Promise<void>;
   /**
-   * Replaces the last blocks, up to 64, by a branch that is one block longer. Their transactions are removed from
-   * chain and pool.
+   * Replaces the last blocks, up to 64, by a branch that is one block longer. The transactions of the replaced blocks
+   * are removed from chain and pool.
    */
   reorg(depth: number): Promise<void>;
   /** Stops the block timer. Resolves when the block in progress is made. */
@@ -33,18 +33,22 @@ export interface ChainInHand extends Pick<DevChain, "rpc"> {
 export interface StackOptions {
   /** Number of funded accounts that the node signs for; default 3. */
   readonly signers?: number;
-  /** Interval of blocks; default 100. Null: only `chain.mine` makes blocks. */
+  /** Interval between blocks in ms; default 100. Null: only `chain.mine` makes blocks. */
   readonly blockTimeMs?: number | null;
   /** Blocks on top of a transaction's block until it is CONFIRMED; default 1. */
   readonly confirmations?: number;
   readonly chainId?: number;
   /**
-   * A PostgreSQL server of your own, with the right to create databases: each stack creates one there, and drops it.
+   * URL of a PostgreSQL server of your own, with the right to create databases: each stack creates one there, and drops
+   * it.
    */
   readonly databaseUrl?: string;
   /** Pools of signers, each by its index in `signers`: `{ payouts: [0, 1] }`. */
   readonly pools?: Readonly<Record<string, readonly number[]>>;
-  /** Settings of the node by their variables; they override the stack's: `{ FENCEPOST_MAX_FEE_GWEI: "100" }`. */
+  /**
+   * Settings of the node by their environment variables; they override those of the stack: `{ FENCEPOST_MAX_FEE_GWEI:
+   * "100" }`.
+   */
   readonly settings?: Variables;
 }
 
@@ -57,7 +61,7 @@ export interface Stack {
   readonly client: FencepostClient;
   /** Signers of the node; each has 10,000 ether. */
   readonly signers: readonly `0x${string}`[];
-  /** Two more funded accounts, unknown to the node. */
+  /** Two more funded accounts that the node has no keys for. */
   readonly strangers: readonly DevAccount[];
   readonly databaseUrl: string;
   readonly chain: ChainInHand;
@@ -72,7 +76,10 @@ const STRANGERS = 2;
 const MOST_SIGNERS = 500;
 const INSTEAD = { database: "give startFencepost the databaseUrl of a server of your own" };
 
-/** Starts a stack. Any number may run at once, in one process or several: ports, database and chain are its own. */
+/**
+ * Starts a stack (node, database, chain). Any number may run at once, in one process or several: each stack has its own
+ * ports, database and chain.
+ */
 export async function startFencepost(options: StackOptions = {}): Promise<Stack> {
   const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl } = options;
   const { pools = {}, settings = {} } = options;
@@ -82,12 +89,12 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
   const undo = undoStack();
   try {
     const starting = startDevChain(
-      // In a process of its own: a test's fake timers do not stop its blocks.
+      // The chain runs in a process of its own, so that a test's fake timers do not stop its blocks.
       { blockTimeMs, chainId, accounts: signers + STRANGERS, controlled: true, clock: systemClock },
       "the chain of the test",
     );
     const creating = createTestDatabase(databaseUrl);
-    // If one of them fails, the other one is awaited and removed.
+    // If either the chain or the database fails to start, the other one is awaited and removed.
     undo.add(() => starting.then((chain) => chain.stop(), ignore));
     undo.add(() => creating.then((database) => database.drop(), ignore));
     const [chain, database] = await Promise.all([starting, creating]);
@@ -172,15 +179,15 @@ function controlsOf({ rpc }: DevChain): ChainInHand {
   };
 }
 
-/** src/ and dist/ have the same depth. */
+/** The relative path from src/ and from dist/ to bin/ is the same. */
 const LAUNCHER = join(fileURLToPath(new URL("../../../", import.meta.url)), "bin", "fencepost.js");
 const DRAIN_MS = 15_000;
 
-/** It ends with this process. */
+/** Starts the node of a test. It ends with this process. */
 async function startTestNode(variables: Variables) {
   const { child, url } = await startNode("the node of the test", [LAUNCHER], { variables });
   release(child);
-  /** `kill` is kill -9: nothing is handed over, and the next node recovers from the database. */
+  /** `kill` sends SIGKILL: the node hands nothing over, and the next node recovers from the database. */
   const stop = (how: "drain" | "kill") => endChild(child, systemClock, how === "kill" ? [] : [["SIGTERM", DRAIN_MS]]);
   return { url, stop };
 }
@@ -194,13 +201,13 @@ function variablesOf(chain: DevChain, database: TestDatabase, signers: number): 
     FENCEPOST_AUTH: "none",
     FENCEPOST_PORT: "0",
     FENCEPOST_POLL_INTERVAL: "50ms",
-    // A transaction removed by a reorg is resent after a second, not a minute.
+    // Resend a transaction that a reorg removed after a second, not a minute.
     FENCEPOST_RESUBMIT_INTERVAL: "1s",
-    // A killed node is noticed sooner; the lease stays long, for busy machines.
+    // Renew leases often, so that a killed node is noticed sooner; the lease itself stays long, for busy machines.
     FENCEPOST_LEASE_RENEW_INTERVAL: "1s",
     FENCEPOST_DRAIN_TIMEOUT: "1s",
     FENCEPOST_LOG_LEVEL: "warn",
-    // Tests need no signing process, which takes half a second to start.
+    // Sign in a thread: a signing process takes half a second to start, and tests do not need it.
     FENCEPOST_SIGNING: "thread",
   };
 }

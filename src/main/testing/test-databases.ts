@@ -13,14 +13,17 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** One server for all stacks of this process: the first stack waits for it, later ones clone a database. */
+/**
+ * One PostgreSQL server for all stacks of this process: the first stack waits for its start, later ones only clone a
+ * database.
+ */
 let shared: ReturnType<typeof startShared> | null = null;
 
-/** Creates an empty database with the current schema, on the given server or on this process's own. */
+/** Creates an empty database with the current schema, on the given server or on the server of this process. */
 export async function createTestDatabase(serverUrl: string | undefined): Promise<TestDatabase> {
   const { adminUrl, template } =
     serverUrl === undefined ? await sharedServer() : { adminUrl: serverUrl, template: null };
-  // Without a template, the node migrates its database when it starts.
+  // If there is no template database, the node migrates its database when it starts.
   const name = `fencepost_testing_${randomBytes(8).toString("hex")}`;
   await asAdmin(adminUrl, `CREATE DATABASE ${name}${template === null ? "" : ` TEMPLATE ${template}`}`);
   return { url: onDatabase(adminUrl, name), drop: () => asAdmin(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`) };
@@ -34,16 +37,19 @@ function sharedServer() {
   return shared;
 }
 
-/** Without fsync: after a power cut the test is run again. */
+/** Server parameters without fsync: after a power cut the test is run again. */
 const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "400" };
 
-/** With the host name: containers may share a directory, and have overlapping pids. */
+/**
+ * Prefix of the temporary directories. It includes the host name: containers may share a directory, and have
+ * overlapping pids.
+ */
 const PREFIX = `fencepost-testing-${hostname().replaceAll(/[^\w.]/g, "_")}-`;
 
 async function startShared() {
   await sweep();
   const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
-  // Open to every account: under root, the server runs as another one.
+  // Make the directory accessible to every account: under root, the server runs as another one.
   await chmod(directory, 0o755);
   const postgres = await startEmbeddedPostgres({
     directory,
@@ -52,21 +58,24 @@ async function startShared() {
     settings: SETTINGS,
     keepsProcess: false,
   });
-  // Without a shell, the next run removes the files.
+  // On a system without a shell, the next run removes the files instead.
   whenThisEnds(REMOVE, String(postgres.pid), directory, postgres.home);
   const template = "fencepost_template";
   await asAdmin(postgres.url, `CREATE DATABASE ${template}`);
   await migrate({ databaseUrl: onDatabase(postgres.url, template) });
   await asAdmin(postgres.url, `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`);
-  /** `adminUrl`: of the superuser, on a database that is never cloned. */
+  /** `adminUrl`: URL of the superuser, on a database that is never cloned. */
   return { adminUrl: postgres.url, template };
 }
 
-/** Test runners may kill their workers. Waits for the end of the server, then removes the files. */
+/**
+ * Shell script that waits for the end of the server, then removes the files. Needed because test runners may kill their
+ * workers.
+ */
 const REMOVE =
   'n=0; while kill -0 "$1" 2>/dev/null && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done; rm -rf -- "$2" "$3"';
 
-/** Removes the directories of ended processes, as after a power cut. */
+/** Removes the directories of processes that have ended without clean-up, as after a power cut. */
 async function sweep() {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parameterTypes, toArguments } from "../../../src/adapters/cli/abi-arguments.ts";
 import { inEther, roughly, wei } from "../../../src/adapters/cli/amounts.ts";
 
-describe("an amount", () => {
+describe("an amount on the command line", () => {
   it.each([
     ["1.5ether", "1500000000000000000"],
     ["1.5 ether", "1500000000000000000"],
@@ -16,7 +16,7 @@ describe("an amount", () => {
     ["0", "0"],
     ["0x10", "16"],
     ["1GWEI", "1000000000"],
-  ])("%s is %s wei", (text, amount) => {
+  ])("%s is parsed as %s wei", (text, amount) => {
     expect(wei(text)).toBe(amount);
   });
 
@@ -35,15 +35,15 @@ describe("an amount", () => {
     "1.",
     ".5ether",
     // protects [The command line] src/adapters/cli/amounts.ts, src/adapters/cli/abi-arguments.ts
-  ])("%j is refused, and not rounded", (text) => {
+  ])("%j is refused instead of rounded", (text) => {
     expect(() => wei(text)).toThrow(/\.$/);
   });
 
-  it("above the limit of a transaction is refused", () => {
+  it("is refused if it is above the largest value that a transaction can have", () => {
     expect(() => wei(`${"9".repeat(80)}`)).toThrow("more than a transaction can carry");
   });
 
-  it("converts to ether and back", () => {
+  it("is the same after conversion to ether and back", () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 2n ** 256n - 1n), (amount) => {
         expect(wei(inEther(amount))).toBe(amount.toString());
@@ -54,7 +54,7 @@ describe("an amount", () => {
   });
 });
 
-describe("arguments of a call", () => {
+describe("contract call arguments on the command line", () => {
   it.each([
     ["transfer(address,uint256)", ["address", "uint256"]],
     ["transfer(address to, uint256 amount)", ["address", "uint256"]],
@@ -63,11 +63,11 @@ describe("arguments of a call", () => {
     ["pause()", []],
     ["pause", null],
     ["broken(", null],
-  ])("%s takes %j", (signature, types) => {
+  ])("have the parameter types of their signature: %s has %j", (signature, types) => {
     expect(parameterTypes(signature)).toEqual(types);
   });
 
-  it("are text, booleans, or JSON by their type", () => {
+  it("are parsed by their type, as text, boolean or JSON", () => {
     const types = ["address", "bool", "string", "uint256", "bytes"];
     expect(toArguments(["0xAb", "true", "true", "5", "0x00"], types)).toEqual(["0xAb", true, "true", "5", "0x00"]);
     expect(toArguments(["1.5ether", "-5"], ["uint256", "int8"])).toEqual(["1500000000000000000", "-5"]);
@@ -75,13 +75,13 @@ describe("arguments of a call", () => {
   });
 
   // protects [The command line] src/adapters/cli/amounts.ts, src/adapters/cli/abi-arguments.ts
-  it("keep every digit of numbers in lists, and leave text alone", () => {
+  it("keep every digit of numbers in lists, and leave quoted text unchanged", () => {
     const big = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
     expect(toArguments([`[${big}, -1]`], ["uint256[]"])).toEqual([[big, "-1"]]);
     expect(toArguments(['[1, "2 and \\"3\\"", [4]]'], ["(uint8,string,uint8[])"])).toEqual([["1", '2 and "3"', ["4"]]]);
   });
 
-  it("are refused if their number is wrong, or a list is not JSON", () => {
+  it("are refused if their count is wrong, or if a list is not JSON", () => {
     expect(() => toArguments(["1"], ["uint8", "uint8"])).toThrow("takes 2 arguments (uint8, uint8), and 1 is given");
     expect(() => toArguments(["1,2"], ["uint8[]"])).toThrow("written as JSON");
   });

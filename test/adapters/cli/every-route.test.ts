@@ -1,4 +1,4 @@
-/** The command line can do everything that the API can do. */
+/** Tests that the command line can do everything that the API can do. */
 import { describe, expect, it } from "vitest";
 import { ROUTES } from "../../../src/contract/routes.ts";
 import { runCommand } from "../../support/command.ts";
@@ -79,14 +79,14 @@ async function ask(argv: readonly string[]) {
   return { ...ended, asked };
 }
 
-/** Routes of the API only: JSON-RPC is for wallets, which have tools of their own. */
+/** Only routes of the API are tested: JSON-RPC is for wallets, which have tools of their own. */
 const REACHED = ROUTES.map(({ operationId, path }) => ({ operationId, path })).filter(
   ({ path }) => !path.startsWith("/rpc"),
 );
 
-describe("every route of the API", () => {
+describe("CLI commands for every route of the API", () => {
   // protects [The command line] src/adapters/cli/run-cli.ts
-  it.each(REACHED.map(({ operationId }) => operationId))("%s is reached by a command", async (operationId) => {
+  it.each(REACHED.map(({ operationId }) => operationId))("include one that calls %s", async (operationId) => {
     const { asked, code, stderr } = await ask(COMMANDS[operationId] ?? []);
     expect(
       asked.map(({ route }) => route.operationId),
@@ -96,14 +96,17 @@ describe("every route of the API", () => {
     expect(code, stderr).toBe(operationId === "createTransactions" ? 3 : 0);
   });
 
-  it.each(REACHED.map(({ operationId }) => operationId))("%s is answered in JSON with --json", async (operationId) => {
-    if (operationId === "getDocs") return;
-    const { stdout } = await ask([...(COMMANDS[operationId] ?? []), "--json"]);
-    expect(JSON.parse(stdout)).toBeTypeOf("object");
-  });
+  it.each(REACHED.map(({ operationId }) => operationId))(
+    "print the response of %s as JSON with --json",
+    async (operationId) => {
+      if (operationId === "getDocs") return;
+      const { stdout } = await ask([...(COMMANDS[operationId] ?? []), "--json"]);
+      expect(JSON.parse(stdout)).toBeTypeOf("object");
+    },
+  );
 
   it.each(REACHED.map(({ operationId }) => operationId))(
-    "%s does not receive the options --url and --api-key in its query",
+    "send the values of --url, --api-key and --profile neither in the query nor in the body of %s",
     async (operationId) => {
       const named = ["--url", "http://node.example", "--api-key", "s3cret-of-an-operator", "--profile", "production"];
       const { asked, stderr } = await ask([...(COMMANDS[operationId] ?? []), ...named]);
@@ -115,7 +118,7 @@ describe("every route of the API", () => {
 
   const orderOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
 
-  it("receives the action of its command", async () => {
+  it("send their options as the request body", async () => {
     const fees = ["--max-fee-per-gas", "20gwei", "--max-priority-fee-per-gas", "1gwei"];
     const resolving = ["resolve", ID, ...because, "--action", "REPLACE", "--then", "manual", ...payload, ...fees];
     const { body: resolved } = (await orderOf(resolving)) ?? {};
@@ -134,7 +137,7 @@ describe("every route of the API", () => {
     expect((await orderOf(reserving))?.body).toEqual({ signer: SIGNER, ttl: "5m", chainId: 1, requestId: "made-up" });
   });
 
-  it("receives the query of its command", async () => {
+  it("send their options as the query string", async () => {
     expect((await orderOf(["ready", "--chain-id", "5"]))?.query).toEqual({ chain: "5" });
     expect((await orderOf(["signers", "--limit", "2", "--after", "x"]))?.query).toEqual({ limit: "2", after: "x" });
     expect((await orderOf(["signers", SIGNER, "--fresh"]))?.query).toEqual({ fresh: "true" });

@@ -27,7 +27,7 @@ describe("fencepost signers", () => {
     ]);
   });
 
-  it("reads one page on request, and prints how to get the next", async () => {
+  it("reads one page on request, and prints how to get the next page", async () => {
     const signersPage = async () => ({ items: [lane], next: "cursor" });
     const { stdout } = await run(["signers", "--limit", "1"], { signersPage });
     expect(stdout).toContain("more: fencepost signers --after cursor\n");
@@ -72,14 +72,14 @@ describe("fencepost nonces", () => {
 });
 
 describe("fencepost ready", () => {
-  it("names the missing part, with exit code 1", async () => {
+  it("exits with code 1 if the node is not ready", async () => {
     const look = async () => ({ status: 503, text: JSON.stringify(examples.notReady) });
     const { code, stdout } = await runCommand(["ready"], { actions: { look } });
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ready +no$/m);
   });
 
-  it("refuses an answer that is not from a node", async () => {
+  it("refuses a response that does not come from a Fencepost node", async () => {
     const look = async () => ({ status: 200, text: "<html>" });
     expect(await runCommand(["health"], { actions: { look } })).toMatchObject({
       code: 1,

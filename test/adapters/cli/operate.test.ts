@@ -7,7 +7,7 @@ import { cancelling } from "../../support/sample-answers.ts";
 
 const { txId } = cancelling;
 
-/** Runs a command against a node that notes what it is asked. */
+/** Runs a command against a fake node that records the calls. */
 async function run(argv: readonly string[], answer: () => Promise<Transaction> = async () => cancelling) {
   const calls: unknown[][] = [];
   const connected: RemoteOptions[] = [];
@@ -34,8 +34,8 @@ async function run(argv: readonly string[], answer: () => Promise<Transaction> =
   return { ...(await runCommand(argv, { actions })), calls, connected };
 }
 
-describe("operator commands", () => {
-  it.each(["cancel", "reprice"])("%s with a price, or without", async (action) => {
+describe("the operator commands of the CLI", () => {
+  it.each(["cancel", "reprice"])("include %s, with or without a gas price", async (action) => {
     const reason = ["--reason", "too slow"];
     expect((await run([action, txId, ...reason])).calls).toEqual([[action, txId, { reason: "too slow" }]]);
     const priced = ["--max-fee-per-gas", "5000000000", "--max-priority-fee-per-gas", "1000000000"];
@@ -47,24 +47,27 @@ describe("operator commands", () => {
     ]);
   });
 
-  it("resubmit a transaction, and replace one with a payload", async () => {
+  it("include resubmit, and replace with a new payload", async () => {
     expect((await run(["resubmit", txId, "--reason", "r"])).calls).toEqual([["resubmit", txId, { reason: "r" }]]);
     const payload = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1" };
     const { calls } = await run(["replace", txId, "--reason", "r", "--payload", JSON.stringify(payload)]);
     expect(calls).toEqual([["replace", txId, { reason: "r", payload }]]);
   });
 
-  it.each(["approve", "reject"])("%s with a reason", async (action) => {
+  it.each(["approve", "reject"])("include %s, which requires a reason", async (action) => {
     const { calls, stdout } = await run([action, txId, "--reason", "checked"]);
     expect(calls).toEqual([[action, txId, { reason: "checked" }]]);
     expect(stdout).toContain(`${action}: transaction ${txId}`);
     expect((await run([action, txId])).code).toBe(2);
   });
 
-  it.each(["cancel", "resubmit", "approve"])("%s under a key of the operator's own", async (action) => {
-    const { calls } = await run([action, txId, "--reason", "r", "--idempotency-key", "ticket-9"]);
-    expect(calls).toEqual([[action, txId, { reason: "r" }, { idempotencyKey: "ticket-9" }]]);
-  });
+  it.each(["cancel", "resubmit", "approve"])(
+    "include %s with an idempotency key that the operator chooses",
+    async (action) => {
+      const { calls } = await run([action, txId, "--reason", "r", "--idempotency-key", "ticket-9"]);
+      expect(calls).toEqual([[action, txId, { reason: "r" }, { idempotencyKey: "ticket-9" }]]);
+    },
+  );
 
   it("print the transaction's new state, for people or as JSON", async () => {
     const { stdout, code } = await run(["cancel", txId, "--reason", "r"]);
@@ -74,12 +77,12 @@ describe("operator commands", () => {
     expect(JSON.parse((await run(["--json", "cancel", txId, "--reason", "r"])).stdout)).toEqual(cancelling);
   });
 
-  it("call the named node with the given key", async () => {
+  it("call the node given by --url with the key given by --api-key", async () => {
     const { connected } = await run(["cancel", txId, "--reason", "r", "--url", "http://n:1", "--api-key", "k"]);
     expect(connected).toMatchObject([{ url: "http://n:1", apiKey: "k" }]);
   });
 
-  it("that come too late print one line and exit with 3", async () => {
+  it("print one line and exit with code 3 if the transaction is already final", async () => {
     const detail = `transaction ${txId} is CONFIRMED: it was mined in block 12`;
     const conflict = () => Promise.reject(new FencepostApiError({ code: "CONFLICT", status: 409, detail }));
     const { code, stderr } = await run(["cancel", txId, "--reason", "r"], conflict);
@@ -94,7 +97,7 @@ describe("operator commands", () => {
     [["replace", txId, "--reason", "r", "--payload", "{"]],
     [["reprice", txId, "--reason", "r", "--gas-price", "1.5"]],
     [["resubmit", txId, "--reason", "r", "--gas-price", "1"]],
-  ])("refuse %j before a node is called", async (argv) => {
+  ])("refuse the arguments %j before a node is called", async (argv) => {
     const { code, calls } = await run(argv);
     expect(code).toBe(2);
     expect(calls).toEqual([]);

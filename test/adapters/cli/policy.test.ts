@@ -50,7 +50,7 @@ describe("fencepost policy", () => {
     expect(broken).toMatchObject({ code: 2, asked: [], text: expect.stringMatching(/broken.json: is not JSON/) });
   });
 
-  it("checks a transaction for this key, or for another", async () => {
+  it("checks a transaction against the policies of the caller's API key, or of the key given by --key", async () => {
     const payload = { to: signer, value: "1" };
     const check = ["policy", "check", "--signer", signer, "--payload", JSON.stringify(payload)];
     const { asked, text } = await run(check);
@@ -68,7 +68,7 @@ describe("fencepost policy", () => {
     expect((await run(["policy", "check"])).code).toBe(2);
   });
 
-  it("prints the usage beside the limits", async () => {
+  it("prints the current usage beside each limit", async () => {
     const { text, asked } = await run(["policy", "usage", "--key", "payments"]);
     expect(asked).toEqual([{ key: "payments" }]);
     expect(text).toContain(signer);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Profiles } from "../../../src/adapters/cli/profiles.ts";
 import { runCommand } from "../../support/command.ts";
 
-/** A file in memory. */
+/** A profile file in memory. */
 function kept(start: Profiles = { current: null, profiles: {} }) {
   const world = { profiles: start };
   const actions = {
@@ -16,7 +16,7 @@ function kept(start: Profiles = { current: null, profiles: {} }) {
 }
 
 describe("fencepost profile", () => {
-  it("stores nodes under names, uses the first one or a chosen one, and none after its removal", async () => {
+  it("stores nodes by name, uses the first or the selected one, and none after the selected one is removed", async () => {
     const { world, run } = kept();
     await run(["add", "local", "--url", "http://127.0.0.1:3000/"]);
     await run(["add", "production", "--url", "https://relay.example", "--api-key", "secret"]);
@@ -33,13 +33,13 @@ describe("fencepost profile", () => {
     expect(world.profiles).toEqual({ current: null, profiles: { local: { url: "http://127.0.0.1:3000" } } });
   });
 
-  it("reads a key from standard input, which no shell history stores", async () => {
+  it("reads an API key from standard input, so that it is not stored in the shell history", async () => {
     const { world, run } = kept();
     await run(["add", "p", "--url", "http://n", "--api-key", "-"], { "-": "secret\n" });
     expect(world.profiles.profiles.p).toEqual({ url: "http://n", apiKey: "secret" });
   });
 
-  it("lists them without their keys", async () => {
+  it("lists the stored profiles without their API keys", async () => {
     const { run } = kept({ current: "p", profiles: { p: { url: "http://n", apiKey: "the-secret" } } });
     const { stdout } = await run(["list"]);
     expect(stdout).toMatch(/^\* +p +http:\/\/n +yes$/m);
@@ -54,7 +54,7 @@ describe("fencepost profile", () => {
     [["use", "nobody"], /there is no profile nobody; there is none yet/],
     [["remove", "constructor"], /there is no profile constructor/],
     [["add", "p"], /--url/],
-  ])("refuses %j", async (argv, line) => {
+  ])("refuses the arguments %j", async (argv, line) => {
     const { world, run } = kept();
     const { code, stderr } = await run(argv);
     expect(code).toBe(2);

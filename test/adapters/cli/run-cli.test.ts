@@ -15,8 +15,8 @@ const throwing = (error: unknown): Partial<CliActions> => ({
   },
 });
 
-describe("serving", () => {
-  it("start prints exactly one JSON ready line on standard output, with or without --json", async () => {
+describe("the CLI commands that run a node", () => {
+  it("print exactly one JSON ready line on standard output for start, with or without --json", async () => {
     const start: CliActions["start"] = async (_, ready) => ready({ ...node, secret: "x" } as typeof node);
     for (const argv of [["start"], ["start", "--json"]]) {
       expect(await run(argv, { start })).toEqual({
@@ -27,7 +27,7 @@ describe("serving", () => {
     }
   });
 
-  it("dev prints a curl to paste that sends from the first account, and a ready line with --json", async () => {
+  it("print a curl command that sends from the first account for dev, and a ready line with --json", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready(devNode);
     const { stdout } = await run(["dev"], { dev });
     const body = /^ {4}curl -s http:\/\/127\.0\.0\.1:3000\/api\/v1\/tx .*-d '(.+)'$/m.exec(stdout)?.[1] ?? "";
@@ -35,12 +35,12 @@ describe("serving", () => {
     expect(JSON.parse((await run(["--json", "dev"], { dev })).stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("dev prints a placeholder for a required key", async () => {
+  it("print a placeholder in the curl command of dev if an API key is required", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
   });
 
-  it("demo prints its table, and fails if a transaction was lost, repeated or a nonce left out", async () => {
+  it("print the table of demo, and fail if a transaction was lost or repeated, or a nonce was skipped", async () => {
     const report = {
       accepted: 10,
       confirmed: 10,
@@ -65,7 +65,7 @@ describe("serving", () => {
     expect((await run(["demo", "--transactions", "none"], { demo: async () => report })).code).toBe(2);
   });
 
-  it("start accepts only a positive number of workers", async () => {
+  it("accept only a positive number of workers for start", async () => {
     let asked: number | undefined;
     const start: CliActions["start"] = async ({ workers }) => {
       asked = workers;
@@ -75,7 +75,7 @@ describe("serving", () => {
     expect((await run(["start", "--workers", "0"], { start })).code).toBe(2);
   });
 
-  it("passes options on, before or after the command", async () => {
+  it("accept options before or after the command name", async () => {
     const seen: unknown[] = [];
     const dev: CliActions["dev"] = async (options) => void seen.push(options);
     await run(["dev"], { dev });
@@ -89,8 +89,8 @@ describe("serving", () => {
   });
 });
 
-describe("results", () => {
-  it("of migrate", async () => {
+describe("the output of the CLI", () => {
+  it("lists the applied migrations for migrate", async () => {
     const applied = ["0001-schema.sql", "0002-more.sql"];
     const migrate = async () => ({ applied });
     expect((await run(["migrate"], { migrate })).stdout).toBe("applied 0001-schema.sql\napplied 0002-more.sql\n");
@@ -106,7 +106,7 @@ describe("results", () => {
     );
   });
 
-  it("of config are aligned, with the variable's name if it set the value", async () => {
+  it("is aligned for config, with the environment variable's name if the variable set the value", async () => {
     const rows = [
       { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
       { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
@@ -118,7 +118,7 @@ describe("results", () => {
     expect(JSON.parse((await run(["config", "--json"], { config })).stdout)).toEqual(rows);
   });
 
-  it("of --version and --help, on standard output", async () => {
+  it("is on standard output for --version and --help", async () => {
     expect(await run(["--version"])).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" });
     const help = await run(["--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
@@ -127,14 +127,14 @@ describe("results", () => {
   });
 });
 
-describe("usage", () => {
+describe("wrong usage of the CLI", () => {
   it.each([
     [["stat"], "fencepost: unknown command 'stat' (Did you mean start?); see fencepost --help\n"],
     [["start", "--prot", "1"], "fencepost: unknown option '--prot' (Did you mean --port?); see fencepost --help\n"],
     [["start", "--port"], "fencepost: option '--port <number>' argument missing; see fencepost --help\n"],
     [["migrate", "now"], /^fencepost: too many arguments.*; see fencepost --help\n$/],
     [["dev", "--chain", "geth"], /^fencepost: option '--chain <kind>' argument 'geth' is invalid.*\n$/],
-  ])("%j is refused in one line, with code 2", async (argv, line) => {
+  ])("%j is refused in one line, with exit code 2", async (argv, line) => {
     const { code, stdout, stderr } = await run(argv);
     expect(code).toBe(EXIT_CODES.misused);
     expect(stdout).toBe("");
@@ -142,15 +142,15 @@ describe("usage", () => {
     expect(stderr.match(/\n/g)).toHaveLength(1);
   });
 
-  it("prints the help if no command is given", async () => {
+  it("without any command prints the help", async () => {
     const { code, stderr } = await run([]);
     expect(code).toBe(EXIT_CODES.misused);
     expect(stderr).toContain("Usage: fencepost");
   });
 });
 
-describe("failures", () => {
-  it("of any kind are one line with code 1, whatever is thrown", async () => {
+describe("failures of a CLI command", () => {
+  it("are printed in one line with exit code 1, whatever value is thrown", async () => {
     const thrown = [
       new Error("first\nsecond\u001b[2J"),
       "text",
@@ -199,7 +199,7 @@ describe("failures", () => {
     expect(verbose.stderr).toMatch(/outer[\s\S]+ {4}at [\s\S]+inner/);
   });
 
-  it("of a CommandFailed keep their lines and their exit code", async () => {
+  it("keep all lines and the exit code of a CommandFailed error", async () => {
     const error = new CommandFailed(["A: wrong", "B: wrong"], EXIT_CODES.misused, { cause: new Error("inner") });
     expect(await run(["migrate"], throwing(error))).toEqual({
       code: 2,
@@ -211,7 +211,7 @@ describe("failures", () => {
   });
 });
 
-describe("a command to a running node", () => {
+describe("a CLI command that calls a running node", () => {
   const lease = {
     chainId: 1,
     signer: "0xAaaa",
@@ -249,7 +249,7 @@ describe("a command to a running node", () => {
     );
   });
 
-  it("stops a signer or everything, and lists the nodes that confirmed it and whether it is durable", async () => {
+  it("stops one signer or all signers, and lists the nodes that confirmed it and whether it is durable", async () => {
     const orders: unknown[] = [];
     const state = {
       durable: false,
@@ -274,7 +274,7 @@ describe("a command to a running node", () => {
     expect((await run(["unkill"], answering({ endKill }))).stdout).toBe("nothing is stopped\n");
   });
 
-  it("creates an API key with a rate and a share, and lists the keys", async () => {
+  it("creates an API key with a rate limit and a queue share, and lists the keys", async () => {
     const asked: unknown[] = [];
     const quotas = { createsPerSecond: 20, readsPerSecond: 200, queueShare: 0.1 };
     const terms = { name: "airdrop", scopes: ["submit" as const], signers: null, chains: null };
@@ -308,7 +308,7 @@ describe("a command to a running node", () => {
     ]);
   });
 
-  it("prints the API's answer with --json, and a sentence if a list is empty", async () => {
+  it("prints the API's response with --json, and a sentence if a list is empty", async () => {
     const both = answering({ nodes: async () => [member], leases: async () => [] });
     expect(JSON.parse((await run(["nodes", "--json"], both)).stdout)).toEqual({ items: [member] });
     expect(JSON.parse((await run(["--json", "leases"], both)).stdout)).toEqual({ items: [] });
@@ -324,7 +324,7 @@ describe("a command to a running node", () => {
     ],
     ["UNAVAILABLE", 1, "UNAVAILABLE: http://x does not answer"],
     ["QUEUE_FULL", 3, "QUEUE_FULL: http://x does not answer"],
-  ] as const)("says in one line what to do about %s, with code %i", async (code, exitCode, line) => {
+  ] as const)("prints one line with advice for %s, and exits with code %i", async (code, exitCode, line) => {
     const nodes = async () =>
       Promise.reject(new FencepostApiError({ code, status: 0, detail: "http://x does not answer" }));
     expect(await run(["nodes"], answering({ nodes }))).toEqual({
@@ -349,7 +349,7 @@ describe("docs/cli.md", () => {
   const text = readFileSync("docs/cli.md", "utf8");
   const column = (pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? "").sort();
 
-  /** The sub-commands and options of a command. */
+  /** Parses the sub-commands and options of a command from its help text. */
   const readHelp = async (path: readonly string[]) => {
     const { stdout } = await run([...path, "--help"]);
     const usage = stdout.slice(0, stdout.indexOf("\n"));
@@ -381,10 +381,10 @@ describe("docs/cli.md", () => {
   });
 });
 
-describe("keys", () => {
+describe("fencepost keys", () => {
   const row = { address: "0xAbc", file: "keys/UTC--1--abc" };
 
-  it("new and import print the address and the file, list a table", async () => {
+  it("prints the address and the file for new and import, and a table for list", async () => {
     const newKey = async () => row;
     expect((await run(["keys", "new"], { newKey })).stdout).toBe("0xAbc is in keys/UTC--1--abc\n");
     const asked: unknown[] = [];

@@ -41,7 +41,7 @@ const payloadOf = async (argv: readonly string[], files: Readonly<Record<string,
 };
 
 describe("fencepost send", () => {
-  it("builds a transfer, with units", async () => {
+  it("builds a transfer from an amount with its unit", async () => {
     expect(
       await payloadOf(["--to", TO, "--value", "1.5ether", "--max-fee-per-gas", "20gwei", "--gas", "21000"]),
     ).toEqual({
@@ -53,7 +53,7 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--to", TO, "--data", "0xa9059cbb"])).toEqual({ to: TO, data: "0xa9059cbb" });
   });
 
-  it("sends a pool and its sticky key instead of a signer", async () => {
+  it("sends a pool and a sticky key instead of a signer", async () => {
     const to = ["--to", TO];
     const signerOf = async (argv: readonly string[]) => (await run([...argv, ...to])).sent[0];
     expect(await signerOf(["--pool", "payouts"])).toMatchObject({ signer: { pool: "payouts" } });
@@ -65,7 +65,7 @@ describe("fencepost send", () => {
     expect(sent).toMatchObject([{ signer: { pool: "payouts" }, payload: { to: TO } }]);
   });
 
-  it("sends an exact nonce", async () => {
+  it("sends the exact nonce that --nonce gives", async () => {
     const { sent } = await run([...from, "--to", TO, "--nonce", "0"]);
     expect(sent).toMatchObject([{ nonce: 0 }]);
   });
@@ -80,7 +80,7 @@ describe("fencepost send", () => {
     expect(sent).toEqual([]);
   });
 
-  it("builds a call from its signature, and leaves the encoding to the node", async () => {
+  it("sends a call as signature and arguments, and leaves the encoding to the node", async () => {
     expect(await payloadOf(["--to", TO, "transfer(address,uint256)", SIGNER, "100"])).toEqual({
       to: TO,
       function: "transfer(address,uint256)",
@@ -108,7 +108,7 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--deploy", "T.json", "2gwei"], artifact)).toMatchObject({ args: ["2000000000"] });
   });
 
-  it("leaves arguments unchanged if the ABI has several functions of that name", async () => {
+  it("leaves arguments unchanged if the ABI has several functions with the given name", async () => {
     const abi = ["function pay(uint256 amount)", "function pay(bytes data)"];
     const files = { "abi.json": JSON.stringify(abi) };
     expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pay", "2gwei"], files)).toMatchObject({
@@ -116,7 +116,7 @@ describe("fencepost send", () => {
     });
   });
 
-  it("sends the expiry, and that the receiver may have no code", async () => {
+  it("sends the expiry of --valid-until, and --allow-no-code for a receiver without code", async () => {
     const said = { validUntil: "2026-11-02T09:45:00Z", allowNoCode: true };
     const argv = ["--valid-until", said.validUntil, "--allow-no-code"];
     expect((await run([...from, "--to", TO, ...argv])).sent).toMatchObject([said]);
@@ -134,7 +134,7 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--deploy", "Token.json", "42"], files)).toEqual(expected);
   });
 
-  it("deploys bytecode, with the constructor's signature if it has arguments", async () => {
+  it("deploys bytecode, with the constructor's signature if the constructor has arguments", async () => {
     expect(await payloadOf(["--bytecode", "0x6000"])).toEqual({ bytecode: "0x6000" });
     expect(await payloadOf(["--bytecode", "0x6000", "constructor(uint256[])", "[1,2]"])).toEqual({
       bytecode: "0x6000",
@@ -143,7 +143,7 @@ describe("fencepost send", () => {
     });
   });
 
-  it("sends the content of a file or standard input, and flags override it", async () => {
+  it("sends the content of a file or of standard input, and flags override its fields", async () => {
     const content = JSON.stringify({ signer: TO, requestId: "of-the-file", payload: { to: TO } });
     for (const path of ["tx.json", "-"]) {
       const { sent } = await run(["--file", path, "--signer", SIGNER], { files: { [path]: content } });
@@ -152,7 +152,7 @@ describe("fencepost send", () => {
   });
 
   // protects [The command line] src/adapters/cli/send.ts
-  it("creates a request id before sending, and prints how to repeat without an answer", async () => {
+  it("creates a request id before sending, and prints how to retry if there is no response", async () => {
     const lost = new FencepostApiError({ code: "UNREACHABLE", status: 0, detail: "http://n does not answer" });
     const { sent, code, stderr } = await run([...from, "--to", TO], { failure: lost });
     expect(sent).toMatchObject([{ requestId: "cli-made-up" }]);
@@ -183,7 +183,7 @@ describe("fencepost send --wait", () => {
     [5, { state: "FAILED_FINAL", subState: "REVERTED" }],
     [5, { state: "FAILED_FINAL", subState: "CANCELLED" }],
     // protects [The command line] src/adapters/cli/until-final.ts
-  ] as const)("ends with %i where it is %j", async (code, end) => {
+  ] as const)("exits with code %i if the transaction ends as %j", async (code, end) => {
     const ended = await run(wait, { states: [pending, pending, end] });
     expect(ended.code).toBe(code);
     expect(ended.stdout).toMatch(new RegExp(`^state +${end.state}`, "m"));
@@ -206,7 +206,7 @@ describe("fencepost send --wait", () => {
   });
 });
 
-describe("fencepost send refuses before it calls a node", () => {
+describe("fencepost send, before it calls a node,", () => {
   it.each([
     [["--to", TO], /--signer is missing.*fencepost signers/],
     [from, /--to is missing/],
@@ -221,7 +221,7 @@ describe("fencepost send refuses before it calls a node", () => {
     [[...from, "--deploy", "empty.json"], /empty.json has no bytecode/],
     [[...from, "--to", TO, "--abi", "empty.json", "f"], /empty.json has no ABI/],
     [[...from, "--to", TO, "--type", "blob"], /argument 'blob' is invalid/],
-  ])("%j", async (argv, line) => {
+  ])("refuses the arguments %j", async (argv, line) => {
     const { code, sent, stderr } = await run(argv, { files: { "tx.json": "{}", "not.json": "[", "empty.json": "{}" } });
     expect(code).toBe(2);
     expect(sent).toEqual([]);
@@ -230,7 +230,7 @@ describe("fencepost send refuses before it calls a node", () => {
   });
 });
 
-describe("fencepost send of several", () => {
+describe("fencepost send with several transactions in a file", () => {
   const many = JSON.stringify({
     transactions: [
       { signer: SIGNER, payload: {} },
@@ -238,7 +238,7 @@ describe("fencepost send of several", () => {
     ],
   });
 
-  it("gives each its own request id, and lists the refused ones", async () => {
+  it("gives each transaction its own request id, and lists the refused transactions", async () => {
     const asked: unknown[] = [];
     const problem = { type: "/docs", title: "t", status: 422, code: "UNKNOWN_SIGNER" as const, detail: "nobody" };
     const client = {

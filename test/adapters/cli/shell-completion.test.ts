@@ -28,7 +28,7 @@ describe("fencepost completion", () => {
     expect(await offered(["completion", "f"])).toEqual(["fish"]);
   });
 
-  it("has every command in each shell, and refuses other shells", async () => {
+  it("supports every command in each shell, and refuses unknown shells", async () => {
     for (const shell of ["bash", "zsh", "fish"]) {
       const script = await scriptFor(shell);
       for (const command of ["send", "explain", "nonces", "profile"]) expect(script).toContain(command);
@@ -36,7 +36,7 @@ describe("fencepost completion", () => {
     expect((await runCommand(["completion", "tcsh"])).code).toBe(2);
   });
 
-  it("is one JSON value with --json", async () => {
+  it("prints one JSON value with --json", async () => {
     const { stdout } = await runCommand(["completion", "fish", "--json"]);
     expect(JSON.parse(stdout)).toEqual({ shell: "fish", script: await scriptFor("fish") });
   });

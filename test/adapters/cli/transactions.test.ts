@@ -60,14 +60,14 @@ describe("fencepost tx", () => {
     expect(await run(["tx", HASH], { list })).toMatchObject({ code: 3, stderr: expect.stringContaining(HASH) });
   });
 
-  it("exits with --wait like send", async () => {
+  it("with --wait, exits with the same codes as fencepost send", async () => {
     const failed = { ...transaction, state: "FAILED_FINAL", subState: "REVERTED", lastError: "out of gas" } as const;
     const { code, stderr } = await run(["tx", transaction.txId, "--wait"], { get: async () => failed });
     expect(code).toBe(5);
     expect(stderr).toContain("is FAILED_FINAL/REVERTED: out of gas\n");
   });
 
-  it("has colours on a terminal, unless they are switched off", async () => {
+  it("prints colours on a terminal, unless they are switched off", async () => {
     const get = async () => transaction;
     const sequence = "\u001b[";
     expect((await run(["tx", "x"], { get }, { screen: SCREEN })).stdout).toContain(sequence);
@@ -86,7 +86,7 @@ describe("fencepost tx", () => {
 });
 
 describe("fencepost explain", () => {
-  it("prints the state, the causes, what it waits for, and what would help", async () => {
+  it("prints the state, the causes, the event that the transaction waits for, and actions that help", async () => {
     const explain = async () => ({
       summary: "Waits at nonce 7.",
       causes: [{ code: "BLOCKED_BY_NONCE" as const, text: "nonce 6 is not mined", since: "2026-01-01T00:00:00.000Z" }],
@@ -111,8 +111,8 @@ What helps:
   });
 });
 
-describe("fencepost explain with a cause in its summary", () => {
-  it("prints the cause once", async () => {
+describe("fencepost explain, if the summary already contains a cause,", () => {
+  it("prints that cause only once", async () => {
     const text = "mined in block 36 and final";
     const explain = async () => ({
       summary: `CONFIRMED: ${text}`,
@@ -155,12 +155,12 @@ describe("the commands that fencepost explain prints", () => {
     [offered("endKill", `/api/v1/signers/${SIGNER}/kill`), "endKill", [{ signer: SIGNER, reason }]],
   ];
 
-  it("cover every action", () => {
+  it("exist for every action that an explanation can offer", () => {
     expect([...new Set(CASES.map(([{ action }]) => action))].sort()).toEqual([...OFFERED_ACTIONS].sort());
   });
 
   // protects [Explained, and said aloud] src/adapters/cli/show-transaction.ts
-  it.each(CASES)("perform the same: $action", async (action, call, given) => {
+  it.each(CASES)("perform the action that the explanation offers: $action", async (action, call, given) => {
     const explain = async () => ({
       ...examples.explanation,
       help: [{ code: "CANCEL", text: "that" }],
@@ -183,7 +183,7 @@ describe("the commands that fencepost explain prints", () => {
 });
 
 describe("fencepost list", () => {
-  it("prints a page and how to get the next, or all of them", async () => {
+  it("prints one page and how to get the next page, or all pages", async () => {
     const asked: TransactionListQuery[] = [];
     const list: FencepostClient["list"] = async (query = {}) => {
       asked.push(query);

@@ -13,7 +13,7 @@ const open = (n: number, over: Partial<Transaction> = {}): Transaction => ({
   ...over,
 });
 
-/** The open transactions at each poll. */
+/** Runs `watch`. `looks`: the open transactions at each poll. */
 async function watch(argv: readonly string[], looks: readonly (readonly Transaction[])[], world: CommandWorld = {}) {
   let look = -1;
   const client: Partial<FencepostClient> = {
@@ -32,7 +32,7 @@ const ESCAPES = /\u001b\[[0-9;]*[A-Za-z]/g;
 const SCREEN = { columns: 120, rows: 7, colours: false };
 
 describe("fencepost watch", () => {
-  it("prints a line for each change and outcome without a terminal", async () => {
+  it("prints a line for each state change and outcome if the output is not a terminal", async () => {
     const { stdout, code } = await watch(
       [],
       [[open(1), open(2)], [open(1), open(2, { state: "STUCK", subState: null })], []],
@@ -57,7 +57,7 @@ describe("fencepost watch", () => {
     expect(stdout).not.toContain("\u001b");
   });
 
-  it("prints one JSON value a line with --json, on a terminal too", async () => {
+  it("prints one JSON value per line with --json, also on a terminal", async () => {
     const { stdout } = await watch(["--json"], [[open(1)], []], { screen: SCREEN });
     const lines = stdout
       .trimEnd()
@@ -69,7 +69,7 @@ describe("fencepost watch", () => {
     ]);
   });
 
-  it("redraws a table on a terminal, within its height, and counts the hidden rows", async () => {
+  it("redraws a table on a terminal, limited to the terminal's height, and counts the hidden rows", async () => {
     const many = [1, 2, 3, 4].map((n) => open(n));
     const { stdout } = await watch([], [many, []], { screen: SCREEN });
     const [, first = "", second = ""] = stdout.split("\u001b[H");
@@ -86,7 +86,7 @@ describe("fencepost watch", () => {
     expect(second).toContain("nothing: everything is final");
   });
 
-  it("shows it once and ends with --once", async () => {
+  it("prints the open transactions once and exits with --once", async () => {
     expect((await watch(["--once"], [[]])).stdout).toBe("nothing: everything is final\n");
   });
 
@@ -109,7 +109,7 @@ describe("fencepost completions", () => {
     return { ...(await runCommand(["completions", ...argv], { actions, looks })), asked };
   }
 
-  it("follows from its position and epoch until the reader of its output closes", async () => {
+  it("with --follow, continues from its last position and epoch until the reader of its output closes", async () => {
     const { stdout, asked } = await follow(["--follow", "--after", "7", "--json"], 3);
     expect(asked).toEqual([
       { wait: 20, after: 7 },
@@ -123,7 +123,7 @@ describe("fencepost completions", () => {
     expect(lines).toMatchObject([{ seq: 8, feedEpoch: 3 }, { seq: 9 }, { seq: 10 }]);
   });
 
-  it("prints one line each, and how to get the next page", async () => {
+  it("prints one line per completion, and how to get the next page", async () => {
     expect((await follow(["--follow"], 2)).stdout.split("\n")).toHaveLength(3);
     expect((await follow([], 1)).stdout).toContain("next: --after 1 --epoch 3\n");
   });

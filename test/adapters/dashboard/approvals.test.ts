@@ -6,7 +6,7 @@ import { Refusal } from "../../support/staged/staged-node.ts";
 import { leave, shows, visit } from "./visit.ts";
 
 const RECEIVER = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
-/** An approver must see receiver, amount, call, rule and worst cost. */
+/** Texts that an approver must see: receiver, amount, call, rule and worst cost. */
 const WHOLE = [RECEIVER, "2 ether", "transfer", "2500000", "signers.*.maxValue.perTransaction", "2.5 ether"];
 
 let browser: Browser;
@@ -39,7 +39,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     expect(complaints).toEqual([]);
   });
 
-  it("shows the same in the list of transactions and on the transaction's own page", async () => {
+  it("shows receiver, amount, call, rule and highest cost also in the transaction list and page", async () => {
     const { page, open } = await visit(browser);
     await open("#/tx?state=CREATED");
     await showsAll(page, `tr[data-tx="${AWAITING_TX}"] .approval`, WHOLE);
@@ -49,7 +49,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     await showsAll(page, "#action-dialog .judged", WHOLE);
   });
 
-  it("is not sent if its transaction cannot be loaded", async () => {
+  it("cannot be sent if its transaction cannot be loaded", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path }) => {
         if (path === `/tx/${AWAITING_TX}`) throw new Refusal(503, "UNAVAILABLE", "the database does not answer");

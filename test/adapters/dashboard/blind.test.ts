@@ -4,7 +4,7 @@ import { browserPath, launchBrowser } from "../../support/browser.ts";
 import { type Asked, Refusal } from "../../support/staged/staged-node.ts";
 import { leave, shows, visit } from "./visit.ts";
 
-/** No answer, for as long as the test lasts. */
+/** A response that never arrives during the test. */
 const silence = new Promise(() => undefined);
 const FOLLOWED = new Set(["/attention", "/overview"]);
 const LATE_MS = 16_000;
@@ -19,7 +19,7 @@ const icon = (page: Page) =>
     .then((href) => decodeURIComponent(href ?? ""));
 const markColour = (page: Page) => page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill");
 
-/** Answers as the night does until `fail` is called. */
+/** A scene that responds with the usual test data until `fail` is called, then with `answer`. */
 function failing(answer: (asked: Asked) => unknown) {
   let isFailing = false;
   return {
@@ -37,7 +37,7 @@ const unavailable = () => {
   throw new Refusal(503, "UNAVAILABLE", "the database does not answer");
 };
 
-describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer", () => {
+describe.skipIf(browserPath === undefined)("the dashboard without good responses", () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   });
@@ -47,7 +47,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
   afterAll(() => browser?.close());
 
   // protects [Everything at once] src/adapters/dashboard/public/sight.js
-  it("names the database in a red headline while every answer is a 503, and turns green after a good one", async () => {
+  it("names the database in a red headline while every response is a 503, and turns green after a good one", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { isCalm: true, heldMs: 300, scene: database.scene });
     await open("#/");
@@ -69,7 +69,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
   });
 
   // protects [Everything at once] src/adapters/dashboard/public/sight.js
-  it("turns stale by its own timer if requests hang, as on a frozen node", async () => {
+  it("marks its data as stale by its own timer if requests hang, as on a frozen node", async () => {
     const node = failing(() => silence);
     const { page, open } = await visit(browser, { isCalm: true, scene: node.scene });
     await page.clock.install();
@@ -83,7 +83,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     expect(await page.locator(".status", { hasText: "live" }).count()).toBe(0);
   });
 
-  it("says that nothing is known if the first request hangs", async () => {
+  it("shows that the node does not answer if the first request hangs", async () => {
     const { page, node } = await visit(browser, { scene: () => silence });
     await page.clock.install();
     await page.goto(`${node.url}/#/`);
@@ -102,7 +102,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     expect(await icon(page)).toContain(">6<");
   });
 
-  it("keeps the last problems visible without answers, under a headline that marks them as outdated", async () => {
+  it("keeps the last known problems visible, under a headline that marks them as outdated", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { heldMs: 300, scene: database.scene });
     await open("#/");

@@ -52,7 +52,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("says that nothing needs attention", async () => {
+  it("shows that nothing needs attention if there are no problems", async () => {
     const { page, open } = await visit(browser, { isCalm: true });
     await open("#/");
     expect(await title(page)).toBe("All is well");
@@ -107,7 +107,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it("shows the in-flight limit, its use, and what blocks the next transaction", async () => {
+  it("shows a lane's in-flight limit, its current use, and what blocks the next transaction", async () => {
     const { page, open } = await visit(browser);
     await open(LANE);
     const told = page.locator(".facts div", { hasText: "In flight" });
@@ -117,7 +117,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, ".decisions", "called it stuck");
   });
 
-  it("links every number to its list", async () => {
+  it("links every count to the list of the counted items", async () => {
     const { page, node, open } = await visit(browser);
     await open("#/");
     await page.locator(".states a", { hasText: "stuck" }).click();
@@ -155,7 +155,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/parts/action-dialog.js
-  it("keeps the input if the node refuses, and repeats with the same idempotency key", async () => {
+  it("keeps the input of an action if the node refuses it, and retries with the same idempotency key", async () => {
     let refusals = 1;
     const { page, node, open } = await visit(browser, {
       scene: ({ method }) => {
@@ -225,7 +225,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.waitForURL(/text=payout-20460/);
   });
 
-  it("draws the nonces of a lane, moves and zooms, and keeps the position in the address", async () => {
+  it("draws the nonces of a lane, scrolls and zooms, and keeps the position in the URL", async () => {
     const { page, node, open } = await visit(browser);
     await open(LANE);
     expect(await page.locator(".strip .nonce.hole").getAttribute("aria-label")).toBe("nonce 50: hole, given back");
@@ -243,7 +243,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     for (const { query } of asked) expect(Number(query.get("to")) - Number(query.get("from"))).toBeLessThan(2_000);
   });
 
-  it("shows a transaction's stages, attempts beside the market price, call and history", async () => {
+  it("shows a transaction's stages, its attempts beside the market price, its call and its history", async () => {
     const { page, open, complaints } = await visit(browser);
     await open(`#/tx/${STUCK_TX}`);
     expect(await page.locator(".road .next").textContent()).toContain("receipt");
@@ -258,7 +258,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
-  it("loads a transaction's explanation when it is opened or changes, not at every poll", async () => {
+  it("loads a transaction's explanation when the transaction is opened or changes, not at every poll", async () => {
     const { node, open } = await visit(browser, { now: () => new Date(0) });
     await open(`#/tx/${STUCK_TX}`);
     const read = (path: string) => node.asked.filter((asked) => asked.path === path).length;
@@ -266,7 +266,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(read(`/tx/${STUCK_TX}/explain`)).toBe(1);
   });
 
-  it("does not show a deliberately used nonce as a failure", async () => {
+  it("does not show a cancelled transaction as a failure", async () => {
     const { page, open } = await visit(browser);
     await open("#/tx?state=FAILED_FINAL");
     expect(await page.locator(".state", { hasText: "cancelled" }).first().getAttribute("class")).toBe("state closed");
@@ -275,23 +275,26 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
 
   it.each([
     ["light", "resultTypes: ['violations']"],
-    // Only colours are others.
+    // The dark scheme differs only in its colours, so only contrast is checked.
     ["dark", "runOnly: ['color-contrast']"],
-  ] as const)("has nothing that axe finds fault with, page by page, in %s", async (colorScheme, how) => {
-    const { page, open } = await visit(browser, { isDev: true, context: { colorScheme } });
-    const told: string[] = [];
-    await open("#/");
-    await page.evaluate(AXE);
-    for (const place of PAGES) {
-      await open(place);
-      const { violations } = await page.evaluate<Audit>(`axe.run(document, { ${how} })`);
-      told.push(...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${place} ${id}: ${html}`)));
-    }
-    expect(told).toEqual([]);
-  });
+  ] as const)(
+    "passes the accessibility checks of axe on every page, with the %s colour scheme",
+    async (colorScheme, how) => {
+      const { page, open } = await visit(browser, { isDev: true, context: { colorScheme } });
+      const told: string[] = [];
+      await open("#/");
+      await page.evaluate(AXE);
+      for (const place of PAGES) {
+        await open(place);
+        const { violations } = await page.evaluate<Audit>(`axe.run(document, { ${how} })`);
+        told.push(...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${place} ${id}: ${html}`)));
+      }
+      expect(told).toEqual([]);
+    },
+  );
 
   // protects [Attacks] src/adapters/dashboard/public/dom.js, src/adapters/dashboard/public/formats.js
-  it("shows texts of callers, contracts and chains without markup, direction changes or hidden characters", async () => {
+  it("shows text from callers, contracts and chains without markup, direction changes or hidden characters", async () => {
     const markup = `<img src=x onerror="document.title='owned'">`;
     const words = `${markup}\u202Egnp.exe\u0000${"x".repeat(10_000)}`;
     const { page, open, complaints } = await visit(browser, {
@@ -318,7 +321,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [Attacks] src/adapters/dashboard/public/dom.js
-  it("renders no script: link from a chain's explorer setting", async () => {
+  it("renders no link with a script: URL from a chain's explorer setting", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path, query }) =>
         path !== "/overview" || query.has("wait")
@@ -350,7 +353,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/api.js
-  it("asks for an API key if the node requires one, and again if it is wrong", async () => {
+  it("asks for an API key if the node requires one, and asks again if the key is wrong", async () => {
     const { page, node } = await visit(browser, {
       scene: ({ headers }) => {
         if (headers.authorization !== "Bearer correct-horse") throw new Refusal(401, "UNAUTHENTICATED", "no key");
@@ -375,7 +378,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/api.js, src/adapters/dashboard/public/app.js
-  it("shows the age of all data when the node stops answering, and nothing green", async () => {
+  it("shows the age of all data, and nothing in green, when the node stops answering", async () => {
     const { page, node, open } = await visit(browser, { isCalm: true });
     await open("#/");
     const green = await page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill");
@@ -404,7 +407,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await other.page.locator("#send").count()).toBe(0);
   });
 
-  it("finds the end of a long feed without reading all of it", async () => {
+  it("finds the end of a long completion feed without reading all of it", async () => {
     const last = 1_000_000;
     const item = (seq: number) => ({
       seq,
@@ -441,7 +444,8 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   it("stays fast with ten thousand lanes and a long table", async () => {
     const { page, node, open } = await visit(browser, { lanes: 10_000 });
     const session = await page.context().newCDPSession(page);
-    // The thread's own time, which a busy machine does not change; painting is the browser's business.
+    // Measure the CPU time of the page's thread, which a busy machine does not change. Painting, which is the browser's
+    // work, is not counted.
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
     const spent = async () => {
       const { metrics } = await session.send("Performance.getMetrics");

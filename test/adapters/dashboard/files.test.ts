@@ -28,7 +28,7 @@ describe("the dashboard's files", () => {
     }
   });
 
-  it("load nothing from other hosts, and contain nothing inline that the CSP refuses", () => {
+  it("load nothing from other hosts, and contain no inline code that the CSP refuses", () => {
     for (const [path, { body }] of files) {
       const text = String(body).replaceAll("http://www.w3.org/2000/svg", "");
       expect(text, path).not.toMatch(/https?:\/\//);
@@ -43,12 +43,12 @@ describe("the dashboard's files", () => {
   });
 
   // protects [The dashboard] src/main/dev/dev.ts, src/adapters/dashboard/files.ts
-  it("mark a dev chain only if the server says so", () => {
+  it("mark the page as a dev chain only if the server runs in dev mode", () => {
     expect(textOf("/")).not.toContain("data-dev");
     expect(String(dashboardFiles({ isDev: true }).get("/")?.body)).toContain("<html data-dev lang=");
   });
 
-  it("have the content types that nosniff requires", () => {
+  it("have the content types that the nosniff header requires", () => {
     for (const [path, { contentType }] of files) {
       const expected = path.endsWith(".js") ? "text/javascript" : path.endsWith(".css") ? "text/css" : "text/html";
       expect(contentType).toBe(`${expected}; charset=utf-8`);

@@ -15,7 +15,7 @@ import { linkTo, parseRoute } from "../../../src/adapters/dashboard/public/route
 import { progressOf, STAGES, stageDurations, stageOf } from "../../../src/adapters/dashboard/public/stages.js";
 import { STATES, SUB_STATES } from "../../../src/domain/transaction/transitions.ts";
 
-describe("amounts", () => {
+describe("amounts on the dashboard", () => {
   it.each([
     ["0", "0"],
     ["1", "< 0.0001"],
@@ -25,7 +25,7 @@ describe("amounts", () => {
     ["1234567890000000000000", "1,234.5678"],
     ["9999990000000000000000", "9,999.99"],
     [(2n ** 256n - 1n).toString(), /^115,792,089,.*\.\d{1,4}$/],
-  ])("%s wei reads as %s ether", (wei, text) => {
+  ])("show %s wei as %s ether", (wei, text) => {
     if (typeof text === "string") expect(etherOf(wei)).toBe(text);
     else expect(etherOf(wei)).toMatch(text);
   });
@@ -37,23 +37,23 @@ describe("amounts", () => {
     ["00.5", "500000000000000000"],
     ["0.000000000000000001", "1"],
     ["123456789.123456789123456789", "123456789123456789123456789"],
-  ])("%s ether is %s wei, to the last digit", (ether, wei) => {
+  ])("convert %s ether to %s wei, exact to the last digit", (ether, wei) => {
     expect(weiOf(ether)).toBe(wei);
   });
 
-  it("of fees are formatted in gwei", () => {
+  it("are shown in gwei for fees", () => {
     expect(gweiOf("3000000000")).toBe("3");
     expect(gweiOf("1234567")).toBe("0.001235");
   });
 });
 
-describe("texts", () => {
-  it("are shortened if they are hashes, not if they are short", () => {
+describe("texts on the dashboard", () => {
+  it("are shortened if they are long, such as hashes, and unchanged if they are short", () => {
     expect(shortHex("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")).toBe("0xf39F…2266");
     expect(shortHex("0x1234")).toBe("0x1234");
   });
 
-  it("of ages are never negative", () => {
+  it("never show a negative age", () => {
     const now = Date.parse("2026-01-02T00:00:00Z");
     expect(ageOf("2026-01-02T00:00:05Z", now)).toBe("0 s");
     expect(ageOf("2026-01-01T23:59:01Z", now)).toBe("59 s");
@@ -70,7 +70,7 @@ describe("texts", () => {
     [59_999, "59 s"],
     [3_600_000, "1 h"],
     [5_400_000, "1 h 30 min"],
-  ])("of durations: %d ms is %s", (ms, text) => {
+  ])("show a duration of %d ms as %s", (ms, text) => {
     expect(durationOf(ms)).toBe(text);
   });
 
@@ -80,18 +80,18 @@ describe("texts", () => {
     expect(visible("Zoë 東京 🦉 <b>")).toBe("Zoë 東京 🦉 <b>");
   });
 
-  it("are cut if they are long, with the number of missing characters", () => {
+  it("are cut if they are long, followed by the number of removed characters", () => {
     expect(cut("x".repeat(10), 10)).toBe("x".repeat(10));
     expect(cut("x".repeat(12), 10)).toBe(`${"x".repeat(10)}… and 2 characters more`);
   });
 
-  it("use singular and plural", () => {
+  it("use the singular and the plural correctly", () => {
     expect(plural(1, "hole")).toBe("1 hole");
     expect(plural(1200, "hole")).toBe("1,200 holes");
   });
 });
 
-describe("stages", () => {
+describe("the stages of a transaction on the dashboard", () => {
   const every = STATES.flatMap((state) =>
     [null, ...SUB_STATES[state]].map((subState) => ({ state, subState, nonce: 7 as number | null })),
   );
@@ -106,7 +106,7 @@ describe("stages", () => {
     }
   });
 
-  it("only increase along a transaction's life", () => {
+  it("only advance along a transaction's states", () => {
     const road = [
       { state: "CREATED", subState: null },
       { state: "ALLOCATED", subState: null },
@@ -126,7 +126,7 @@ describe("stages", () => {
     ]);
   });
 
-  it("distinguish a refusal from a revert", () => {
+  it("distinguish a rejected transaction from a reverted one", () => {
     expect(progressOf({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null })).toEqual({
       passed: 1,
       mood: "failed",
@@ -137,13 +137,13 @@ describe("stages", () => {
     });
   });
 
-  it("distinguish a requested end from a failure", () => {
+  it("distinguish a cancelled or expired transaction from a failed one", () => {
     const moodOf = (subState: string) => progressOf({ state: "FAILED_FINAL", subState, nonce: 3 }).mood;
     expect(["CANCELLED", "EXPIRED"].map(moodOf)).toEqual(["closed", "closed"]);
     expect(["REVERTED", "NONCE_CONSUMED_EXTERNALLY"].map(moodOf)).toEqual(["failed", "failed"]);
   });
 
-  it("have the durations of their history, and none for a stage that a reorg reopened", () => {
+  it("have durations computed from the history, and none for a stage that a reorg reopened", () => {
     const at = (ms: number) => new Date(1_760_000_000_000 + ms).toISOString();
     const step = (event: string, ms: number) => ({ event, firstAt: at(ms) });
     const history = [step("allocate", 10), step("sign", 30), step("broadcast", 100), step("mine", 1_000)];
@@ -155,8 +155,8 @@ describe("stages", () => {
   });
 });
 
-describe("addresses of pages", () => {
-  it("decode to what was encoded", () => {
+describe("URLs of dashboard pages", () => {
+  it("decode to the values that were encoded", () => {
     const link = linkTo(["lanes", "1", "0xAb"], { at: 7, text: "a&b=c#d", empty: "" });
     expect(parseRoute(link)).toEqual({
       path: "/lanes/1/0xAb",
@@ -165,17 +165,17 @@ describe("addresses of pages", () => {
     });
   });
 
-  it("are parsed even if they are encoded wrongly", () => {
+  it("are parsed even if their encoding is invalid", () => {
     expect(parseRoute("#/tx/%E0%A4%A").parts).toEqual(["tx", "%E0%A4%A"]);
     expect(parseRoute("")).toEqual({ path: "/", parts: [], query: {} });
   });
 });
 
-describe("calls", () => {
+describe("contract calls on the dashboard", () => {
   const word = (hex: string) => hex.padStart(64, "0");
   const to = "70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
-  it("are decoded if the function is well known", () => {
+  it("are decoded if the function is a well-known one", () => {
     expect(decodedCall(`0xa9059cbb${word(to)}${word("fa")}`)).toEqual({
       name: "transfer",
       args: [
@@ -193,7 +193,7 @@ describe("calls", () => {
     [`0xa9059cbb${"f".repeat(64)}${word("fa")}`],
     [`0xa22cb465${word(to)}${word("2")}`],
     [`0x12345678${word(to)}`],
-  ])("are left as bytes otherwise: %s", (data) => {
+  ])("are left as bytes if they cannot be decoded: %s", (data) => {
     expect(decodedCall(data)).toBeNull();
   });
 });

@@ -25,11 +25,11 @@ const ASKED: readonly (readonly [string, string])[] = [
   ["/keys", "/keys"],
 ];
 
-/** The fixtures of the page must be answers that a node can give. */
-describe("the test data of the dashboard", () => {
+/** The fixtures of the page must be responses that a real node can give. */
+describe("the fixture responses of the dashboard tests", () => {
   const scene = night({ now: () => new Date() });
 
-  it.each(ASKED)("answers %s by the contract's schema", async (route, asked) => {
+  it.each(ASKED)("match the API contract's schema for %s", async (route, asked) => {
     const { pathname, searchParams: query } = new URL(asked, "http://night");
     const answer = await scene({ method: "GET", path: pathname, query, body: null, headers: {} });
     const schema = ROUTES.find(({ method, path }) => method === "get" && path === `/api/v1${route}`)?.answers[200]

@@ -6,14 +6,14 @@ import { type Scene, type StagedNode, startStagedNode } from "../../support/stag
 export interface Visit {
   readonly page: Page;
   readonly node: StagedNode;
-  /** Complaints of the browser: script errors, refused resources, violations of the content policy. */
+  /** Problems reported by the browser: script errors, refused resources, violations of the content policy. */
   readonly complaints: string[];
   /** Opens a page of the dashboard and waits until it shows something. */
   open(place: string): Promise<void>;
 }
 
 interface Staging extends Partial<NightOptions>, DashboardOptions {
-  /** Answers first; undefined: as the night would. */
+  /** Overrides responses of the staged node; if it returns undefined, the usual test data is used. */
   readonly scene?: Scene;
   readonly context?: BrowserContextOptions;
 }

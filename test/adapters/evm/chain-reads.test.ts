@@ -35,26 +35,26 @@ describe("opening a chain", () => {
     return chain;
   }
 
-  it("reads the chain id from any endpoint that is up if none is configured", async () => {
+  it("reads the chain id from any endpoint that is up if no chain id is configured", async () => {
     const [dead, alive] = await servers(10, 10);
     dead?.failAlways(DOWN);
     const chain = await open([dead?.url ?? "", alive?.url ?? ""]);
     expect([chain.chainId, chain.endpoints]).toEqual([10, 2]);
   });
 
-  it("refuses endpoints of different chains, naming them", async () => {
+  it("refuses endpoints of different chains, and names them", async () => {
     const urls = (await servers(1, 10)).map((server) => server.url);
     await expect(open(urls)).rejects.toThrow(WrongChain);
     await expect(open(urls)).rejects.toThrow(/serves chain 1, .* serves chain 10/);
     await expect(open(urls, 10)).rejects.toThrow(/^chain 10 is configured, but .* serves chain 1, /);
   });
 
-  it("refuses a lone endpoint of another chain than the configured one, naming both", async () => {
+  it("refuses a single endpoint of another chain than the configured one, and names both chains", async () => {
     const urls = (await servers(31337)).map((server) => server.url);
     await expect(open(urls, 1)).rejects.toThrow(/^chain 1 is configured, but \S+ serves chain 31337$/);
   });
 
-  it("opens with a configured chain id while no endpoint is up, and fails without one", async () => {
+  it("succeeds with a configured chain id while no endpoint is up, and fails without one", async () => {
     const [dead] = await servers(10);
     dead?.failAlways(DOWN);
     const urls = [dead?.url ?? ""];
@@ -66,12 +66,12 @@ describe("opening a chain", () => {
     expect((await chain.head("latest"))?.number).toBe(7);
   });
 
-  it("needs at least one URL", async () => {
+  it("needs at least one endpoint URL", async () => {
     await expect(open([])).rejects.toThrow(TypeError);
   });
 });
 
-describe("blocks", () => {
+describe("blocks from an endpoint", () => {
   it("are read with every field, in lower case", async () => {
     const { server, chain } = await bench();
     const shouting = `0x${hashOf(0xabc).slice(2).toUpperCase()}`;
@@ -96,19 +96,19 @@ describe("blocks", () => {
     ["baseFeePerGas", 7],
     ["gasLimit", undefined],
     ["gasLimit", `0x1${"0".repeat(64)}`],
-  ])("with %s = %j are refused as a bad answer", async (field, value) => {
+  ])("are refused as a bad answer with %s = %j", async (field, value) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => blockJson(7, { [field]: value }));
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it.each([[], "text", 7, true])("given as %j are refused as a bad answer", async (value) => {
+  it.each([[], "text", 7, true])("are refused as a bad answer if the result is %j", async (value) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => value);
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("must include the latest block", async () => {
+  it("are refused as a bad answer if there is no latest block", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => null);
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
@@ -120,14 +120,14 @@ describe("blocks", () => {
     ["Reth", -32001, "block not found: finalized"],
     ["an old node", -32602, "invalid argument 0: hex string without 0x prefix"],
     ["a chain without tags", -32601, "the method is not available for this tag"],
-  ])("of a tag that %s does not know are null", async (_, code, message) => {
+  ])("are null for a block tag that %s does not support", async (_, code, message) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", refuse(code, message));
     expect(await chain.head("finalized")).toBeNull();
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("of a tag are an error, not null, if the node fails", async () => {
+  it("are an error, not null, if the node fails to answer for a block tag", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", refuse(-32603, "database is closed"));
     await expect(chain.head("finalized")).rejects.toThrow(ChainUnavailable);
@@ -135,7 +135,7 @@ describe("blocks", () => {
     await expect(chain.head("safe")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("by number come in one request, and must have the number asked for", async () => {
+  it("are read by number in one request, and must have the requested numbers", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", ([tag]) => (tag === "0x9" ? null : blockJson(Number(tag))));
     const before = server.requests.length;
@@ -145,7 +145,7 @@ describe("blocks", () => {
     await expect(chain.blocksByNumber([7])).rejects.toThrow(/another block/);
   });
 
-  it("by number are an error, not null, if one reply is missing", async () => {
+  it("read by number are an error, not null, if one reply of the batch is missing", async () => {
     const { server, chain } = await bench();
     await chain.head("latest");
     server.on("eth_getBlockByNumber", ([tag]) => blockJson(Number(tag)));
@@ -153,7 +153,7 @@ describe("blocks", () => {
     await expect(chain.blocksByNumber([7, 8, 9])).rejects.toThrow(ChainUnavailable);
   });
 
-  it("by hash must have that hash", async () => {
+  it("read by hash must have the requested hash", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     expect(await chain.blockByHash(hashOf(1_007))).toEqual(block(7));
@@ -163,8 +163,8 @@ describe("blocks", () => {
   });
 });
 
-describe("receipts", () => {
-  it("come by block in one call", async () => {
+describe("receipts from an endpoint", () => {
+  it("are read for a whole block in one call", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => [
       receiptJson(1),
@@ -195,7 +195,7 @@ describe("receipts", () => {
     ["both", { blobGasUsed: "0x1", blobGasPrice: "0x3", l1Fee: "0x7" }, { besideGas: 10n }],
     ["more than there is", { l1Fee: `0x${"f".repeat(64)}` }, { besideGas: 0n, besideGasUnsure: true }],
     ["nothing", { blobGasUsed: "0x0", blobGasPrice: "0x3", l1Fee: null }, {}],
-  ])("include costs besides gas: %s", async (_, said, beside) => {
+  ])("include costs in addition to gas: %s", async (_, said, beside) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => [receiptJson(1, said), receiptJson(2)]);
     const [found] = await chain.receiptsInBlock(block(7), [hashOf(1), hashOf(2), hashOf(3)]);
@@ -203,11 +203,11 @@ describe("receipts", () => {
     expect({ besideGas, besideGasUnsure }).toEqual({ besideGas: undefined, besideGasUnsure: undefined, ...beside });
   });
 
-  describe("that are few in a large block", () => {
+  describe("of a few transactions of a large block", () => {
     const large = { ...block(7), transactionHashes: Array.from({ length: 9 }, (_, index) => hashOf(index + 1)) };
     const few = [hashOf(2), hashOf(5)];
 
-    it("are fetched one by one, in a batch", async () => {
+    it("are fetched by transaction hash, in one batch", async () => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(hash === hashOf(2) ? 2 : 5));
       const found = await chain.receiptsInBlock(large, few);
@@ -220,7 +220,7 @@ describe("receipts", () => {
       ["lags", () => null],
       ["names another block", () => receiptJson(2, { blockHash: hashOf(5) })],
       ["fails", refuse(-32000, "transaction indexing is in progress")],
-    ])("are fetched with the whole block's if the transaction index %s", async (_, answer) => {
+    ])("are taken from the whole block's receipts if the node's transaction index %s", async (_, answer) => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : answer()));
       server.on("eth_getBlockReceipts", () => large.transactionHashes.map((_, index) => receiptJson(index + 1)));
@@ -228,7 +228,7 @@ describe("receipts", () => {
       expect(found.map(({ txHash }) => txHash)).toEqual(few);
     });
 
-    it("are not fetched again if the node has only its index", async () => {
+    it("are not requested twice if only the node's transaction index has them", async () => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : null));
       await chain.receiptsInBlock(large, few);
@@ -238,7 +238,7 @@ describe("receipts", () => {
       expect(server.calls("eth_getTransactionReceipt")).toHaveLength(before + few.length);
     });
 
-    it("are not fetched by block if the endpoint cannot be reached", async () => {
+    it("are not requested as a whole block if the endpoint cannot be reached", async () => {
       const { server, chain } = await bench();
       await chain.head("latest");
       server.on("eth_getTransactionReceipt", () => receiptJson(2));
@@ -251,7 +251,7 @@ describe("receipts", () => {
   it.each([
     ["takes no batches", { code: -32600, message: "batch requests are not supported" }],
     ["limits calls a second", { code: -32005, message: "too many requests" }],
-  ])("are fetched in one call if many are wanted, also of a larger block, and if the endpoint %s", async (_, error) => {
+  ])("are read in one call if many of a block are needed, although the endpoint %s", async (_, error) => {
     const { server, chain } = await bench();
     const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
     server.refuseBatches({ jsonrpc: "2.0", id: null, error });
@@ -263,7 +263,7 @@ describe("receipts", () => {
     expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
   });
 
-  it("are not fetched if the block contains none of them", async () => {
+  it("are not fetched if the block contains none of the requested transactions", async () => {
     const { server, chain } = await bench();
     expect(await chain.receiptsInBlock(block(7), [hashOf(99)])).toEqual([]);
     expect(server.calls("eth_getBlockReceipts")).toEqual([]);
@@ -276,7 +276,7 @@ describe("receipts", () => {
     [-32000, "Method not found"],
   ])(
     // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-    "come one by one, in a batch, if the node lacks the method (%i %s), which is tried once",
+    "are fetched by hash in a batch if the node lacks eth_getBlockReceipts (%i %s), which is tried once",
     async (code, message) => {
       const { server, chain } = await bench();
       server.on("eth_getBlockReceipts", refuse(code, message));
@@ -290,7 +290,7 @@ describe("receipts", () => {
     },
   );
 
-  it("use the EIP-1898 form if the node takes only that", async () => {
+  it("are requested with an EIP-1898 block object if the node accepts only that form", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", ([parameter]) => {
       if (typeof parameter === "string") throw new Refusal(-32602, "invalid argument 0");
@@ -313,7 +313,7 @@ describe("receipts", () => {
     expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toEqual([]);
   });
 
-  it("are an error if the node fails: nothing is cached, and the list is not empty", async () => {
+  it("are an error, not an empty list, if the node fails, and the failure is not cached", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", refuse(-32000, "transaction indexing is in progress"));
     await expect(chain.receiptsInBlock(block(7), [hashOf(1)])).rejects.toThrow(ChainUnavailable);
@@ -323,13 +323,13 @@ describe("receipts", () => {
     expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toHaveLength(1);
   });
 
-  it("of a pending transaction are null", async () => {
+  it("are null for a pending transaction", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(1, { blockHash: null, blockNumber: null }));
     expect(await chain.receipts([hashOf(1)])).toEqual([null]);
   });
 
-  it("of another transaction are refused as a bad answer", async () => {
+  it("are refused as a bad answer if they are of another transaction", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(2));
     await expect(chain.receipts([hashOf(1)])).rejects.toThrow(/another receipt/);
@@ -345,16 +345,16 @@ describe("receipts", () => {
     ["blockHash", "0x1"],
     ["contractAddress", "0x12"],
     ["effectiveGasPrice", "cheap"],
-  ])("with %s = %j are refused as a bad answer", async (field, value) => {
+  ])("are refused as a bad answer with %s = %j", async (field, value) => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(1, { [field]: value }));
     await expect(chain.receipts([hashOf(1)])).rejects.toThrow(ChainUnavailable);
   });
 });
 
-describe("counts and balances", () => {
+describe("transaction counts and balances from an endpoint", () => {
   it.each(["0x", "5", 5, null, "0x20000000000000", "-0x1"])(
-    "given as %j are refused as a bad answer",
+    "are refused as a bad answer if the result is %j",
     async (value) => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionCount", () => value);
@@ -362,7 +362,7 @@ describe("counts and balances", () => {
     },
   );
 
-  it("are requested with their tag", async () => {
+  it("are requested with the given block tag", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionCount", ([, tag]) => (tag === "pending" ? "0x7" : "0x5"));
     expect(await chain.transactionCount(ADDRESS, "latest")).toEqual({ count: 5, endpoint: server.url });
@@ -388,7 +388,7 @@ describe("counts and balances", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("are missing if every endpoint serves another chain, but each still reports its chain id", async () => {
+  it("are an error if every endpoint serves another chain", async () => {
     const { server, chain } = await bench({ chainId: 31_337 });
     server.on("eth_getBlockByNumber", ([number]) => blockJson(Number(number)));
     await chain.blocksByNumber([0]);
@@ -399,7 +399,7 @@ describe("counts and balances", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 0)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("come with a second opinion on a block: the one that two endpoints show", async () => {
+  it("come with a second opinion on a block's hash, which another endpoint confirms or contradicts", async () => {
     const { other, chain } = await bench({ endpoints: 2 });
     expect(await chain.secondOpinion(7)).toEqual({ kind: "agreed", hash: hashOf(1_007) });
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
@@ -413,7 +413,7 @@ describe("counts and balances", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts
-  it("have a second opinion although the preferred endpoint sometimes fails", async () => {
+  it("come with a second opinion on a block's hash even if the preferred endpoint sometimes fails", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
     server.failAlways(DOWN);

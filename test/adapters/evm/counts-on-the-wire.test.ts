@@ -1,4 +1,4 @@
-/** Cost on the wire of fifty lanes that need their transaction counts in the same poll. */
+/** Tests the number of requests for fifty lanes that need their transaction counts in the same poll. */
 import { describe, expect, it } from "vitest";
 import { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
@@ -44,7 +44,10 @@ async function open(): Promise<EvmBench> {
   return opened;
 }
 
-/** Every lane is new, and its key was used before: each count is read twice, a poll interval apart, on both endpoints. */
+/**
+ * Reads the counts of all lanes. Every lane is new, and its key was used before: each count is read twice, a poll
+ * interval apart, on both endpoints.
+ */
 async function floorsOf({ chain, clock, telemetry }: EvmBench): Promise<readonly PromiseSettledResult<unknown>[]> {
   const context = new ChainContext(chain, CHAIN_SETTINGS, { clock, telemetry });
   const floors = Promise.allSettled(LANES_OF_ALL.map((lane) => nonceFloor({ clock, telemetry }, context, lane)));
@@ -56,30 +59,30 @@ async function floorsOf({ chain, clock, telemetry }: EvmBench): Promise<readonly
 
 const PROVED = LANES_OF_ALL.map(() => ({ status: "fulfilled", value: USED }));
 
-describe("fifty new lanes in one poll", () => {
+describe("transaction counts of fifty new lanes in one poll", () => {
   // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/adapters/evm/reads/read-sent.ts
-  it("are read in one request per endpoint, with one head for all", async () => {
+  it("are read in one request per endpoint, with one head block for all lanes", async () => {
     const opened = await open();
     expect(await floorsOf(opened)).toEqual(PROVED);
-    // Each lane for itself took 51 requests and 200 calls.
+    // Reading the count of each lane separately took 51 requests and 200 calls.
     for (const server of [opened.server, opened.other]) {
       expect([countingIn(server).length, callsOf(server)]).toEqual([2, 2 * (LANES + 1)]);
     }
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts
-  it("are read in the batch sizes that an endpoint accepts, each after its own head", async () => {
+  it("are read in the batch sizes that an endpoint accepts, each batch after its own head block", async () => {
     const opened = await open();
     opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
     expect(await floorsOf(opened)).toEqual(PROVED);
-    // Half of what it refused the first time, which was all of them and the head.
+    // Half of the batch that the endpoint refused the first time, which had the counts of all lanes and the head.
     const again = countingIn(opened.other).slice(-3);
     expect(again.map((calls) => calls.length).toSorted((a, b) => b - a)).toEqual([25, 25, 3]);
     expect(again.map(([first]) => first?.method)).toEqual(again.map(() => "eth_blockNumber"));
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("do not fail together if one of them is refused", async () => {
+  it("are read for the other lanes if the endpoint refuses one of them", async () => {
     const opened = await open();
     const [refused] = LANES_OF_ALL as [OwnedLane];
     opened.other.on("eth_getTransactionCount", ([address]) => {
@@ -97,17 +100,18 @@ describe("fifty new lanes in one poll", () => {
   });
 });
 
-describe("a count that does not fit into the request with the endpoint's head", () => {
+describe("a transaction count that is read in another batch than the endpoint's head block", () => {
   const TOO_LARGE = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } };
 
   it.each([
     ["no batches", 1],
     ["two calls at once", 2],
     // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts, src/adapters/evm/rpc/transport.ts
-  ])("is never older than that head, for an endpoint that accepts %s", async (_, longest) => {
+  ])("is never older than that head block, for an endpoint that accepts %s", async (_, longest) => {
     const { chain, server } = await bench();
     server.refuseBatches(TOO_LARGE, longest);
-    // Block 8 holds one more transaction of each signer. It comes while the head is asked for, once a count was given.
+    // Block 8 has one more transaction of each signer. It arrives while the head is requested, after a count was
+    // returned.
     let [head, counted] = [7, false];
     server.on("eth_getTransactionCount", () => {
       counted = true;

@@ -7,8 +7,8 @@ import type { Hex } from "../../../src/domain/lane.ts";
 const word = (value: bigint) => value.toString(16).padStart(64, "0");
 const bytes = fc.uint8Array({ maxLength: 200 }).map((array): Hex => `0x${Buffer.from(array).toString("hex")}`);
 
-describe("revert data", () => {
-  it("decodes every reason, in any script", () => {
+describe("decodeRevert", () => {
+  it("decodes every reason text, in any script", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (reason) => {
         const encoded = encodeAbiParameters([{ type: "string" }], [reason]);
@@ -33,7 +33,7 @@ describe("revert data", () => {
     [0x12n, "division or modulo by zero (0x12)"],
     [0x32n, "array index out of bounds (0x32)"],
     [0x99n, "unknown panic (0x99)"],
-  ])("names panic %s", (code, message) => {
+  ])("names the cause of panic code %s", (code, message) => {
     expect(decodeRevert(`0x4e487b71${word(code)}`)).toMatchObject({ name: "Panic", message });
   });
 
@@ -46,11 +46,11 @@ describe("revert data", () => {
     ["a Panic with too little", "0x4e487b7111"],
     ["a Panic with too much", `0x4e487b71${word(1n)}${word(1n)}`],
     ["half a selector", "0x08c3"],
-  ] as const)("keeps %s as it is", (_, data) => {
+  ] as const)("returns %s undecoded", (_, data) => {
     expect(decodeRevert(data)).toEqual({ name: null, message: null, data });
   });
 
-  it("never throws, whatever a contract reverts with", () => {
+  it("never throws, whatever data a contract reverts with", () => {
     const selector = fc.constantFrom("0x08c379a0", "0x4e487b71", "0x");
     fc.assert(
       fc.property(selector, bytes, (start, rest) => decodeRevert(`${start}${rest.slice(2)}` as Hex).data.length >= 2),

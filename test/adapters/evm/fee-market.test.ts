@@ -23,8 +23,8 @@ const refuse = (code: number, message: string) => () => {
   throw new Refusal(code, message);
 };
 
-describe("the fee market", () => {
-  it("has the base fees with the next one, and the tips of blocks with transactions, in one round trip", async () => {
+describe("the fee market read from an endpoint", () => {
+  it("has the base fees including the next block's, and the tips of blocks with transactions, in one round trip", async () => {
     const { server, chain } = await bench();
     await chain.head("latest");
     const before = server.requests.length;
@@ -37,7 +37,7 @@ describe("the fee market", () => {
     expect(server.calls("eth_feeHistory")[0]?.params).toEqual(["0x64", "latest", [25]]);
   });
 
-  it("uses only the newest values that were asked for, however many are returned", async () => {
+  it("uses only as many of the newest values as were requested, however many the endpoint returns", async () => {
     const { server, chain } = await bench();
     const many = <T>(item: (index: number) => T) => Array.from({ length: 5_000 }, (_, index) => item(index));
     const endless = {
@@ -51,7 +51,7 @@ describe("the fee market", () => {
     expect([priorityFees.length, priorityFees.at(-1)]).toEqual([100, 4_999n]);
   });
 
-  it("has no base fees before EIP-1559, even if the node invents a history of zeros", async () => {
+  it("has no base fees on a chain without EIP-1559, even if the node returns a history of zeros", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => blockJson(7, { baseFeePerGas: undefined }));
     server.on("eth_feeHistory", () => history({ baseFeePerGas: ["0x0", "0x0"] }));
@@ -60,14 +60,14 @@ describe("the fee market", () => {
     await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
   });
 
-  it("keeps a base fee of zero if the chain has one", async () => {
+  it("keeps a base fee of zero if the chain has a zero base fee", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => blockJson(7, { baseFeePerGas: "0x0" }));
     server.on("eth_feeHistory", () => history({ baseFeePerGas: ["0x0", "0x0"], reward: null }));
     expect(await chain.feeMarket()).toMatchObject({ baseFees: [0n, 0n], priorityFees: [] });
   });
 
-  it("uses the head if there is no history, and the base fee if there is no gas price", async () => {
+  it("uses the head block if eth_feeHistory is missing, and the base fee if eth_gasPrice is missing", async () => {
     const { server, chain } = await bench();
     server.on("eth_feeHistory", refuse(-32601, "no history"));
     server.on("eth_gasPrice", refuse(-32601, "no price"));
@@ -81,13 +81,13 @@ describe("the fee market", () => {
     ["tips that are no lists", history({ reward: ["0x1", "0x1", "0x1"] })],
     ["no ratios", history({ gasUsedRatio: null })],
     ["null", null],
-  ])("is refused as a bad answer with %s", async (_, value) => {
+  ])("is refused as a bad answer if eth_feeHistory returns %s", async (_, value) => {
     const { server, chain } = await bench();
     server.on("eth_feeHistory", () => value);
     await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);
   });
 
-  it.each([null, "0x", "cheap", 7])("is refused as a bad answer with a gas price of %j", async (value) => {
+  it.each([null, "0x", "cheap", 7])("is refused as a bad answer if eth_gasPrice returns %j", async (value) => {
     const { server, chain } = await bench();
     server.on("eth_gasPrice", () => value);
     await expect(chain.feeMarket()).rejects.toThrow(ChainUnavailable);

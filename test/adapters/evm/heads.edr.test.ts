@@ -1,4 +1,7 @@
-/** The real adapter on two proxies before one real chain, in a time of its own: a block and a look at the head every five seconds. */
+/**
+ * Tests the real adapter on two proxies in front of one real chain, with a simulated clock: a block and a request for
+ * the head every five seconds.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { createEvmChain } from "../../../src/adapters/evm/chain.ts";
 import { startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
@@ -22,7 +25,7 @@ async function stage() {
   const clock = createManualClock();
   const telemetry = recordTelemetry();
   const urls = [preferred.url, spare.url];
-  // Here the seconds go by faster than a request does.
+  // A long timeout: the simulated seconds pass faster than a real request.
   const timeoutMs = 600_000;
   const chain = await createEvmChain({ urls, telemetry, clock, entropy: createSeededEntropy(1), timeoutMs });
   closing.push(
@@ -55,7 +58,7 @@ async function headOf(chain: Chain): Promise<number> {
   return (await chain.head("latest"))?.number ?? -1;
 }
 
-/** It knows nothing above this block. */
+/** Makes the endpoint behind this proxy report no block above `head`. */
 function pin(proxy: RpcProxy, head: number): Rule {
   return proxy.rule({ methods: ["eth_blockNumber", "eth_getBlockByNumber"] }, async (call, next) => {
     if (call.method === "eth_blockNumber") return { result: toHex(head) };
@@ -64,9 +67,9 @@ function pin(proxy: RpcProxy, head: number): Rule {
   });
 }
 
-describe("with two endpoints of a real chain,", () => {
+describe("reads from two endpoints of a real chain", () => {
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
-  it("a preferred endpoint with a stuck head is skipped after a minute, and used again when it has caught up", async () => {
+  it("skip a preferred endpoint with a stuck head after a minute, and use it again when it has caught up", async () => {
     const { preferred, chain, pass, secondsUntil, alerts } = await stage();
     await pass(5);
     const still = pin(preferred, 5);
@@ -78,7 +81,7 @@ describe("with two endpoints of a real chain,", () => {
     await secondsUntil(async () => isRead());
   });
 
-  it("a spare with a stuck head gives no second opinion after a minute", async () => {
+  it("take no second opinion from the other endpoint after its head was stuck for a minute", async () => {
     const { spare, chain, pass, secondsUntil } = await stage();
     await pass(25);
     pin(spare, 5);
@@ -92,7 +95,7 @@ describe("with two endpoints of a real chain,", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("an endpoint that claims to be a thousand blocks ahead does not put the other out of use", async () => {
+  it("still use the honest endpoint if the other one claims to be a thousand blocks ahead", async () => {
     const { preferred, chain, pass, alerts } = await stage();
     preferred.rule({ methods: ["eth_blockNumber"] }, async (_, next) => {
       const reply = await next();

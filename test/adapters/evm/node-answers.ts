@@ -2,9 +2,9 @@ import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 
 type Case = readonly [client: string, message: string, answer: SubmitAnswer, code?: number];
 
-/** Whole messages as the clients compose them, details and all. */
+/** Error messages of nodes with their classes: whole messages as the clients compose them, with details. */
 export const NODE_ANSWERS: readonly Case[] = [
-  // the node has it
+  // Messages that mean: the node already has the transaction
   ["geth", "already known", "alreadyKnown"],
   [
     "geth before 1.9.23",
@@ -29,7 +29,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ["zkSync", "known transaction. transaction with hash 0x6013…3053 is already in the system", "alreadyKnown", 3],
   ["bor", "ALREADY_EXISTS: already known", "alreadyKnown"],
   ["Sei", "tx already exists in cache", "alreadyKnown"],
-  // the nonce is used up
+  // Messages that mean: the nonce is consumed
   ["geth", "nonce too low: next nonce 5, tx nonce 3", "nonceConsumed"],
   ["geth 1.10", "nonce too low", "nonceConsumed"],
   ["Erigon", "nonce too low", "nonceConsumed"],
@@ -54,7 +54,7 @@ export const NODE_ANSWERS: readonly Case[] = [
     "nonceConsumed",
     32001,
   ],
-  // lower ones first
+  // Messages that mean: lower nonces are missing
   ["geth", "nonce too high: tx nonce 9, gapped nonce 5", "nonceTooHigh"],
   ["geth", "future transaction tries to replace pending", "nonceTooHigh"],
   ["geth", "in-flight transaction limit reached for delegated accounts", "nonceTooHigh"],
@@ -68,7 +68,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ["anvil", "Nonce too high", "nonceTooHigh", -32003],
   ["Nitro", "nonce too high: address 0x336394A3219e71D9d9bd18201d34E95C1Bb7122C, tx: 8095 state: 8090", "nonceTooHigh"],
   ["zkSync", "nonce too high. allowed nonce range: 427 - 477, actual: 527", "nonceTooHigh", 3],
-  // pays too little
+  // Messages that mean: the price is too low
   ["geth", "replacement transaction underpriced", "underpriced"],
   ["geth", "transaction underpriced: tip needed 1000000, tip permitted 0", "underpriced"],
   ["geth", "transaction underpriced", "underpriced"],
@@ -127,7 +127,7 @@ export const NODE_ANSWERS: readonly Case[] = [
     "[Request ID: e4d09e44-19a4-4eb7-babe-270db4c2ebc9] Gas price '830000000000' is below configured minimum gas price '950000000000'",
     "underpriced",
   ],
-  // cannot pay
+  // Messages that mean: the balance is insufficient
   [
     "geth",
     "insufficient funds for gas * price + value: balance 0, tx cost 21000000000000, overshot 21000000000000",
@@ -175,7 +175,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ],
   ["zkSync", "not enough balance to cover the fee. error message: balance is 0", "insufficientFunds", 3],
   ["op-geth", "insufficient funds for gas * price + value: balance 1, tx cost 2, overshot 1", "insufficientFunds"],
-  // never
+  // Messages that mean: the transaction can never be accepted
   ["geth", "exceeds block gas limit", "rejected"],
   ["geth", "intrinsic gas too low: gas 20999, minimum needed 21000", "rejected"],
   ["geth", "insufficient gas for floor data gas cost: gas 21000, minimum needed 22000", "rejected"],
@@ -240,7 +240,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ],
   ["EDR", "Contract creation without any data provided", "rejected"],
   ["EDR", "Invalid EIP-7702 transaction: authorization list is empty.", "rejected"],
-  // The embedded chain's translation of EDR's bare "overflow".
+  // The embedded chain translates EDR's bare "overflow" to this message.
   ["EDR", "failed to decode signed transaction: overflow", "rejected", -32602],
   [
     "OpenEthereum",
@@ -250,7 +250,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ],
   ["Nitro", "forbidden sender address", "rejected"],
   ["op-geth", "exceeds maximum per-transaction gas limit: transaction gas 37801375, limit 25000000", "rejected"],
-  // nothing that decides
+  // Messages that decide nothing
   ["geth", "txpool is full", "unknown"],
   ["geth", "address already reserved", "unknown"],
   ["Erigon", "pending sub-pool is full", "unknown"],

@@ -19,7 +19,7 @@ function node(answers: Readonly<Record<string, (params: readonly unknown[]) => u
   return { asked, batch };
 }
 
-describe("a sender's transactions in a node's pool", () => {
+describe("a sender's transactions in a node's mempool", () => {
   it("are read from txpool_contentFrom, pending and queued", async () => {
     const rpc = node({
       txpool_contentFrom: () => ({
@@ -31,16 +31,16 @@ describe("a sender's transactions in a node's pool", () => {
     expect(rpc.asked).toEqual(["txpool_contentFrom"]);
   });
 
-  it("are read nonce by nonce if there is no such method", async () => {
+  it("are read nonce by nonce if the node has no txpool_contentFrom", async () => {
     const rpc = node({ eth_getTransactionBySenderAndNonce: ([, nonce]) => (nonce === "0x5" ? { hash: HASH } : null) });
     expect(await fetchPooled(rpc, ADDRESS, [5, 6])).toEqual([HASH, null]);
   });
 
-  it("are null if the node has neither method", async () => {
+  it("are null if the node can read its mempool neither by sender nor by nonce", async () => {
     expect(await fetchPooled(node({}), ADDRESS, [5])).toBeNull();
   });
 
-  it("are refused as a bad answer if the result is no pool", async () => {
+  it("are refused as a bad answer if the result does not have the form of a mempool", async () => {
     for (const lie of [[], "pool", 7, { pending: { "5": {} } }, { pending: { "5": { hash: "0x12" } } }]) {
       await expect(fetchPooled(node({ txpool_contentFrom: () => lie }), ADDRESS, [5])).rejects.toBeInstanceOf(
         BadAnswer,
@@ -48,7 +48,7 @@ describe("a sender's transactions in a node's pool", () => {
     }
   });
 
-  it("are an error, not empty, if the node fails", async () => {
+  it("are an error, not an empty list, if the node fails", async () => {
     const failing = {
       batch: async (): Promise<readonly RpcReply[]> => [{ ok: false, error: new RpcErrorAnswer(-32000, "busy") }],
     };

@@ -8,7 +8,7 @@ const bench = useEvmBench();
 const BOTH = [hashOf(1), hashOf(2)];
 const hashesOf = (receipts: readonly ({ readonly txHash: string } | null)[]) => receipts.map((each) => each?.txHash);
 
-/** Places that a receipt may claim although its block, which it names correctly, contradicts them. */
+/** False positions that a receipt may report although it names its block correctly and the block contradicts them. */
 const CONTRADICTIONS: readonly (readonly [string, Record<string, unknown>])[] = [
   ["the number of an older block", { blockNumber: "0x1" }],
   ["the number of a block to come", { blockNumber: "0x63" }],
@@ -28,7 +28,7 @@ const LISTS: readonly (readonly [string, readonly unknown[]])[] = [
 
 describe("the receipts of a block", () => {
   // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-  it.each(LISTS)("are fetched one by one if the list has %s", async (_, list) => {
+  it.each(LISTS)("are fetched by transaction hash if the block's receipt list has %s", async (_, list) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => list);
     server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
@@ -41,7 +41,7 @@ describe("the receipts of a block", () => {
     ["is more than the node gives, in other words", new Refusal(-32003, "response too large")],
     ["takes the node too long", new Refusal(-32002, "request timed out")],
     // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-  ])("are fetched one by one if the list %s", async (_, trouble) => {
+  ])("are fetched by transaction hash if the block's receipt list %s", async (_, trouble) => {
     const { server, chain } = await bench();
     await chain.head("latest");
     server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
@@ -54,7 +54,7 @@ describe("the receipts of a block", () => {
 
   it.each(CONTRADICTIONS)(
     // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-    "are not believed if the endpoint returns one %s, and another endpoint is asked",
+    "are read from another endpoint if the first returns a receipt with %s",
     async (_, lie) => {
       const { server, other, chain } = await bench({ endpoints: 2 });
       server.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2, lie)]);
@@ -71,9 +71,9 @@ describe("the receipts of a block", () => {
   );
 });
 
-describe("a receipt by hash", () => {
+describe("a receipt read by transaction hash", () => {
   // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-  it.each(CONTRADICTIONS)("with %s is refused as a bad answer: its block is read", async (_, lie) => {
+  it.each(CONTRADICTIONS)("is checked against its block, and refused as a bad answer if it has %s", async (_, lie) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", () => receiptJson(2, lie));
@@ -82,7 +82,7 @@ describe("a receipt by hash", () => {
     expect(hashesOf(await chain.receipts([hashOf(2)]))).toEqual([hashOf(2)]);
   });
 
-  it("may have any index, as on chains with system transactions", async () => {
+  it("may have any transaction index, as on chains with system transactions", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", () => receiptJson(2, { transactionIndex: "0x5" }));
@@ -103,7 +103,7 @@ describe("a receipt by hash", () => {
     await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/a block that it does not have/);
   });
 
-  it("costs one read of each block, however many of its transactions are asked for", async () => {
+  it("costs one read of its block, however many receipts of the block are requested", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(9) ? null : receiptJson(Number(hash))));
@@ -114,7 +114,7 @@ describe("a receipt by hash", () => {
   });
 
   it.each(["0x7fffffffffffffff1", `0x${"f".repeat(64)}`])(
-    "with gas of %s is refused as a bad answer",
+    "is refused as a bad answer if its gas is %s",
     async (gasUsed) => {
       const { server, chain } = await bench();
       server.on("eth_getBlockByHash", () => blockJson(7));

@@ -17,7 +17,7 @@ for (const endpoints of [1, 2, 3] as const) {
 }
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("a tagged block that one of three endpoints invents is outvoted, also at the same height", async () => {
+it("a finalized block that one of three endpoints invents is outvoted, also at the same height", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(3);
   try {
     await mine();
@@ -34,7 +34,7 @@ it("a tagged block that one of three endpoints invents is outvoted, also at the 
 });
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("a tagged block never gets a number that one of two endpoints invents for its real hash", async () => {
+it("a finalized block never gets a false number that one of two endpoints reports for its real hash", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -56,19 +56,22 @@ it.each([
   [-32_602, "invalid argument 0"],
   [-32_603, "internal error"],
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-])("an endpoint that always answers a tag with %i (%s) has no vote on it", async (code, message) => {
-  const { chain, proxies, mine, close } = await startLyingEndpoints(2);
-  try {
-    await mine();
-    lieAboutTags(proxyAt(proxies, 0), refuseWith(message, code));
-    expect(await chain.head("finalized")).not.toBeNull();
-  } finally {
-    await close();
-  }
-});
+])(
+  "an endpoint that always answers a block tag with error %i (%s) has no vote on the tagged block",
+  async (code, message) => {
+    const { chain, proxies, mine, close } = await startLyingEndpoints(2);
+    try {
+      await mine();
+      lieAboutTags(proxyAt(proxies, 0), refuseWith(message, code));
+      expect(await chain.head("finalized")).not.toBeNull();
+    } finally {
+      await close();
+    }
+  },
+);
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("an endpoint that has shown a tag and fails now is waited for", async () => {
+it("a tagged block is unavailable while an endpoint that has supported the tag fails", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -83,7 +86,7 @@ it("an endpoint that has shown a tag and fails now is waited for", async () => {
 });
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("an endpoint that reconnects without a tag, possibly as another machine, has no vote on it any more", async () => {
+it("an endpoint that no longer supports a block tag after a reconnect loses its vote on the tagged block", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -99,7 +102,7 @@ it("an endpoint that reconnects without a tag, possibly as another machine, has 
 });
 
 // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
-it("costs besides gas that one of two endpoints reports count, and are marked unsure", async () => {
+it("costs besides gas that one of two endpoints reports are counted, and marked as unsure", async () => {
   const { chain, proxies, transfers, mine, close } = await startLyingEndpoints(2);
   try {
     await submitFreely(chain, transfers);
@@ -126,7 +129,7 @@ it("costs besides gas that one of two endpoints reports count, and are marked un
 });
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("a foreign transaction decides nothing while one of two endpoints shows other contents", async () => {
+it("a foreign transaction is not accepted while one of two endpoints shows other contents for it", async () => {
   const { chain, proxies, mine, sender, transfers, close } = await startLyingEndpoints(2);
   try {
     await submitFreely(chain, transfers);

@@ -11,7 +11,7 @@ const REASON = `0x${REVERT_DATA.withReason}`;
 
 type Refused = readonly [code: number, message: string, data?: unknown];
 
-/** Result of a simulation if both forms of the call are refused like this. */
+/** Result of a simulation if the endpoint refuses both forms of the call with this error. */
 async function outcomeOf([code, message, data]: Refused, gas?: bigint): Promise<Simulation> {
   const { server, chain } = await bench();
   for (const method of ["eth_estimateGas", "eth_call"]) {
@@ -22,8 +22,8 @@ async function outcomeOf([code, message, data]: Refused, gas?: bigint): Promise<
   return chain.simulate(gas === undefined ? CALL : { ...CALL, gas });
 }
 
-describe("a simulation", () => {
-  it("estimates without gas, and calls with it", async () => {
+describe("simulating a transaction", () => {
+  it("uses eth_estimateGas if no gas is given, and eth_call if it is", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -35,7 +35,7 @@ describe("a simulation", () => {
   });
 
   // protects [Chains that differ] src/application/chain/chain-context.ts, src/adapters/evm/reads/simulate-call.ts
-  it("reports whether the receiver has code in the same round trip, if asked", async () => {
+  it("reports on request whether the receiver has code, in the same round trip", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -54,20 +54,23 @@ describe("a simulation", () => {
     expect(server.requests.length - before, "six simulations, one request each").toBe(6);
   });
 
-  it.each([null, 7, "", "0x0", "nothing", {}])("ignores code that it cannot read: %j", async (code) => {
-    const { server, chain } = await bench();
-    server.on("eth_call", () => "0x");
-    server.on("eth_getCode", () => code);
-    const asking = { ...CALL, data: "0x01", gas: 50_000n, asksCode: true } as const;
-    expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
-    server.on("eth_getCode", () => {
-      throw new Refusal(-32_601, "the method eth_getCode does not exist");
-    });
-    expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
-  });
+  it.each([null, 7, "", "0x0", "nothing", {}])(
+    "reports nothing about the receiver's code if eth_getCode returns %j",
+    async (code) => {
+      const { server, chain } = await bench();
+      server.on("eth_call", () => "0x");
+      server.on("eth_getCode", () => code);
+      const asking = { ...CALL, data: "0x01", gas: 50_000n, asksCode: true } as const;
+      expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
+      server.on("eth_getCode", () => {
+        throw new Refusal(-32_601, "the method eth_getCode does not exist");
+      });
+      expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
+    },
+  );
 
   // protects [Holes] src/adapters/evm/reads/simulate-call.ts
-  it("reads no block: the head follower knows the newest gas limit", async () => {
+  it("reads no block, because the head follower has the newest gas limit", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -76,7 +79,7 @@ describe("a simulation", () => {
     expect(server.calls("eth_getBlockByNumber")).toEqual([]);
   });
 
-  it("is refused as a bad answer above any gas limit", async () => {
+  it("refuses a gas estimate above any possible gas limit as a bad answer", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x8000000000000000");
     await expect(chain.simulate(CALL)).rejects.toThrow(ChainUnavailable);
@@ -95,7 +98,7 @@ describe("a simulation", () => {
     });
   });
 
-  it("compares value with the balance itself, because some nodes do not", async () => {
+  it("compares the value with the sender's balance itself, because some nodes do not", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     expect((await chain.simulate({ ...CALL, value: 10n ** 18n + 1n })).outcome).toBe("insufficientFunds");
@@ -141,7 +144,7 @@ describe("a simulation", () => {
       "insufficient funds for gas",
     ],
     ["in a text that mentions gas", [-32000, "execution reverted: out of gas"], "out of gas"],
-  ])("reads the reason from the provider's text: %s", async (_, refused, message) => {
+  ])("reads the revert reason from the error text if there is no data: %s", async (_, refused, message) => {
     const name = message === null ? null : "Error";
     expect(await outcomeOf(refused)).toEqual({ outcome: "revert", revert: { name, message, data: "0x" } });
   });
@@ -198,7 +201,7 @@ describe("a simulation", () => {
     ["EDR", [-32000, "Transaction requires at least 21000 gas but got 20000"]],
     ["Besu", [-32003, "Intrinsic gas exceeds gas limit"]],
     ["Nethermind", [-32015, "VM execution error.", "OutOfGas"]],
-  ])("recognises too little gas for a call in the text of %s", async (_, refused) => {
+  ])("recognises too little gas for eth_call in the text of %s", async (_, refused) => {
     expect((await outcomeOf(refused, 25_000n)).outcome).toBe("gasTooLow");
   });
 
@@ -207,7 +210,7 @@ describe("a simulation", () => {
     ["anvil", [-32003, "Out of gas: gas required exceeds allowance: 30000000"]],
     ["EDR", [-32000, "Transaction ran out of gas"]],
     ["Nethermind", [-32000, "Cannot estimate gas, gas spent exceeded transaction and block gas limit: out of gas"]],
-  ])("recognises an estimate over the block's limit in the text of %s", async (_, refused) => {
+  ])("recognises a gas estimate over the block's limit in the text of %s", async (_, refused) => {
     expect((await outcomeOf(refused)).outcome).toBe("gasOverBlock");
   });
 
@@ -219,24 +222,24 @@ describe("a simulation", () => {
     ["an internal error", [-32603, "Internal error"]],
     ["bad parameters", [-32602, "invalid argument 0"]],
     ["no words", [0, ""]],
-  ])("is unavailable, not failed, with %s", async (_, refused) => {
+  ])("is unavailable, not a failed transaction, after %s", async (_, refused) => {
     await expect(outcomeOf(refused)).rejects.toThrow(ChainUnavailable);
     await expect(outcomeOf(refused, 25_000n)).rejects.toThrow(ChainUnavailable);
   });
 
-  it.each(["hang up", "0x", null, {}, 7])("is unavailable if the estimate is %j", async (value) => {
+  it.each(["hang up", "0x", null, {}, 7])("is unavailable if eth_estimateGas returns %j", async (value) => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => value);
     await expect(chain.simulate(CALL)).rejects.toThrow(ChainUnavailable);
   });
 
-  it.each([null, "0x1", 7])("is unavailable if a call returns %j", async (value) => {
+  it.each([null, "0x1", 7])("is unavailable if eth_call returns %j", async (value) => {
     const { server, chain } = await bench();
     server.on("eth_call", () => value);
     await expect(chain.simulate({ ...CALL, gas: 25_000n })).rejects.toThrow(ChainUnavailable);
   });
 
-  it("asks another endpoint if the first cannot tell, but accepts its answer if it can", async () => {
+  it("uses another endpoint if the first cannot simulate, and accepts the first one's revert", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_estimateGas", () => "0x5208");
     server.on("eth_estimateGas", () => {
@@ -250,10 +253,10 @@ describe("a simulation", () => {
   });
 });
 
-describe("a transfer of known cost to a receiver without code", () => {
+describe("the gas of a plain transfer to a receiver without code", () => {
   const PLAIN: Call = { ...CALL, value: 1n, gasWithoutCode: 21_000n };
 
-  it("has that cost, whatever the estimate, in the same request", async () => {
+  it("is the known cost, whatever the node estimates, and is found in the same request", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xd88a42");
     server.on("eth_getCode", () => "0x");
@@ -280,14 +283,14 @@ describe("a transfer of known cost to a receiver without code", () => {
     ],
     ["something that is no code", () => null],
     // protects [Holes] src/adapters/evm/reads/simulate-call.ts, src/domain/fees/gas.ts
-  ])("is estimated if the receiver is %s", async (_, code) => {
+  ])("is estimated by the node if the receiver is %s", async (_, code) => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xafc8");
     server.on("eth_getCode", code);
     expect(await chain.simulate(PLAIN)).toMatchObject({ outcome: "ok", gas: 45_000n });
   });
 
-  it("is not simulated if the caller gave the gas", async () => {
+  it("is the gas that the caller gave, without a check for code", async () => {
     const { server, chain } = await bench();
     server.on("eth_call", () => "0x");
     expect(await chain.simulate({ ...PLAIN, gas: 50_000n })).toMatchObject({ outcome: "ok", gas: 50_000n });
@@ -295,9 +298,9 @@ describe("a transfer of known cost to a receiver without code", () => {
   });
 });
 
-describe("a second opinion on a simulation", () => {
+describe("simulating a transaction on every endpoint", () => {
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("has the answer of every endpoint that is up, also while one fails", async () => {
+  it("returns the result of each endpoint that is up, also while one fails", async () => {
     const says = (gas: bigint) => ({ kind: "says", answer: expect.objectContaining({ outcome: "ok", gas }) });
     const alone = await bench();
     alone.server.on("eth_estimateGas", () => "0x5208");
@@ -310,7 +313,7 @@ describe("a second opinion on a simulation", () => {
     expect(await chain.simulateEverywhere(CALL)).toEqual([{ kind: "silent" }, says(21_000n)]);
   });
 
-  it("has head and market of each endpoint, the head read first", async () => {
+  it("returns head and fee market of each endpoint too, and reads the head first", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     for (const [each, gas] of [
       [server, "0xd88a42"],

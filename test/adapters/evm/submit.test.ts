@@ -12,7 +12,7 @@ async function bench(options?: EvmBenchOptions): Promise<EvmBench> {
   return started;
 }
 
-/** Like a pool: takes bytes once, then knows them. */
+/** Behaves like a mempool: accepts bytes once, then reports them as already known. */
 function takeAll(server: FaultyRpc): void {
   const pool = new Set<unknown>();
   server.on("eth_sendRawTransaction", ([raw]) => {
@@ -38,8 +38,8 @@ const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
 const answers = async (bench: EvmBench, list: readonly Hex[]) =>
   (await submitFreely(bench.chain, list)).map((each) => each.answer);
 
-describe("a submission", () => {
-  it("sends in order, in one request, and returns a result for each", async () => {
+describe("submitting transactions to an endpoint", () => {
+  it("sends them in order, in one request, and returns a result for each", async () => {
     const b = await bench();
     b.server.on("eth_sendRawTransaction", ([raw]) => {
       if (raw === "0x0101") throw new Refusal(-32000, "nonce too low: next nonce 5, tx nonce 3");
@@ -56,7 +56,7 @@ describe("a submission", () => {
     expect(b.server.requests.filter((each) => each.calls.length === 4)).toHaveLength(1);
   });
 
-  it("is unknown if the reply is lost, and already known when the same bytes are sent again", async () => {
+  it("is unknown if the reply is lost, and returns already known when the same bytes are sent again", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "swallow" });
@@ -71,7 +71,7 @@ describe("a submission", () => {
     ["ids of other requests", { kind: "wrongIds" }],
     ["429", { kind: "status", status: 429 }],
     ["HTML", { kind: "raw", body: "<html>" }],
-  ] as const)("never throws: %s is unknown, with the reason", async (_, fault) => {
+  ] as const)("never throws: after %s the result is unknown, with the reason", async (_, fault) => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext(fault);
@@ -80,7 +80,7 @@ describe("a submission", () => {
     }
   });
 
-  it("never throws, neither for a timeout nor for an endpoint that is gone", async () => {
+  it("never throws, neither after a timeout nor for an unreachable endpoint", async () => {
     const b = await bench({ timeoutMs: 1_000 });
     await b.chain.head("latest");
     const before = b.server.requests.length;
@@ -93,7 +93,7 @@ describe("a submission", () => {
     expect(await answers(b, raws(1))).toEqual(["unknown"]);
   });
 
-  it("keeps the answers of a batch in which one is missing", async () => {
+  it("keeps the other results of a batch in which one reply is missing", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "omit", at: 1 });
@@ -101,7 +101,7 @@ describe("a submission", () => {
   });
 
   it.each([null, "0x", true, "accepted", { hash: hashOf(1) }, hashOf(1).slice(0, -1)])(
-    "does not take %j for an acceptance",
+    "does not count the reply %j as accepted",
     async (result) => {
       const b = await bench();
       b.server.on("eth_sendRawTransaction", () => result);
@@ -109,7 +109,7 @@ describe("a submission", () => {
     },
   );
 
-  it("has a detail even if the node gives no message", async () => {
+  it("returns a detail text even if the node's error has no message", async () => {
     const b = await bench();
     b.server.on("eth_sendRawTransaction", () => {
       throw new Refusal(-32099, "");
@@ -119,7 +119,7 @@ describe("a submission", () => {
     ]);
   });
 
-  it("keeps the order over several requests, and stops at the first that is lost", async () => {
+  it("keeps the order over several requests, and stops at the first request without a reply", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "reorder" }, { kind: "swallow" });
@@ -130,7 +130,7 @@ describe("a submission", () => {
     expect(await answers(b, raws(250))).toEqual([...Array(200).fill("alreadyKnown"), ...Array(50).fill("accepted")]);
   });
 
-  it("is not sent to an endpoint of another chain", async () => {
+  it("sends nothing to an endpoint of another chain", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "cut" });
@@ -142,8 +142,8 @@ describe("a submission", () => {
   });
 });
 
-describe("a submission to several endpoints", () => {
-  it("goes to the second if the first did not answer", async () => {
+describe("submitting transactions with several endpoints", () => {
+  it("uses the second endpoint if the first did not answer", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.failAlways(DOWN);
     expect(await answers(b, raws(3))).toEqual(["accepted", "accepted", "accepted"]);
@@ -151,7 +151,7 @@ describe("a submission to several endpoints", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("goes to no further endpoint after a stop", async () => {
+  it("uses no further endpoint after a kill", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.failAlways(DOWN);
@@ -162,7 +162,7 @@ describe("a submission to several endpoints", () => {
     expect(sent(b.other)).toEqual([]);
   });
 
-  it("is repeated only for transactions without an answer, in order", async () => {
+  it("repeats only the transactions without an answer at the next endpoint, in order", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.failNext({ kind: "reorder" }, { kind: "swallow" });
@@ -170,14 +170,14 @@ describe("a submission to several endpoints", () => {
     expect(sent(b.other)).toEqual(raws(150).slice(100));
   });
 
-  it("accepts the first endpoint's temporary refusal: it is an answer", async () => {
+  it("accepts an unrecognised error of the first endpoint as its answer", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", refusing("some new wording"));
     expect(await answers(b, raws(2))).toEqual(["unknown", "unknown"]);
     expect(sent(b.other)).toEqual([]);
   });
 
-  it("has a final rejection confirmed by the second endpoint, and by no other", async () => {
+  it("asks the second endpoint only to confirm a final rejection", async () => {
     const b = await bench({ endpoints: 2 });
     const [first, second, third] = raws(3);
     const refuse = refusing("transaction type not supported");
@@ -191,17 +191,20 @@ describe("a submission to several endpoints", () => {
   it.each([
     ["used up", "nonce too low", "nonceConsumed"],
     ["short of money", "insufficient funds for gas * price + value", "insufficientFunds"],
-    // It was not given what comes before: what it says of that is about us, not about the lane.
+    // The second endpoint did not get the lower nonces, so its "nonce too high" says nothing about the lane.
     ["too early", "nonce too high", "rejected"],
     ["beyond words", "hmm", "rejected"],
-  ])("compares a final rejection with a second endpoint that finds it %s", async (_, words, answer) => {
-    const b = await bench({ endpoints: 2 });
-    b.server.on("eth_sendRawTransaction", refusing("oversized data"));
-    b.other.on("eth_sendRawTransaction", refusing(words));
-    expect(await answers(b, raws(1))).toEqual([answer]);
-  });
+  ])(
+    "returns the right result of a final rejection if the second endpoint finds the transaction %s",
+    async (_, words, answer) => {
+      const b = await bench({ endpoints: 2 });
+      b.server.on("eth_sendRawTransaction", refusing("oversized data"));
+      b.other.on("eth_sendRawTransaction", refusing(words));
+      expect(await answers(b, raws(1))).toEqual([answer]);
+    },
+  );
 
-  it("leaves a rejection open while the second endpoint is silent, and accepts it once that one is down", async () => {
+  it("leaves a rejection unknown while the second endpoint does not answer, and accepts it once that one is down", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.on("eth_sendRawTransaction", refusing("oversized data"));
@@ -212,7 +215,7 @@ describe("a submission to several endpoints", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts, src/adapters/evm/chain.ts
-  it("goes to every endpoint if asked: the first may accept bytes and drop them", async () => {
+  it("sends to every endpoint on request, because the first may accept a transaction and drop it", async () => {
     const b = await bench({ endpoints: 2 });
     await submitFreely(b.chain, raws(2));
     expect(sent(b.other)).toEqual([]);
@@ -222,7 +225,7 @@ describe("a submission to several endpoints", () => {
   });
 
   // protects [Attacks] src/adapters/evm/rpc/endpoints.ts, src/domain/transaction/attempts.ts, src/adapters/postgres/statements/attempt.ts
-  it("gives private transactions only to private endpoints, and nothing to read-only ones", async () => {
+  it("sends private transactions only to private endpoints, and nothing to read-only endpoints", async () => {
     const [hidden, open, read] = [await startFaultyRpc(), await startFaultyRpc(), await startFaultyRpc()];
     const urls = [`${read.url}#send=never`, open.url, `${hidden.url}#send=only`];
     for (const server of [hidden, open, read]) takeAll(server);
@@ -241,7 +244,7 @@ describe("a submission to several endpoints", () => {
     }
   });
 
-  it("gives a private payload that a node signs to no public endpoint, whatever the private one did", async () => {
+  it("never sends a private payload that a node signs to a public endpoint, even if the private one fails", async () => {
     const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
     const { chain } = await bench({ urls: [open.url, `${hidden.url}#send=only`] });
     try {
@@ -267,7 +270,7 @@ describe("a submission to several endpoints", () => {
   });
 });
 
-describe("a broadcast to all endpoints", () => {
+describe("submitting transactions to all endpoints at once", () => {
   const everywhere = true;
 
   it.each([
@@ -279,7 +282,7 @@ describe("a broadcast to all endpoints", () => {
     ["one wants more money, one rejects it", "transaction underpriced", "oversized data", "underpriced"],
     ["one has no words, one has", "hmm", "insufficient funds for transfer", "insufficientFunds"],
     ["both are lost for words", "hmm", "ahem", "unknown"],
-  ])("%s", async (_, first, second, answer) => {
+  ])("combines the results: %s", async (_, first, second, answer) => {
     const b = await bench({ endpoints: 2 });
     for (const [server, words] of [
       [b.server, first],
@@ -292,14 +295,14 @@ describe("a broadcast to all endpoints", () => {
     for (const server of [b.server, b.other]) expect(server.requests.length).toBeGreaterThan(0);
   });
 
-  it("gives every transaction to every endpoint", async () => {
+  it("sends every transaction to every endpoint", async () => {
     const b = await bench({ endpoints: 2 });
     await submitFreely(b.chain, raws(120), { everywhere });
     expect([sent(b.server), sent(b.other)]).toEqual([raws(120), raws(120)]);
   });
 });
 
-describe("a refusal that names a gas cap per transaction", () => {
+describe("a rejection that names a gas cap per transaction", () => {
   const tooHigh = (cap: number) => refusing(`transaction gas limit too high (cap: ${cap}, tx: 20000000)`);
   const gasCap = async (b: EvmBench) => (await submitFreely(b.chain, raws(1)))[0]?.gasCap;
 
@@ -312,7 +315,7 @@ describe("a refusal that names a gas cap per transaction", () => {
   });
 
   // protects [Attacks] src/application/operations/transaction-actions.ts, src/adapters/evm/submit/submit-transactions.ts
-  it("has no cap if a private endpoint was asked alone while others are up", async () => {
+  it("is returned without the cap if only a private endpoint was used while others are up", async () => {
     const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
     hidden.on("eth_sendRawTransaction", tooHigh(1_500_000));
     const { chain } = await bench({ urls: [`${hidden.url}#send=only`, open.url] });
@@ -326,7 +329,7 @@ describe("a refusal that names a gas cap per transaction", () => {
   });
 
   // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/chain-context.ts
-  it("has a cap with two endpoints only if both name one, and then the higher", async () => {
+  it("is returned with a cap for two endpoints only if both name one, and then with the higher cap", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", tooHigh(1_500_000));
     b.other.on("eth_sendRawTransaction", tooHigh(16_777_216));

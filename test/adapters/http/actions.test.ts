@@ -16,9 +16,9 @@ function post(app: ReturnType<typeof httpApp>, url: string, payload: unknown, se
   return app.inject({ method: "POST", url, headers, payload: JSON.stringify(payload) });
 }
 
-describe("operator actions", () => {
+describe("operator actions over HTTP", () => {
   it.each(["resubmit", "reprice", "cancel", "replace", "resolve", "suspend", "resume"] as const)(
-    "%s: forwards body and caller, and answers 202 with the transaction",
+    "forward body and caller to %s, and answer 202 with the transaction",
     async (action) => {
       const orders: TransactionOrder[] = [];
       const act = async (order: TransactionOrder) => {
@@ -35,20 +35,23 @@ describe("operator actions", () => {
     },
   );
 
-  it.each(["suspend", "resume", "realign"] as const)("%s a signer: 200 with the lane", async (action) => {
-    const orders: LaneOrder[] = [];
-    const actOnLane = async (order: LaneOrder) => {
-      orders.push(order);
-      return [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
-    };
-    const app = httpApp({ actOnLane }, { apiKeys: "none" });
-    const response = await post(app, `/api/v1/signers/${SIGNER_EIP55}/${action}`, { reason: "r" });
-    expect(response.statusCode).toBe(200);
-    expect(response.json().items).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
-    expect(orders).toEqual([{ action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" }]);
-  });
+  it.each(["suspend", "resume", "realign"] as const)(
+    "%s a signer's lane, and answer 200 with the lane",
+    async (action) => {
+      const orders: LaneOrder[] = [];
+      const actOnLane = async (order: LaneOrder) => {
+        orders.push(order);
+        return [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
+      };
+      const app = httpApp({ actOnLane }, { apiKeys: "none" });
+      const response = await post(app, `/api/v1/signers/${SIGNER_EIP55}/${action}`, { reason: "r" });
+      expect(response.statusCode).toBe(200);
+      expect(response.json().items).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
+      expect(orders).toEqual([{ action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" }]);
+    },
+  );
 
-  it("carry the caller's idempotency key if one is given", async () => {
+  it("pass on the caller's idempotency key if one is given", async () => {
     const orders: unknown[] = [];
     const app = httpApp({
       act: async ({ idempotencyKey }) => {
@@ -72,7 +75,7 @@ describe("operator actions", () => {
     expect(orders).toHaveLength(2);
   });
 
-  it("that come too late are 409 and name the mined transaction", async () => {
+  it("are 409 and name the mined transaction if they come too late", async () => {
     const mined = sampleHash(3);
     const act = () =>
       Promise.reject(new FencepostError("CONFLICT", "it was mined in block 12", { txId, txHash: mined }));
@@ -86,7 +89,7 @@ describe("operator actions", () => {
     });
   });
 
-  it("on another node's lane are 409 with the owner in body and header", async () => {
+  it("are 409 if another node owns the lane, with the owner in body and header", async () => {
     const ownerUrl = "http://10.0.0.8:3000";
     const act = () => Promise.reject(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
     const response = await post(httpApp({ act }), `/api/v1/tx/${txId}/cancel`, { reason: "r" });
@@ -108,7 +111,7 @@ describe("operator actions", () => {
   });
 });
 
-it("the history of a transaction shows who decided a step", async () => {
+it("the history of a transaction shows which API key decided a step", async () => {
   const at = new Date("2026-01-01T00:00:00.000Z");
   const step = { ordinal: 2, fromState: "TRACKING", state: "TRACKING", subState: "PENDING", count: 1 } as const;
   const times = { firstAt: at, lastAt: at };

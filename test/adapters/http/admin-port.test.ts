@@ -54,7 +54,7 @@ const isNoRoute = ({ status, text }: { readonly status: number; readonly text: s
 
 describe("a node with an admin port", () => {
   // protects [Attacks] src/adapters/http/app.ts, src/contract/scopes.ts, src/adapters/http/server.ts
-  it("serves operators' routes only there, and everything else on both ports", async () => {
+  it("serves operators' routes only on the admin port, and all other routes on both ports", async () => {
     const { operators, callers, ask } = await serve();
     const hidden: string[] = [];
     for (const route of Object.keys(ROUTE_SCOPES)) {
@@ -67,7 +67,7 @@ describe("a node with an admin port", () => {
 
   it.each(["/internal/v1/creates", "/internal/v1/actions", "/internal/v1/kills"])(
     // protects [Attacks] src/adapters/http/app.ts, src/contract/scopes.ts, src/adapters/http/server.ts
-    "serves other nodes at %s only there",
+    "serves requests of other nodes at %s only on the admin port",
     async (path) => {
       const { operators, callers, ask } = await serve();
       expect(isNoRoute(await ask(callers, "POST", path))).toBe(true);
@@ -76,7 +76,7 @@ describe("a node with an admin port", () => {
   );
 
   // protects [Attacks] src/adapters/http/app.ts, src/contract/scopes.ts, src/adapters/http/server.ts
-  it("serves the dashboard there, and probes and documentation on both ports", async () => {
+  it("serves the dashboard on the admin port, and health checks and documentation on both ports", async () => {
     const { operators, callers, ask } = await serve();
     expect((await ask(operators, "GET", "/")).text).toContain("dashboard");
     expect(isNoRoute(await ask(callers, "GET", "/"))).toBe(true);
@@ -86,7 +86,7 @@ describe("a node with an admin port", () => {
   });
 
   // protects [Attacks] src/adapters/http/app.ts
-  it("hides operators' routes on the main port, also for a wrong method, key or host", async () => {
+  it("hides operators' routes on the main port, also for a wrong method, API key or host", async () => {
     const { callers, ask } = await serve({ wire: { hosts: ["relay.example"], origins: [] } });
     for (const path of ["/metrics", "/api/v1/kill", "/internal/v1/kills", "/api/v1/keys/shop"]) {
       for (const method of ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PATCH"]) {
@@ -104,7 +104,7 @@ describe("a node with an admin port", () => {
     expect(JSON.parse(foreign.text)).toMatchObject({ status: 403, rule: "origin" });
   });
 
-  it("serves everything on one port if no admin port is set", async () => {
+  it("serves all routes on one port if no admin port is configured", async () => {
     server = createHttpServer(httpOptions({}, { apiKeys: [MIGHTY] }));
     const { url } = await server.listen("127.0.0.1", 0);
     const authorization = `Bearer ${SECRET}`;

@@ -1,16 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { httpApp } from "../../support/http-app.ts";
 
-describe("a route", () => {
+describe("an HTTP route", () => {
   const schema = { type: "object", properties: { note: { type: "string" } } };
 
-  it.each(["body", "querystring", "params", "headers"])("cannot have Fastify validate its %s", async (part) => {
-    const app = httpApp();
-    app.post("/mistake", { config: { open: true }, schema: { [part]: schema } }, async () => ({}));
-    await expect(app.ready()).rejects.toThrow(/Fastify validates no request here/);
-  });
+  it.each(["body", "querystring", "params", "headers"])(
+    "cannot be registered with a Fastify validation of its %s",
+    async (part) => {
+      const app = httpApp();
+      app.post("/mistake", { config: { open: true }, schema: { [part]: schema } }, async () => ({}));
+      await expect(app.ready()).rejects.toThrow(/Fastify validates no request here/);
+    },
+  );
 
-  it("serialises its answer by its schema", async () => {
+  it("serialises its response by its schema", async () => {
     const app = httpApp();
     const open = { config: { open: true }, schema: { response: { 200: schema } } } as const;
     app.get("/answer", open, async () => ({ note: "said", aside: "unsaid" }));

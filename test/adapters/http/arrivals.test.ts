@@ -5,8 +5,8 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { OPEN } from "../../../src/application/loops/reception.ts";
 import { httpOptions } from "../../support/http-app.ts";
 
-describe("connections", () => {
-  it("count as a burst from the second turn in a row with one, until a turn without", () => {
+describe("new HTTP connections", () => {
+  it("count as a burst from the second event loop turn in a row with a new one, until a turn without one", () => {
     let turnEnded: () => void = () => undefined;
     const arrivals = arrivalsOf({ soon: (callback) => (turnEnded = callback) });
     const turn = (brings: number) => {
@@ -28,7 +28,7 @@ describe("connections", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("opened at once are served together, although a turn of the event loop accepts only one", async () => {
+  it("that are opened at the same time are served together, although one event loop turn accepts only one", async () => {
     const waiting: number[] = [];
     const queue = {
       admittance: () => OPEN,

@@ -18,7 +18,7 @@ import {
   sampleTxId,
 } from "../../support/scripted-api.ts";
 
-/** Permissions route by route, generated from the declared routes, so that none is missed. */
+/** Tests permissions route by route. The cases are generated from the declared routes, so that none is missed. */
 
 const SECRET = "s".repeat(22);
 const headers = { authorization: `Bearer ${SECRET}`, "content-type": "application/json" };
@@ -43,7 +43,10 @@ function reservation(owner: string | null): Reservation {
   return { reservationId: sampleTxId(2), lane, nonce: 8, requestId: null, txId: null, owner, ...times };
 }
 
-/** Everything belongs to `owner`; what is asked for beyond that is only noted. One key for each scope, and one without. */
+/**
+ * A server whose transactions and reservations all belong to `owner`; calls of other methods are only recorded. It has
+ * one API key for each scope, and one without scopes.
+ */
 function world() {
   const state = { owner: null as string | null, asked: [] as string[], refusals: [] as Refusal[] };
   const known: Partial<FencepostApi> = {
@@ -91,9 +94,9 @@ function isAllowed({ method, path }: Route, scope: Scope, whose: string): boolea
   return needed?.scope === scope || needed?.or === scope || (needed?.own === scope && whose === "mine");
 }
 
-describe("every route, with a key of one scope", () => {
+describe("every route of the API", () => {
   // protects [Attacks] src/application/authority.ts, src/contract/scopes.ts, src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
-  it("admits exactly the scopes of its line in src/contract/scopes.ts", async () => {
+  it("admits an API key with exactly the scopes listed for the route in src/contract/scopes.ts", async () => {
     expect(cases.length).toBeGreaterThan(400);
     const { app, state } = world();
     for (const { route, scope, whose } of cases) {
@@ -122,7 +125,7 @@ describe("every route, with a key of one scope", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts
-  it("has a scope, and every scope has its route: a route without one cannot be registered", () => {
+  it("has a scope listed, and a route without a scope cannot be registered", () => {
     const written = guarded.map(({ method, path }) => `${method} ${path}`);
     expect(Object.keys(ROUTE_SCOPES).sort()).toEqual(written.sort());
     expect(() => scopeOf({ method: "POST", url: "/api/v1/tx/:txId/burn" })).toThrow(
@@ -134,7 +137,7 @@ describe("every route, with a key of one scope", () => {
 });
 
 // protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/auth.ts
-it("every route that is not open, without a key, is 401, and nothing is looked up for it", async () => {
+it("every route that requires an API key answers 401 without one, and reads nothing", async () => {
   const { app, state } = world();
   for (const route of guarded) {
     const response = await ask(app, route, "nobody's");
@@ -146,7 +149,7 @@ it("every route that is not open, without a key, is 401, and nothing is looked u
   expect(state.asked).toEqual([]);
 });
 
-describe("a key", () => {
+describe("an API key", () => {
   it("without scopes may only read and create", async () => {
     const { app, state } = world();
     state.owner = "other";
@@ -158,7 +161,7 @@ describe("a key", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("without the scope operate may replace no transaction, also not its own", async () => {
+  it("without the scope operate may replace no transaction, not even its own", async () => {
     for (const owner of ["mine", "other", null]) {
       const act = vi.fn(async () => sampleTransaction());
       const transaction = async () => sampleTransaction({ owner });
@@ -172,7 +175,7 @@ describe("a key", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/problems.ts
-  it("that is limited is refused item by item in a batch, and each refusal is audited", async () => {
+  it("with a signer limit is refused item by item in a batch, and each refusal is audited", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "mine", secret: SECRET, signers: [RECIPIENT] }];
     const createBatch: FencepostApi["createBatch"] = async (requests, owner, limits) => {
@@ -190,7 +193,7 @@ describe("a key", () => {
   });
 
   // protects [Attacks] src/domain/keys/principal.ts, src/adapters/http/routes/operations.ts
-  it("that is limited sees no metrics: they name every signer of the node", async () => {
+  it("with a signer or chain limit may not read metrics, because they name every signer of the node", async () => {
     const metrics = vi.fn(async () => ({ contentType: "text/plain", body: `balance{signer="${SIGNER}"} 1\n` }));
     const asked = async (limits: Partial<ApiKey>) => {
       const app = httpApp({}, { metrics, apiKeys: [{ name: "mine", secret: SECRET, ...limits }] });

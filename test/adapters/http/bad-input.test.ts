@@ -3,7 +3,10 @@ import { describe, expect, it, vi } from "vitest";
 import { httpApp } from "../../support/http-app.ts";
 import { sampleCreated } from "../../support/scripted-api.ts";
 
-/** Mistakes at the level of HTTP and JSON are answered by a problem document, and never reach the application. */
+/**
+ * Tests that mistakes at the level of HTTP and JSON get a problem document as the response, and never reach the
+ * application.
+ */
 
 const JSON_TYPE = "application/json";
 
@@ -17,7 +20,7 @@ async function post(body: string | Buffer, contentType: string | null = JSON_TYP
 
 const sound = '{"signer":"0x00"}';
 
-describe("content type", () => {
+describe("the content type of a request", () => {
   it.each([
     ["text/plain"],
     ["application/x-www-form-urlencoded"],
@@ -37,7 +40,7 @@ describe("content type", () => {
   });
 
   it.each([["application/json"], ["application/json; charset=utf-8"], ["Application/JSON"]])(
-    "%s is taken",
+    "%s is accepted",
     async (contentType) => {
       const { response } = await post(sound, contentType);
       expect(response.statusCode).toBe(202);
@@ -45,7 +48,7 @@ describe("content type", () => {
   );
 });
 
-describe("content encoding", () => {
+describe("the content encoding of a request", () => {
   async function encoded(encoding: string) {
     const headers = { "content-type": JSON_TYPE, "content-encoding": encoding };
     const payload = encoding === "identity" ? sound : gzipSync(sound);
@@ -53,7 +56,7 @@ describe("content encoding", () => {
     return httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload, headers });
   }
 
-  it.each(["gzip", "br", "identity, gzip"])("%s is refused by name, not as bad JSON", async (encoding) => {
+  it.each(["gzip", "br", "identity, gzip"])("%s is refused by its name, not as invalid JSON", async (encoding) => {
     const response = await encoded(encoding);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-encoding" });
@@ -64,7 +67,7 @@ describe("content encoding", () => {
   });
 });
 
-describe("query strings", () => {
+describe("a query string", () => {
   it.each(["requestId=%ff", "requestId=%", "requestId=a%2", "requestId=%zz", "%ff=1"])(
     "%s is refused, because it would be decoded as another text",
     async (query) => {
@@ -77,7 +80,7 @@ describe("query strings", () => {
   );
 });
 
-describe("JSON", () => {
+describe("a JSON request body", () => {
   it.each([
     ["truncated", '{"signer":"0x00"'],
     ["truncated in a string", '{"signer":"0x'],
@@ -96,7 +99,7 @@ describe("JSON", () => {
     ["a string", '"0x00"'],
     ["an array", "[]"],
     ["an array of objects", '[{"signer":"0x00"}]'],
-  ])("%s is refused", async (_, body) => {
+  ])("is refused if it is no JSON object: %s", async (_, body) => {
     const { response, reached } = await post(body);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "" });
@@ -117,7 +120,7 @@ describe("JSON", () => {
     ['{"payload":{"__proto__":{"to":"0x00"}}}', "payload.__proto__"],
     ['{"payload":{"args":[1,{"__proto__":null}]}}', "payload.args.1.__proto__"],
     ['{"\\u005f_proto__":{}}', "__proto__"],
-  ])("refuses %s by its path", async (body, path) => {
+  ])("with a __proto__ member is refused with the member's path: %s", async (body, path) => {
     const { response, reached } = await post(body);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path });
@@ -125,12 +128,12 @@ describe("JSON", () => {
     expect(({} as Record<string, unknown>).signer).toBeUndefined();
   });
 
-  it("with harmless names that look dangerous is accepted", async () => {
+  it("with harmless member names such as constructor is accepted", async () => {
     const { response } = await post('{"metadata":{"constructor":{"prototype":1},"toString":"x","hasOwnProperty":1}}');
     expect(response.statusCode).toBe(202);
   });
 
-  it("with a duplicate member uses the last one", async () => {
+  it("with a duplicate member is read with the member's last value", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     await httpApp({ create }).inject({
       method: "POST",
@@ -152,27 +155,27 @@ describe("JSON", () => {
     expect(reached).toBe(0);
   });
 
-  it("of 63 levels is accepted", async () => {
+  it("nested 63 levels deep is accepted", async () => {
     const { response } = await post(`{"metadata":${"[".repeat(62)}${"]".repeat(62)}}`);
     expect(response.statusCode).toBe(202);
   });
 });
 
-describe("size", () => {
+describe("the size limit of a request body", () => {
   const bodyOf = (bytes: number) => `{"metadata":"${"x".repeat(bytes - '{"metadata":""}'.length)}"}`;
 
-  it("of exactly 256 KiB is accepted", async () => {
+  it("accepts exactly 256 KiB", async () => {
     expect((await post(bodyOf(256 * 1024))).response.statusCode).toBe(202);
   });
 
-  it("of one byte more is refused", async () => {
+  it("refuses one byte more than 256 KiB", async () => {
     const { response, reached } = await post(bodyOf(256 * 1024 + 1));
     expect(response.statusCode).toBe(413);
     expect(response.json()).toMatchObject({ code: "PAYLOAD_TOO_LARGE", status: 413 });
     expect(reached).toBe(0);
   });
 
-  it("that differs from Content-Length is refused", async () => {
+  it("refuses a body whose size differs from Content-Length", async () => {
     const response = await httpApp().inject({
       method: "POST",
       url: "/api/v1/tx",
@@ -183,13 +186,13 @@ describe("size", () => {
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-length" });
   });
 
-  it("of a batch over 8 MiB is refused as a whole", async () => {
+  it("refuses a whole batch over 8 MiB", async () => {
     const { response, reached } = await post(bodyOf(8 * 1024 * 1024 + 1), JSON_TYPE, "/api/v1/tx/batch");
     expect(response.statusCode).toBe(413);
     expect(reached).toBe(0);
   });
 
-  it("of a batch just under 8 MiB is accepted", async () => {
+  it("accepts a batch just under 8 MiB", async () => {
     const item = { metadata: "x".repeat(200 * 1024) };
     const transactions = Array.from({ length: 40 }, () => item);
     const app = httpApp({ createBatch: (requests) => Promise.resolve(requests.map(() => sampleCreated())) });
@@ -199,7 +202,7 @@ describe("size", () => {
   });
 });
 
-describe("paths and queries", () => {
+describe("a request with an invalid URL", () => {
   it.each([
     ["/api/v1/nothing", 404, "NOT_FOUND"],
     ["/api/v2/tx", 404, "NOT_FOUND"],
@@ -208,7 +211,7 @@ describe("paths and queries", () => {
     ["/%2e%2e/package.json", 404, "NOT_FOUND"],
     ["/api/v1/tx/%zz", 400, "INVALID_REQUEST"],
     [`/api/v1/tx/${"a".repeat(300)}`, 400, "INVALID_REQUEST"],
-  ])("%.40s", async (url, status, code) => {
+  ])("is answered with the right problem document: %.40s", async (url, status, code) => {
     const response = await httpApp().inject({ method: "GET", url });
     expect(response.statusCode).toBe(status);
     expect(response.headers["content-type"]).toBe("application/problem+json; charset=utf-8");
@@ -259,14 +262,14 @@ describe("paths and queries", () => {
     ["/api/v1/signers?limit=501", "limit"],
     ["/api/v1/signers/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266?x=1", "x"],
     ["/api/v1/signers/0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266?fresh=1", "fresh"],
-  ])("%.80s is refused by name", async (url, path) => {
+  ])("is refused with the name of the bad parameter: %.80s", async (url, path) => {
     const response = await httpApp().inject({ method: "GET", url });
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path });
   });
 });
 
-describe("methods", () => {
+describe("an HTTP method", () => {
   it.each([
     ["PUT", "/api/v1/tx", "GET, HEAD, POST"],
     ["DELETE", "/api/v1/tx/019a4b7e-0000-7000-8000-000000000001", "GET, HEAD"],
@@ -277,9 +280,9 @@ describe("methods", () => {
     ["TRACE", "/api/v1/signers", "GET, HEAD"],
     ["QUERY", "/api/v1/tx", "GET, HEAD, POST"],
     // protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/problems.ts
-  ] as const)("%s %s is 405 and says what is allowed", async (method, url, allow) => {
+  ] as const)("%s on %s is refused with 405 and the allowed methods", async (method, url, allow) => {
     const files = new Map([["/", { contentType: "text/html", body: "" }]]);
-    // The types of the tool that injects requests do not know QUERY yet.
+    // The types of the injection tool do not include the method QUERY yet.
     const request = { method: method as "GET", url, payload: "not even read" };
     const response = await httpApp({}, { files }).inject(request);
     expect(response.statusCode).toBe(405);
@@ -288,7 +291,7 @@ describe("methods", () => {
   });
 
   // protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/problems.ts
-  it("such as QUERY without a route and a content type are a client error", async () => {
+  it("QUERY without a route and a content type is a client error", async () => {
     const error = vi.fn();
     const request = { method: "QUERY" as "GET", url: "/nothing" };
     const response = await httpApp({}, { logger: { error } }).inject(request);
@@ -297,19 +300,19 @@ describe("methods", () => {
   });
 });
 
-describe("query parameters", () => {
+describe("query parameters with a wrong name", () => {
   it.each([
     ["/api/v1/tx?status=STUCK", "status", "did you mean `state`?"],
     ["/api/v1/tx?from=0x1", "from", "did you mean `signer`?"],
     ["/api/v1/tx?hash=0x1", "hash", "did you mean `txHash`?"],
     ["/api/v1/tx/completions?cursor=1", "cursor", "did you mean `after`?"],
     ["/api/v1/tx/by-request?request_id=1", "request_id", "did you mean `requestId`?"],
-  ])("%s is refused with the right name", async (url, path, hint) => {
+  ])("are refused with a suggestion of the right name: %s", async (url, path, hint) => {
     const response = await httpApp({}).inject(url);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path, hint });
   });
 
-  it("are named if they are missing or unknown", async () => {
+  it("are named in the error, as missing parameters are", async () => {
     const missing = await httpApp({}).inject(`/api/v1/tx/by-request?signer=0x${"1".repeat(40)}`);
     expect(missing.json()).toMatchObject({
       path: "requestId",
@@ -322,8 +325,8 @@ describe("query parameters", () => {
   });
 });
 
-describe("the envelope of a batch", () => {
-  it("with another name is refused with the right one", async () => {
+describe("the body of a batch request", () => {
+  it("is refused with a suggestion if its list is not named transactions", async () => {
     const request = { method: "POST", url: "/api/v1/tx/batch", payload: { requests: [] } } as const;
     const response = await httpApp({}).inject(request);
     expect(response.json()).toMatchObject({ path: "requests", hint: "did you mean `transactions`?" });

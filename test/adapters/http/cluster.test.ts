@@ -6,7 +6,7 @@ import { httpApp } from "../../support/http-app.ts";
 import { CHAIN_ID, RECIPIENT, SIGNER_EIP55, sampleInstance, sampleLease } from "../../support/scripted-api.ts";
 
 describe("GET /api/v1/nodes", () => {
-  it("returns nodes by the contract's schema, in order", async () => {
+  it("returns nodes in the form of the contract's schema, in order", async () => {
     const embedded = sampleInstance({ nodeId: "node-b", url: "", mode: "basic", lanes: 0 });
     const app = httpApp({ nodes: () => Promise.resolve([sampleInstance(), embedded]) });
     const response = await app.inject("/api/v1/nodes");
@@ -36,7 +36,7 @@ describe("GET /api/v1/nodes", () => {
 });
 
 describe("GET /api/v1/leases", () => {
-  it("returns a lease by the contract's schema", async () => {
+  it("returns a lease in the form of the contract's schema", async () => {
     const response = await httpApp({ leases: () => Promise.resolve([sampleLease()]) }).inject("/api/v1/leases");
     expect(response.statusCode).toBe(200);
     expect([...Compile(LaneLeases).Errors(response.json())]).toEqual([]);
@@ -63,7 +63,7 @@ describe("GET /api/v1/leases", () => {
 });
 
 it.each([["/api/v1/nodes?alive=1"], ["/api/v1/leases?signer=0x00"]])(
-  "%s is refused: no such parameter",
+  "%s is refused because the route has no such parameter",
   async (url) => {
     const response = await httpApp().inject(url);
     expect(response.statusCode).toBe(400);

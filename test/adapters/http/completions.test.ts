@@ -15,7 +15,7 @@ function feed(answer: CompletionsPage = page) {
 }
 
 describe("GET /api/v1/tx/completions", () => {
-  it("returns a page by the contract's schema", async () => {
+  it("returns a page in the form of the contract's schema", async () => {
     const completions = feed();
     const response = await httpApp({ completions }).inject("/api/v1/tx/completions?after=7&epoch=2&limit=2");
     expect(response.statusCode).toBe(200);
@@ -48,13 +48,13 @@ describe("GET /api/v1/tx/completions", () => {
   it.each([
     ["30", 30_000],
     ["0.25", 250],
-  ])("waits %s seconds with an abort signal", async (wait, waitMs) => {
+  ])("waits up to %s seconds, with an abort signal for a caller that disconnects", async (wait, waitMs) => {
     const completions = feed();
     await httpApp({ completions }).inject(`/api/v1/tx/completions?wait=${wait}`);
     expect(completions).toHaveBeenCalledExactlyOnceWith({ after: 0, waitMs, signal: expect.any(AbortSignal) });
   });
 
-  it("answers at once without wait", async () => {
+  it("answers at once without the parameter wait", async () => {
     const completions = feed();
     await httpApp({ completions }).inject("/api/v1/tx/completions?wait=0");
     expect(completions).toHaveBeenCalledExactlyOnceWith({ after: 0 });
@@ -70,7 +70,7 @@ describe("GET /api/v1/tx/completions", () => {
     }
   });
 
-  it("reports a truncated feed", async () => {
+  it("reports that the feed was truncated", async () => {
     const completions = () =>
       Promise.reject(new FencepostError("FEED_TRUNCATED", "kept from 500", { resumeAfter: 500 }));
     const response = await httpApp({ completions }).inject("/api/v1/tx/completions?after=1");

@@ -37,7 +37,7 @@ describe("POST /api/v1/tx", () => {
     expect(create).toHaveBeenCalledExactlyOnceWith(intent);
   });
 
-  it("passes the API key's name on, alone and in a batch", async () => {
+  it("passes on the API key's name, for a single transaction and for a batch", async () => {
     const create = creator();
     const createBatch = vi.fn(async () => [sampleCreated()]);
     const app = httpApp({ create, createBatch }, { apiKeys: [{ name: "shop", secret: "correct-horse" }] });
@@ -56,19 +56,19 @@ describe("POST /api/v1/tx", () => {
     expect(response.json()).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("returns null without a nonce and a request id", async () => {
+  it("returns null for the nonce and the request id if there are none", async () => {
     const create = creator(sampleCreated({ nonce: null, requestId: null, state: "CREATED" }));
     const response = await httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload: intent });
     expect(response.json()).toMatchObject({ nonce: null, requestId: null, state: "CREATED" });
   });
 
-  it("returns nonces and ids without loss", async () => {
+  it("returns large nonces and unusual request ids unchanged", async () => {
     const create = creator(sampleCreated({ nonce: Number.MAX_SAFE_INTEGER, requestId: 'a"b\\c\u2028ünï' }));
     const response = await httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload: intent });
     expect(response.json()).toMatchObject({ nonce: Number.MAX_SAFE_INTEGER, requestId: 'a"b\\c\u2028ünï' });
   });
 
-  it("forwards unknown fields, which the create stage refuses by name", async () => {
+  it("passes unknown fields on to the create stage, which refuses them by name", async () => {
     const create = creator(invalid("colour", "is not a field"));
     const response = await httpApp({ create }).inject({
       method: "POST",
@@ -80,14 +80,14 @@ describe("POST /api/v1/tx", () => {
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "colour" });
   });
 
-  it("computes each signer's checksum once for all answers", async () => {
+  it("computes each signer's checksum address once for all responses", async () => {
     const checksum = vi.fn(sampleChecksum);
     const app = httpApp({ create: creator() }, { checksum });
     for (let i = 0; i < 5; i++) await app.inject({ method: "POST", url: "/api/v1/tx", payload: intent });
     expect(checksum).toHaveBeenCalledTimes(1);
   });
 
-  it("answers 100 requests at once, each with its own transaction", async () => {
+  it("answers 100 concurrent requests, each with its own transaction", async () => {
     const app = httpApp({
       create: async ({ requestId }) => {
         await Promise.resolve();
@@ -105,18 +105,18 @@ describe("POST /api/v1/tx", () => {
   });
 });
 
-describe("Idempotency-Key", () => {
+describe("the Idempotency-Key header", () => {
   const send = (create: (request: CreateRequest) => Promise<Created>, payload: object, key: string) =>
     httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload, headers: { "idempotency-key": key } });
 
-  it("is used if no request id is given", async () => {
+  it("is used as the request id if none is given", async () => {
     const create = creator();
     const { requestId: _, ...withoutId } = intent;
     expect((await send(create, withoutId, "order-42")).statusCode).toBe(202);
     expect(create).toHaveBeenCalledExactlyOnceWith({ ...withoutId, requestId: "order-42" });
   });
 
-  it("may repeat the request id", async () => {
+  it("may be equal to the request id of the body", async () => {
     const create = creator();
     expect((await send(create, intent, "order-42")).statusCode).toBe(202);
     expect(create).toHaveBeenCalledExactlyOnceWith(intent);
@@ -126,7 +126,7 @@ describe("Idempotency-Key", () => {
     ["another id", "order-43"],
     ["another casing", "Order-42"],
     ["an empty one", ""],
-  ])("must not contradict it: %s", async (_, key) => {
+  ])("must not contradict the request id of the body: %s", async (_, key) => {
     const create = creator();
     const response = await send(create, intent, key);
     expect(response.statusCode).toBe(400);
@@ -134,13 +134,13 @@ describe("Idempotency-Key", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("does not replace a null request id", async () => {
+  it("does not replace a request id that is null in the body", async () => {
     const create = creator();
     expect((await send(create, { ...intent, requestId: null }, "order-42")).statusCode).toBe(400);
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("must be ASCII: other bytes would be read in an unnamed encoding", async () => {
+  it("must be ASCII, because the encoding of other bytes is not defined", async () => {
     const response = await send(creator(), intent, "ord\u00e9r");
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ path: "idempotency-key" });
@@ -162,7 +162,7 @@ describe("POST /api/v1/tx/batch", () => {
   );
   const items = (count: number) => Array.from({ length: count }, (_, n) => ({ ...intent, requestId: String(n) }));
 
-  it("answers each item in order", async () => {
+  it("returns a result for each item, in order", async () => {
     const response = await post(createAll, { transactions: items(1000) });
     expect(response.statusCode).toBe(200);
     const { results } = response.json();
@@ -178,7 +178,7 @@ describe("POST /api/v1/tx/batch", () => {
     });
   });
 
-  it("mixes created, existing and refused", async () => {
+  it("returns created, existing and refused items in one response", async () => {
     const answers = [
       sampleCreated(),
       new FencepostError("REQUEST_ID_REUSED", "order-42 belongs to another payload"),
@@ -201,7 +201,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(results[3]).toMatchObject({ reason: "REVERT", revert: { name: "Error", message: "no" } });
   });
 
-  it("answers an empty batch without calling the application", async () => {
+  it("answers an empty batch without calling the create stage", async () => {
     const createBatch = vi.fn();
     const response = await post(createBatch, { transactions: [] });
     expect(response.statusCode).toBe(200);
@@ -209,7 +209,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(createBatch).not.toHaveBeenCalled();
   });
 
-  it("answers items that are no objects with 400, and creates the others", async () => {
+  it("returns 400 for items that are no objects, and creates the others", async () => {
     createAll.mockClear();
     const response = await post(createAll, { transactions: [items(1)[0], null, [intent], "x", 7, items(2)[1]] });
     const { results } = response.json();
@@ -218,7 +218,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(createAll).toHaveBeenCalledExactlyOnceWith(items(2));
   });
 
-  it("answers an item over 256 KiB with 413", async () => {
+  it("returns 413 for an item over 256 KiB", async () => {
     createAll.mockClear();
     const fat = { ...intent, requestId: "1", payload: { to: RECIPIENT_EIP55, data: `0x${"ab".repeat(131_072)}` } };
     const response = await post(createAll, { transactions: [items(1)[0], fat, { ...intent, requestId: "2" }] });
@@ -229,7 +229,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(results[2].txId).toBe(sampleTxId(2));
   });
 
-  it("measures an item in bytes, not in characters", async () => {
+  it("measures the size of an item in bytes, not in characters", async () => {
     const wide = { ...intent, requestId: "0", metadata: { note: "€".repeat(90_000) } };
     const { results } = (await post(createAll, { transactions: [wide] })).json();
     expect(results[0].status).toBe(413);
@@ -261,7 +261,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(response.json()).toMatchObject({ path: "idempotency-key" });
   });
 
-  it("fails if answers are missing", async () => {
+  it("fails with 500 if results are missing", async () => {
     const error = vi.fn();
     const app = httpApp({ createBatch: () => Promise.resolve([sampleCreated()]) }, { logger: { error } });
     const response = await app.inject({ method: "POST", url: "/api/v1/tx/batch", payload: { transactions: items(2) } });

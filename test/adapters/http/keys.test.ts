@@ -27,7 +27,7 @@ async function withKeys<T>(
 
 describe("/api/v1/keys", () => {
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/operations/keys.ts
-  it("creates a key, returns its secret once, lists it without, and revokes it", async () => {
+  it("creates a key, returns its secret once, lists the key without the secret, and revokes it", async () => {
     await withKeys(async (app) => {
       const payload = {
         name: "shop",
@@ -56,7 +56,7 @@ describe("/api/v1/keys", () => {
     });
   });
 
-  it("adds a second secret with the same limits, but no third one and none with others", async () => {
+  it("adds a second secret to a key with the same limits, but no third secret and none with other limits", async () => {
     await withKeys(async (app) => {
       const post = (payload: object) => app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
       const statuses = [];
@@ -82,14 +82,14 @@ describe("/api/v1/keys", () => {
     [{ name: "a", queueShare: 0 }, "queueShare"],
     [{ name: "a", queueShare: 1.1 }, "queueShare"],
     [{ name: "a", queueShare: 0.00001 }, "queueShare"],
-  ])("refuses %j by the name of its field", async (payload, path) => {
+  ])("refuses %j with the name of the bad field", async (payload, path) => {
     await withKeys(async (app) => {
       const response = await app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
       expect(response.json()).toMatchObject({ status: 400, path });
     });
   });
 
-  it("refuses to revoke an invalid name without calling the database", async () => {
+  it("refuses to revoke an invalid key name without calling the database", async () => {
     await withKeys(async (app) => {
       const revoked = await app.inject({ method: "DELETE", url: "/api/v1/keys/%00", headers });
       expect(revoked.statusCode).toBe(400);
@@ -98,7 +98,7 @@ describe("/api/v1/keys", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("refuses a limited key, which could extend its own limits", async () => {
+  it("refuses a caller whose key has limits, because it could extend its own limits", async () => {
     const apiKeys = [{ ...ROOT, signers: [SIGNER] }];
     await withKeys(
       async (app) => {
@@ -111,9 +111,9 @@ describe("/api/v1/keys", () => {
   });
 });
 
-describe("a key of the database", () => {
+describe("an API key stored in the database", () => {
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/operations/keys.ts
-  it("is found by its digest beside the configured ones, with its own permissions", async () => {
+  it("is found by its digest beside the configured keys, with its own permissions", async () => {
     const { hash } = await import("node:crypto");
     const digest = hash("sha256", "a-secret-of-the-database", "hex");
     const limits = { signers: new Set([RECIPIENT]), chains: null };
@@ -133,7 +133,7 @@ describe("a key of the database", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
-  it("is 503 and not 401 while a node starts; configured keys work by then", async () => {
+  it("is answered with 503, not 401, while the node starts; configured keys already work", async () => {
     const liveKeys = new LiveKeys({ clock: createManualClock(), trustedMs: 1_000, quotas: NO_QUOTAS });
     await withKeys(
       async (app) => {

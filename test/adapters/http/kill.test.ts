@@ -25,7 +25,7 @@ function bench(options: Partial<HttpServerOptions> = {}) {
 }
 
 describe("the kill switch over HTTP", () => {
-  it("stops everything or one signer, with the API key's name", async () => {
+  it("stops all signers or one signer, and records the API key's name", async () => {
     const { ask, kill } = bench();
     const answer = await ask("POST", "/kill", { reason: "stolen" });
     expect(answer.statusCode).toBe(200);
@@ -35,7 +35,7 @@ describe("the kill switch over HTTP", () => {
     expect(kill.mock.calls).toEqual([[{ ...order, signer: null }], [{ ...order, signer: SIGNER }]]);
   });
 
-  it("needs no body and no reason", async () => {
+  it("needs neither a body nor a reason", async () => {
     const { ask, kill, endKill } = bench();
     expect((await ask("POST", "/kill")).statusCode).toBe(200);
     expect((await ask("DELETE", "/kill")).json()).toEqual(over);
@@ -55,7 +55,7 @@ describe("the kill switch over HTTP", () => {
     expect(kill).not.toHaveBeenCalled();
   });
 
-  it("answers 202 if the kill is in force but not durable yet", async () => {
+  it("answers 202 if the kill is in force but not yet stored durably", async () => {
     const { ask, kill } = bench();
     kill.mockResolvedValueOnce({ ...inForce, durable: false });
     const answer = await ask("POST", "/kill");
@@ -63,7 +63,7 @@ describe("the kill switch over HTTP", () => {
     expect(answer.json()).toMatchObject({ durable: false });
   });
 
-  it("answers 200 when a kill has ended, even if another one is not durable yet", async () => {
+  it("answers 200 when a kill has ended, even if another kill is not yet stored durably", async () => {
     const { ask, endKill } = bench();
     endKill.mockResolvedValueOnce({ ...inForce, durable: false });
     const answer = await ask("DELETE", "/kill");
@@ -86,7 +86,7 @@ describe("the kill switch over HTTP", () => {
   });
 
   // protects [The kill switch] src/contract/scopes.ts
-  it("is started with operate or admin, and ended only with admin", async () => {
+  it("needs the scope operate or admin to start a kill, and admin to end it", async () => {
     const apiKeys = SCOPES.map((scope) => ({ name: scope, secret: scope, scopes: [scope] }));
     const { ask } = bench({ apiKeys });
     const allowed = async (method: "POST" | "DELETE", path: string) => {

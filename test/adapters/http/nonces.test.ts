@@ -37,7 +37,7 @@ const seen = {
 };
 
 describe("POST /api/v1/nonces", () => {
-  it("answers 201 with the reservation and its location, by the contract's schema", async () => {
+  it("answers 201 with the reservation and its location, in the form of the contract's schema", async () => {
     const reserveNonce = vi.fn(async () => ({ outcome: "created" as const, reservation: reservation() }));
     const payload = { signer: SIGNER, ttl: "30s", requestId: "payout" };
     const response = await httpApp({ reserveNonce }).inject({ method: "POST", url: "/api/v1/nonces", payload });
@@ -48,7 +48,7 @@ describe("POST /api/v1/nonces", () => {
     expect(reserveNonce).toHaveBeenCalledWith(payload);
   });
 
-  it("answers 200 with the earlier reservation of the same request, in any state", async () => {
+  it("answers 200 with the existing reservation if the request is repeated, in any state", async () => {
     const existing = { outcome: "existing" as const, reservation: reservation({ state: "EXPIRED" }) };
     const app = httpApp({ reserveNonce: async () => existing });
     const response = await app.inject({ method: "POST", url: "/api/v1/nonces", payload: { signer: SIGNER } });
@@ -56,7 +56,7 @@ describe("POST /api/v1/nonces", () => {
     expect(response.json()).toEqual({ ...seen, state: "EXPIRED" });
   });
 
-  it.each([[], "text", 7, null])("takes an object, not %j", async (payload) => {
+  it.each([[], "text", 7, null])("refuses a body of %j, which is no object", async (payload) => {
     const app = httpApp();
     const response = await app.inject({
       ...{ method: "POST", url: "/api/v1/nonces", headers: { "content-type": "application/json" } },
@@ -66,8 +66,8 @@ describe("POST /api/v1/nonces", () => {
   });
 });
 
-describe("a reservation", () => {
-  it("can be read", async () => {
+describe("a nonce reservation over HTTP", () => {
+  it("can be read by its id", async () => {
     const response = await httpApp({ reservation: async () => reservation() }).inject(PATH);
     expect(response.statusCode).toBe(200);
     expect(response.json()).toEqual(seen);
@@ -77,7 +77,7 @@ describe("a reservation", () => {
   it.each([
     ["submit", "submitReserved", { rawTransaction: "0x02aa" }],
     ["used", "markUsed", { txHash: sampleHash(1) }],
-  ] as const)("is used by POST %s: 202 with a tracked transaction", async (path, method, payload) => {
+  ] as const)("is used by POST %s, which answers 202 with a tracked transaction", async (path, method, payload) => {
     const use = vi.fn(async () => sampleCreated({ state: "TRACKING", nonce: 8 }));
     const response = await httpApp({ [method]: use }).inject({ method: "POST", url: `${PATH}/${path}`, payload });
     expect(response.statusCode).toBe(202);
@@ -86,7 +86,7 @@ describe("a reservation", () => {
     expect(use).toHaveBeenCalledWith(ID, payload);
   });
 
-  it("is released without a body or with an empty one", async () => {
+  it("is released by a POST without a body or with an empty one", async () => {
     const releaseNonce = vi.fn(async () => reservation({ state: "RELEASED" }));
     const app = httpApp({ releaseNonce });
     const release = (more: object) => app.inject({ method: "POST", url: `${PATH}/release`, ...more });
@@ -96,7 +96,7 @@ describe("a reservation", () => {
     expect(releaseNonce).toHaveBeenCalledTimes(2);
   });
 
-  it("reports a conflict with the transaction that uses it", async () => {
+  it("is answered with 409 and the transaction id if a transaction already uses it", async () => {
     const over = new FencepostError("CONFLICT", "it is SUBMITTED", { txId: sampleTxId(5) });
     const app = httpApp({ releaseNonce: async () => Promise.reject(over) });
     const response = await app.inject({ method: "POST", url: `${PATH}/release` });
@@ -104,7 +104,7 @@ describe("a reservation", () => {
     expect(response.json()).toMatchObject({ code: "CONFLICT", txId: sampleTxId(5) });
   });
 
-  it("accepts a blob transaction, and no larger body", async () => {
+  it("accepts a blob transaction, and refuses a larger body with 413", async () => {
     const submitReserved = vi.fn(async () => sampleCreated());
     const app = httpApp({ submitReserved });
     const submit = (bytes: number) =>

@@ -11,7 +11,7 @@ const ready = {
 };
 
 describe("/healthz", () => {
-  it("answers without database and chain", async () => {
+  it("answers without calling database and chain", async () => {
     const response = await httpApp().inject("/healthz");
     expect(response.statusCode).toBe(200);
     expect(response.json()).toEqual({ status: "ok", version: "1.2.3" });
@@ -40,7 +40,7 @@ describe("/readyz", () => {
     expect(response.json()).toEqual(readiness);
   });
 
-  it("is 503 while draining, whatever the application says", async () => {
+  it("is 503 while the node drains, even if database and chains are available", async () => {
     const { app, longPolls } = createHttpApp(httpOptions({ readiness: () => Promise.resolve(ready) }));
     longPolls.drain();
     const response = await app.inject("/readyz");
@@ -57,7 +57,7 @@ describe("/readyz", () => {
     expect(readiness.mock.calls).toEqual([[31337], [undefined]]);
   });
 
-  it("is a problem if that chain is unknown or no chain id", async () => {
+  it("is a problem document if ?chain= names an unknown chain or is no chain id", async () => {
     const unknown = new FencepostError("UNKNOWN_CHAIN", "chain 5 is not configured here");
     const app = httpApp({ readiness: () => Promise.reject(unknown) });
     const response = await app.inject("/readyz?chain=5");
@@ -69,7 +69,7 @@ describe("/readyz", () => {
     }
   });
 
-  it("is 503, not 500, when readiness itself fails", async () => {
+  it("is 503, not 500, when the readiness check itself fails", async () => {
     const logger = { error: vi.fn() };
     const app = httpApp({ readiness: () => Promise.reject(new Error("boom")) }, { logger });
     const response = await app.inject("/readyz");
@@ -80,7 +80,7 @@ describe("/readyz", () => {
 });
 
 describe("/metrics", () => {
-  it("returns the registry's text", async () => {
+  it("returns the text of the metrics registry", async () => {
     const response = await httpApp().inject("/metrics");
     expect(response.statusCode).toBe(200);
     expect(response.headers["content-type"]).toBe("text/plain; version=0.0.4");
@@ -96,13 +96,13 @@ describe("/metrics", () => {
 });
 
 describe("/openapi.json and /docs", () => {
-  it("serves the document of this version", async () => {
+  it("serve the API document of this version", async () => {
     const response = await httpApp().inject("/openapi.json");
     expect(response.headers["content-type"]).toContain("application/json");
     expect(response.json()).toMatchObject({ openapi: "3.1.0", info: { version: "1.2.3" } });
   });
 
-  it("have an anchor for each code, which problem documents link to", async () => {
+  it("have an anchor for each error code, which problem documents link to", async () => {
     const { body } = await httpApp().inject("/docs");
     for (const code of Object.keys(ERROR_CATALOGUE)) expect(body).toContain(`id="${code}"`);
   });
@@ -149,7 +149,7 @@ describe("static files", () => {
     expect(binary.rawPayload).toEqual(Buffer.from([0, 255]));
   });
 
-  it("are answered with 304 if the caller has them", async () => {
+  it("are answered with 304 if the caller already has them", async () => {
     const app = httpApp({}, { files });
     const { etag } = (await app.inject("/")).headers;
     const again = await app.inject({ url: "/", headers: { "if-none-match": String(etag) } });
@@ -160,7 +160,7 @@ describe("static files", () => {
   });
 
   it.each([["/dashboard"], ["/dashboard/"], ["/dashboard/%2e%2e/package.json"], ["/dashboard/nothing.js"]])(
-    "are served only from the list: %s",
+    "are served only if they are in the list of files: %s is 404",
     async (url) => {
       expect((await httpApp({}, { files }).inject(url)).statusCode).toBe(404);
     },

@@ -13,7 +13,7 @@ const MEBIBYTE = 1024 * 1024;
 const done: Act = async () => ({ answer: "done" });
 const nothing = async (_: Kill) => undefined;
 
-/** The signature itself is looked at by test/adapters/peers/gate.test.ts. */
+/** A fake check of the sender. The signature itself is tested in test/adapters/peers/gate.test.ts. */
 const admit: PeerReceiver["admit"] = async (_, authorization) => {
   if (authorization !== AUTHORIZATION) throw new FencepostError("UNAUTHENTICATED", "this is for other nodes");
   return (body) => {
@@ -45,7 +45,7 @@ function bench(
 const sound = { creates: [{ txId: sampleTxId(1), owner: "shop", request: { signer: "0x00" } }], repeat: false };
 
 describe("the authentication of another node", () => {
-  it("accepts a known signature under any host name", async () => {
+  it("accepts a signature of a known instance under any host name", async () => {
     const { post, create } = bench(undefined, { wire: { hosts: ["relay.example"], origins: [] } });
     expect((await post(sound)).statusCode).toBe(200);
     expect(create).toHaveBeenCalledExactlyOnceWith(sound.creates, false);
@@ -56,7 +56,7 @@ describe("the authentication of another node", () => {
     ["an API key", "Bearer key"],
     ["the scheme alone", "Fencepost-Instance"],
     ["a secret in the database, as releases before took it", `Fencepost-Node ${"0".repeat(96)}`],
-  ])("not %s", async (_, authorization) => {
+  ])("refuses %s as authorization", async (_, authorization) => {
     const { post, create } = bench();
     const response = await post(sound, authorization);
     expect(response.statusCode).toBe(401);
@@ -66,18 +66,18 @@ describe("the authentication of another node", () => {
   });
 
   // protects [Attacks] src/adapters/peers/request-head.ts, src/adapters/http/exchange/json-body.ts
-  it("refuses a body other than the signed one", async () => {
+  it("refuses a body that differs from the signed one", async () => {
     const { post, create } = bench();
     expect((await post({ ...sound, altered: true })).statusCode).toBe(401);
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("refuses everybody else, even if callers need no key", async () => {
+  it("refuses requests without a signature, even if callers need no API key", async () => {
     const { post } = bench(undefined, { apiKeys: "none" });
     expect((await post(sound, "")).statusCode).toBe(401);
   });
 
-  it("precedes reading the body", async () => {
+  it("is checked before the body is read", async () => {
     const { post } = bench();
     expect((await post("x".repeat(17 * MEBIBYTE), "")).statusCode).toBe(401);
     expect((await post("not JSON", "")).statusCode).toBe(401);
@@ -104,13 +104,13 @@ describe("the authentication of another node", () => {
     }
   });
 
-  it("is a 404 without a receiver", async () => {
+  it("is answered with 404 if this node accepts no forwarded requests", async () => {
     const response = await httpApp().inject({ method: "POST", url: PATH, headers: { authorization: AUTHORIZATION } });
     expect(response.statusCode).toBe(404);
     expect(response.json()).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("is 503 while this node starts, so that other nodes are tried", async () => {
+  it("is answered with 503 while this node starts, so that the sender tries other nodes", async () => {
     const starting = () => Promise.reject(unavailable("this node is starting"));
     const { post } = bench(undefined, { peer: { admit: starting, create: async () => [], act: done, kill: nothing } });
     const response = await post(sound);
@@ -119,7 +119,7 @@ describe("the authentication of another node", () => {
   });
 });
 
-describe("a forwarded create", () => {
+describe("a create forwarded by another node", () => {
   it.each([
     ["a list", []],
     ["no creates", { repeat: false }],
@@ -138,7 +138,7 @@ describe("a forwarded create", () => {
       "too many",
       { creates: Array.from({ length: 1_001 }, (_, n) => ({ txId: sampleTxId(n), request: {} })), repeat: true },
     ],
-  ])("not %s", async (_, body) => {
+  ])("is refused with 400 if the body is invalid: %s", async (_, body) => {
     const { post, create } = bench();
     const response = await post(body);
     expect(response.statusCode).toBe(400);
@@ -146,7 +146,7 @@ describe("a forwarded create", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("may lack an owner, from an older node or a caller without a key", async () => {
+  it("may have no owner, if it comes from an older node or from a caller without an API key", async () => {
     const { post, create } = bench();
     const { owner: _, ...unnamed } = sound.creates[0] as (typeof sound.creates)[number];
     expect((await post({ ...sound, creates: [unnamed] })).statusCode).toBe(200);
@@ -157,13 +157,13 @@ describe("a forwarded create", () => {
     });
   });
 
-  it("may have fields of a newer node, which are ignored", async () => {
+  it("may have unknown fields of a newer node, which are ignored", async () => {
     const { post, create } = bench();
     expect((await post({ ...sound, trace: "abc" })).statusCode).toBe(200);
     expect(create).toHaveBeenCalledExactlyOnceWith(sound.creates, false);
   });
 
-  it("may have up to 16 MiB, more than any caller's batch", async () => {
+  it("may have up to 16 MiB, more than a caller's batch may have", async () => {
     const { post } = bench();
     const filled = (bytes: number) => ({ ...sound, padding: "x".repeat(bytes - JSON.stringify(sound).length - 13) });
     expect((await post(filled(16 * MEBIBYTE))).statusCode).toBe(200);
@@ -190,8 +190,8 @@ describe("a forwarded create", () => {
   });
 });
 
-describe("the answer to forwarded creates", () => {
-  it("is one result per create, in order", async () => {
+describe("the response to forwarded creates", () => {
+  it("has one result per create, in order", async () => {
     const { post } = bench(async () => [
       sampleCreated(),
       new FencepostError("NOT_LEADER", "ask there", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }),
@@ -204,7 +204,7 @@ describe("the answer to forwarded creates", () => {
     ]);
   });
 
-  it("is a 500, never a claim that nothing was done, after the receiver has the creates", async () => {
+  it("is 500, never a code that means nothing was done, once the creates were handed over", async () => {
     const error = vi.fn();
     const { post } = bench(() => Promise.reject(unavailable("the database does not answer")), { logger: { error } });
     const response = await post(sound);
@@ -213,12 +213,12 @@ describe("the answer to forwarded creates", () => {
     expect(error).toHaveBeenCalledTimes(1);
   });
 
-  it("is a 500 if results are missing", async () => {
+  it("is 500 if results are missing", async () => {
     expect((await bench(async () => []).post(sound)).statusCode).toBe(500);
   });
 });
 
-describe("a forwarded action", () => {
+describe("an operator action forwarded by another node", () => {
   const ACTIONS = "/internal/v1/actions";
   const lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
   const asked = { lane, action: "suspend", body: { reason: "because" } };
@@ -232,7 +232,7 @@ describe("a forwarded action", () => {
     expect(act).toHaveBeenCalledExactlyOnceWith(lane, { action: "suspend", body: { reason: "because" }, owner: null });
   });
 
-  it("is refused inside a 200 answer, and an internal failure is no refusal", async () => {
+  it("is refused inside a 200 response, and answered with 500 after an internal failure", async () => {
     const { post, act } = bench();
     act.mockResolvedValueOnce(unavailable("the database is away"));
     const refused = await post(asked, AUTHORIZATION, ACTIONS);
@@ -248,7 +248,7 @@ describe("a forwarded action", () => {
     ["a signer that is none", { ...asked, lane: { ...lane, signer: "0xAB" } }],
     ["no name", { ...asked, action: 7 }],
     ["no body", { ...asked, body: null }],
-  ])("is not understood with %s", async (_, body) => {
+  ])("is refused with 400 if it has %s", async (_, body) => {
     const { post, act } = bench();
     const response = await post(body, AUTHORIZATION, ACTIONS);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
@@ -256,18 +256,18 @@ describe("a forwarded action", () => {
   });
 });
 
-describe("a forwarded kill", () => {
+describe("a kill forwarded by another node", () => {
   const KILLS = "/internal/v1/kills";
   const order = { killId: sampleTxId(1), signer: `0x${"ab".repeat(20)}`, actor: "operator:a", reason: "because" };
 
-  it("is accepted from another node, for one signer or everything", async () => {
+  it("is accepted with that node's signature, for one signer or for all", async () => {
     const { post, kill } = bench();
     expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
     expect((await post({ ...order, signer: null }, AUTHORIZATION, KILLS)).statusCode).toBe(200);
     expect(kill.mock.calls).toEqual([[order], [{ ...order, signer: null }]]);
   });
 
-  it("is accepted from nobody else", async () => {
+  it("is refused without a node's signature", async () => {
     const { post, kill } = bench();
     expect((await post(order, "Bearer key", KILLS)).statusCode).toBe(401);
     expect(kill).not.toHaveBeenCalled();
@@ -278,14 +278,14 @@ describe("a forwarded kill", () => {
     ["no signer", { ...order, signer: undefined }],
     ["a signer that is none", { ...order, signer: "0xAB" }],
     ["nobody who gave it", { ...order, actor: 7 }],
-  ])("is not understood with %s", async (_, body) => {
+  ])("is refused with 400 if it has %s", async (_, body) => {
     const { post, kill } = bench();
     expect((await post(body, AUTHORIZATION, KILLS)).statusCode).toBe(400);
     expect(kill).not.toHaveBeenCalled();
   });
 
   // protects [The kill switch] src/adapters/http/app.ts
-  it("is not queued behind the requests that it stops", async () => {
+  it("is not queued behind the requests that the kill stops", async () => {
     const full = {
       admittance: () => OPEN,
       turnMs: 0,

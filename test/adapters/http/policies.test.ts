@@ -7,8 +7,8 @@ const since = new Date("2026-11-17T12:00:00Z");
 const changed = { version: 3, changedAt: since, changedBy: "operator:alice", reason: "less" };
 const told = { ...changed, changedAt: since.toISOString(), hash: "0x01", policies: { signers: {} } };
 
-describe("the routes of policies", () => {
-  it("check a create for the caller's key, or for a named one", async () => {
+describe("the policy routes over HTTP", () => {
+  it("check a create against the policies of the caller's API key, or of a named key", async () => {
     const asked: unknown[] = [];
     const app = httpApp({
       checkPolicy: async (request, owner) => {
@@ -30,7 +30,7 @@ describe("the routes of policies", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("are 403 for a key without operate that names another, and audited with the rule", async () => {
+  it("are 403 for a key without the scope operate that names another key, and the refusal is audited", async () => {
     const refusals: Refusal[] = [];
     const secrets = { submit: "s".repeat(22), operate: "o".repeat(22) };
     const apiKeys: ApiKey[] = [
@@ -76,7 +76,7 @@ describe("the routes of policies", () => {
   });
 
   // protects [Attacks] src/contract/scopes.ts, src/application/authority.ts
-  it("change the document only with the scope admin, with the key's name", async () => {
+  it("change the policy document only with the scope admin, and record the key's name", async () => {
     const secrets = { operate: "o".repeat(22), admin: "a".repeat(22), part: "p".repeat(22) };
     const apiKeys: ApiKey[] = [
       { name: "on-call", secret: secrets.operate, scopes: ["read", "submit", "operate", "approve"] },

@@ -29,9 +29,9 @@ function bench() {
   return { clock, refusals, create, createBatch, checkPolicy, post };
 }
 
-describe("a key with a rate", () => {
+describe("an API key with a rate limit", () => {
   // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
-  it("creates that many at once, then gets 429 with Retry-After, and may create again after it", async () => {
+  it("creates as many at once as its rate, then gets 429, and may create again after Retry-After", async () => {
     const { clock, refusals, create, post } = bench();
     const answers = [];
     for (let each = 0; each < 4; each++) answers.push(await post(SLOW));
@@ -67,7 +67,7 @@ describe("a key with a rate", () => {
   });
 
   // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
-  it("is charged per item of a batch: the first are accepted, the rest refused one by one", async () => {
+  it("is charged per item of a batch: the first items are accepted, the rest are refused one by one", async () => {
     const { refusals, createBatch, post } = bench();
     const items = [1, 2, 3, 4, 5].map((value) => ({ ...intent, payload: { to: RECIPIENT_EIP55, value: `${value}` } }));
     const batch = await post(SLOW, "/api/v1/tx/batch", { transactions: ["no object", ...items] });
@@ -83,7 +83,7 @@ describe("a key with a rate", () => {
   });
 
   // protects [Attacks] src/application/authority.ts, src/contract/calls/policies.ts
-  it("is charged for dry runs too, because each calls the chain like a create", async () => {
+  it("is charged for dry runs too, because each one calls the chain like a create", async () => {
     const { checkPolicy, post } = bench();
     const answers = [];
     for (let each = 0; each < 4; each++) answers.push(await post(SLOW, "/api/v1/policy/check"));
@@ -97,7 +97,7 @@ describe("a key with a rate", () => {
   });
 
   // protects [Attacks] src/application/authority.ts, src/adapters/http/admission/rate-headers.ts
-  it("is charged for reservations too, whose own quota is reported beside it", async () => {
+  it("is charged for nonce reservations too, and their own quota is reported beside the rate", async () => {
     const { post } = bench();
     const refused = await post(SLOW, "/api/v1/nonces", { signer: SIGNER_EIP55 });
     expect(refused.statusCode).toBe(429);
@@ -111,7 +111,7 @@ describe("a key with a rate", () => {
     expect(tooFast.json()).toMatchObject({ status: 429, rule: "createsPerSecond" });
   });
 
-  it("has no quota headers on routes that are not counted", async () => {
+  it("gets no quota headers on routes that are not rate-limited", async () => {
     const { post } = bench();
     const read = await post(SLOW, `/api/v1/tx/${sampleTxId(1)}/cancel`, { reason: "changed my mind" });
     expect(read.headers).not.toHaveProperty("ratelimit");

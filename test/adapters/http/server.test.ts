@@ -12,7 +12,7 @@ import { deferred } from "../../support/deferred.ts";
 import { httpOptions } from "../../support/http-app.ts";
 import { sampleCompletion, sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
 
-/** Behaviour that only a real socket shows. */
+/** Tests behaviour that only a real socket shows. */
 
 const servers: HttpServer[] = [];
 
@@ -27,7 +27,10 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()));
 });
 
-/** A feed that says nothing until the wait is cut; `began` and `cut` resolve when that happens. */
+/**
+ * A feed that sends nothing until the wait is aborted; `began` and `cut` resolve when the wait begins and when it is
+ * aborted.
+ */
 function silentFeed() {
   const began = deferred();
   const cut = deferred();
@@ -44,7 +47,7 @@ function silentFeed() {
   return { completions, began: began.promise, cut: cut.promise };
 }
 
-describe("long polls", () => {
+describe("HTTP long polls", () => {
   it("end without an error when the client disconnects", async () => {
     const feed = silentFeed();
     const logger = { error: vi.fn() };
@@ -87,7 +90,7 @@ describe("long polls", () => {
   });
 });
 
-describe("a body", () => {
+describe("an HTTP request body", () => {
   // protects [Attacks] src/adapters/http/exchange/problems.ts
   it("whose client disconnects in the middle is not logged as a failure", async () => {
     const logger = { error: vi.fn() };
@@ -107,8 +110,8 @@ describe("a body", () => {
   });
 });
 
-describe("drain and close", () => {
-  it("of a node: while draining it still serves requests, and closes their connections", async () => {
+describe("the HTTP server of a node", () => {
+  it("still serves requests while it drains, and closes their connections", async () => {
     const { server, url } = await serve({
       create: () => Promise.resolve(sampleCreated()),
       completions: ({ after }) => Promise.resolve({ epoch: 1, items: [], next: after }),
@@ -127,7 +130,7 @@ describe("drain and close", () => {
     expect((await fetch(`${url}/api/v1/tx/completions?wait=30`)).status).toBe(200);
   });
 
-  it("of a node: close finishes open requests, refuses new ones, and may be called twice", async () => {
+  it("finishes open requests on close, refuses new ones, and may be closed twice", async () => {
     const entered = deferred();
     const finish = deferred();
     const { server, url } = await serve({
@@ -151,7 +154,7 @@ describe("drain and close", () => {
     await closed;
   });
 
-  it("of a node: close aborts requests that are still open after the grace period", async () => {
+  it("aborts requests on close that are still open after the grace period", async () => {
     const clock = createManualClock();
     const entered = deferred();
     const { server, url } = await serve(
@@ -176,7 +179,7 @@ describe("drain and close", () => {
     await cut;
   });
 
-  it("of a node: a port in use is reported", async () => {
+  it("reports a port that is already in use", async () => {
     const { url } = await serve();
     const second = createHttpServer(httpOptions());
     await expect(second.listen("127.0.0.1", Number(new URL(url).port))).rejects.toMatchObject({ code: "EADDRINUSE" });
@@ -184,7 +187,7 @@ describe("drain and close", () => {
   });
 });
 
-describe("HTTP on the wire", () => {
+describe("an HTTP request on the wire", () => {
   // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
   it("with two Host headers is refused with 400 (RFC 9112, 3.2), on every route", async () => {
     const { url } = await serve();
@@ -207,7 +210,7 @@ describe("HTTP on the wire", () => {
     return answer;
   }
 
-  it("with an endless URL is refused as that, not as a bad body", async () => {
+  it("with a URL that is too long is refused with the path url, not as a bad body", async () => {
     const { url } = await serve();
     const answer = await raw(url, `GET /?x=${"y".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ status: 400, path: "url" });
@@ -229,7 +232,7 @@ describe("HTTP on the wire", () => {
   });
 
   // protects [Attacks] src/adapters/http/server.ts
-  it("has the same request timeout on a shared port", () => {
+  it("has the same timeout on a shared port", () => {
     const { app } = createHttpApp(httpOptions());
     expect(serverLike(app.server).requestTimeout).toBe(30_000);
   });
@@ -272,7 +275,7 @@ describe("HTTP on the wire", () => {
   it.each([
     ["is announced", "content-length: 900000", "x".repeat(500_000), "x".repeat(400_000)],
     ["is not", "transfer-encoding: chunked", `7a120\r\n${"x".repeat(500_000)}\r\n`, "3\r\nxxx\r\n0\r\n\r\n"],
-  ])("with a body that is too large is answered while the client still sends, if its length %s", async (...how) => {
+  ])("with too large a body is answered while the client still sends, if its length %s", async (...how) => {
     const [, length, begin, rest] = how;
     const { url } = await serve();
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
@@ -291,7 +294,7 @@ describe("HTTP on the wire", () => {
     socket.destroy();
   });
 
-  it("with 100 parallel requests over 8 connections gives each its own answer", async () => {
+  it("gets its own response among 100 parallel requests over 8 connections", async () => {
     const { url } = await serve({
       create: async ({ requestId }) =>
         sampleCreated({ requestId: String(requestId), txId: sampleTxId(Number(requestId)) }),

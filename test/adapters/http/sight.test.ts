@@ -42,7 +42,7 @@ describe("GET /api/v1/attention", () => {
     expect(json().items[0].actions).toEqual(view.items[0]?.actions);
   });
 
-  it("is held for the requested time, and only with a revision", async () => {
+  it("waits for the requested time, but only if a revision is given", async () => {
     const asked: AttentionQuery[] = [];
     const app = httpApp({
       attention: async (query = {}) => {
@@ -58,14 +58,14 @@ describe("GET /api/v1/attention", () => {
   });
 
   it.each(["wait=31", "limit=0", "limit=501", "chainId=x", "revison=1", `revision=${"x".repeat(65)}`])(
-    "refuses ?%s",
+    "refuses the query ?%s",
     async (query) => {
       const app = httpApp({ attention: async () => view });
       expect((await app.inject(`/api/v1/attention?${query}`)).statusCode).toBe(400);
     },
   );
 
-  it("answers held polls with the current data when the node drains", async () => {
+  it("answers waiting long polls with the current data when the node drains", async () => {
     const attention = ({ signal }: AttentionQuery = {}) =>
       new Promise<AttentionView>((resolve) => {
         if (signal?.aborted === true) resolve(view);
@@ -80,8 +80,11 @@ describe("GET /api/v1/attention", () => {
 });
 
 describe("GET /api/v1/search", () => {
-  it.each(["", "?q=", `?q=${"x".repeat(256)}`, "?q=%00", "?q=a&limit=51"])("refuses %s", async (query) => {
-    const app = httpApp({ search: async () => [] });
-    expect((await app.inject(`/api/v1/search${query}`)).statusCode).toBe(400);
-  });
+  it.each(["", "?q=", `?q=${"x".repeat(256)}`, "?q=%00", "?q=a&limit=51"])(
+    "refuses the query string %s",
+    async (query) => {
+      const app = httpApp({ search: async () => [] });
+      expect((await app.inject(`/api/v1/search${query}`)).statusCode).toBe(400);
+    },
+  );
 });

@@ -33,7 +33,7 @@ function page(...items: readonly SignerView[]): ReturnType<typeof signers> {
 }
 
 describe("GET /api/v1/signers", () => {
-  it("returns a lane by the contract's schema", async () => {
+  it("returns a lane in the form of the contract's schema", async () => {
     const clock = createManualClock();
     await clock.advance(90_000);
     const app = httpApp({ signers: () => page(sampleSigner({ holes: [aHole(3), aHole(5)] })) }, { clock });
@@ -82,21 +82,21 @@ describe("GET /api/v1/signers", () => {
     });
   });
 
-  it("forwards cursor and limit, and returns the next cursor", async () => {
+  it("passes on cursor and limit, and returns the next cursor", async () => {
     const signers = vi.fn((_?: SignersQuery) => page());
     const response = await httpApp({ signers }).inject("/api/v1/signers?after=there&limit=500");
     expect(signers).toHaveBeenCalledExactlyOnceWith({ after: "there", limit: 500 });
     expect(response.json()).toEqual({ items: [], next: "more" });
   });
 
-  it("matches its schema, also for an unused lane", async () => {
+  it("matches the contract's schema, also for a lane that was never used", async () => {
     const app = httpApp({ signers: () => page(sampleSigner(), unused) });
     const body = (await app.inject("/api/v1/signers")).json();
     expect([...Compile(SignersPage).Errors(body)]).toEqual([]);
     expect(body.items[1]).toMatchObject({ cursor: null, owner: null, lease: null, balance: null, chainCounts: null });
   });
 
-  it("returns no negative age if the clocks differ", async () => {
+  it("returns no negative age if the clocks of node and database differ", async () => {
     const ahead = sampleSigner({ oldestPendingAt: new Date("2026-01-01T01:00:00.000Z") });
     const response = await httpApp({ signers: () => page(ahead) }).inject("/api/v1/signers");
     expect(response.json().items[0].oldestPendingAgeSeconds).toBe(0);
@@ -112,7 +112,7 @@ describe("GET /api/v1/signers/{signer}", () => {
     expect([...Compile(SignerLanes).Errors(response.json())]).toEqual([]);
   });
 
-  it("forwards the address unchanged", async () => {
+  it("passes the address on unchanged", async () => {
     const signer = vi.fn((_: string, __?: { fresh?: boolean }) => Promise.resolve([sampleSigner()]));
     const response = await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
     expect(signer).toHaveBeenCalledExactlyOnceWith(SIGNER_EIP55, { fresh: false });

@@ -1,4 +1,7 @@
-/** The trace that a request's header names is entered around the create; over a real socket, whose events know of no trace. */
+/**
+ * Tests that a create runs within the trace that the request's header names. A real socket is used, because its events
+ * belong to no trace.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, describe, expect, it } from "vitest";
 import { httpApp } from "../../support/http-app.ts";
@@ -10,7 +13,7 @@ const intent = { signer: SIGNER_EIP55, payload: { to: RECIPIENT_EIP55, data: `0x
 let close: () => Promise<unknown> = async () => undefined;
 afterEach(() => close());
 
-/** A node that notes within which trace it was asked to create. */
+/** A node that records within which trace each create was called. */
 async function listen(isTracing: boolean) {
   const current = new AsyncLocalStorage<unknown>();
   const heard: unknown[] = [];
@@ -31,15 +34,15 @@ async function listen(isTracing: boolean) {
   return { heard, post };
 }
 
-describe("the trace of a request", () => {
-  it("is entered for a create and for a batch, also if the body arrives in many chunks", async () => {
+describe("the trace context of an HTTP request", () => {
+  it("is active for a create and for a batch, also if the body arrives in many chunks", async () => {
     const { heard, post } = await listen(true);
     expect((await post("/api/v1/tx", intent)).status).toBe(202);
     expect((await post("/api/v1/tx/batch", { transactions: [intent] })).status).toBe(200);
     expect(heard).toEqual([TRACEPARENT, TRACEPARENT]);
   });
 
-  it("is that of its own request during parallel requests", async () => {
+  it("is not mixed up between parallel requests", async () => {
     const { heard, post } = await listen(true);
     const headers = Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? TRACEPARENT : null));
     await Promise.all(headers.map((each) => post("/api/v1/tx", intent, each)));

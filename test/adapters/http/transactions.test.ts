@@ -184,7 +184,7 @@ describe("GET /api/v1/tx/{txId}", () => {
         subState: "REJECTED",
       }),
     ],
-  ])("matches its schema: %s", async (_, view) => {
+  ])("matches the contract's schema: %s", async (_, view) => {
     const response = await httpApp({ transaction: answering(view) }).inject(`/api/v1/tx/${sampleTxId(1)}`);
     expect([...Compile(Transaction).Errors(response.json())]).toEqual([]);
   });
@@ -197,7 +197,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     expect(response.json()).not.toHaveProperty("confirmations");
   });
 
-  it("accepts an id in any casing", async () => {
+  it("accepts an id in upper or lower case", async () => {
     const transaction = answering(sampleTransaction());
     await httpApp({ transaction }).inject(`/api/v1/tx/${sampleTxId(10).toUpperCase()}`);
     expect(transaction).toHaveBeenCalledExactlyOnceWith(sampleTxId(10), []);
@@ -210,7 +210,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     [`${sampleTxId(1)}0`],
     ["019a4b7e000070008000000000000001"],
     ["'%20OR%201=1--"],
-  ])("does not query the database for %s", async (id) => {
+  ])("does not query the database for the invalid id %s", async (id) => {
     const transaction = answering(sampleTransaction());
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${id}`);
     expect(response.statusCode).toBe(404);
@@ -218,7 +218,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     expect(transaction).not.toHaveBeenCalled();
   });
 
-  it("says 404 for an unknown id", async () => {
+  it("answers 404 for an unknown id", async () => {
     const transaction = () => Promise.reject(new FencepostError("NOT_FOUND", "no such transaction"));
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${sampleTxId(1)}`);
     expect(response.statusCode).toBe(404);
@@ -226,7 +226,7 @@ describe("GET /api/v1/tx/{txId}", () => {
 });
 
 describe("GET /api/v1/tx/by-request", () => {
-  it("is not parsed as an id, and forwards the query", async () => {
+  it("is not parsed as a transaction id, and its query is passed on", async () => {
     const transactionByRequest = answering(sampleTransaction());
     const response = await httpApp({ transactionByRequest }).inject({
       url: "/api/v1/tx/by-request",
@@ -239,7 +239,7 @@ describe("GET /api/v1/tx/by-request", () => {
     );
   });
 
-  it("finds every request id that a create accepts: 255 characters of any byte length", async () => {
+  it("finds every request id that a create accepts, up to 255 characters of any byte length", async () => {
     const app = httpApp({ transactionByRequest: answering(sampleTransaction()) });
     const statusOf = async (requestId: string) => {
       const query = { signer: SIGNER_EIP55, requestId };
@@ -251,7 +251,7 @@ describe("GET /api/v1/tx/by-request", () => {
 });
 
 describe("GET /api/v1/tx", () => {
-  it("forwards every filter and returns a page", async () => {
+  it("passes on every filter and returns a page", async () => {
     const transactions = vi.fn((_: unknown) =>
       Promise.resolve({ items: [settled, sampleTransaction({ txId: sampleTxId(2) })], next: "cursor==" }),
     );

@@ -14,10 +14,10 @@ const SECRET = "a-secret-of-the-nodes-1";
 const NEXT_SECRET = "a-secret-of-the-nodes-2";
 
 let rows: PeerRows;
-/** The process that asks, and its row. */
+/** Keys of the process that sends requests, and its database row. */
 let keys: ReturnType<typeof createKeyPair>;
 let sender: InstanceRecord;
-/** The process that is asked, and its row. */
+/** The process that receives requests, and its database row. */
 let receiver: TestedPeers;
 let own: InstanceRecord;
 
@@ -32,7 +32,7 @@ function setUp(of: { sender?: Partial<HttpPeersOptions>; receiver?: Partial<Http
   receiver.know(rows.rows);
 }
 
-/** A head as the sender signs it, but for what is changed before. */
+/** An authorization as the sender signs it, with some fields changed before signing. */
 function signed(changes: Partial<RequestHead> = {}, { route = ROUTE, by = keys.privateKey } = {}): string {
   const head = { from: sender.instanceId, to: own.instanceId, number: 1, heartbeat: sender.counter };
   return signHead(route, { ...head, digest: digestOf(BODY), ...changes }, by);
@@ -56,13 +56,13 @@ async function ask(authorization: string | undefined, { body = BODY, route = ROU
   }
 }
 
-describe("a request of another node", () => {
-  it("is admitted if a live instance signed it for this one", async () => {
+describe("a signed request from another node", () => {
+  it("is admitted if a live instance signed it for this instance", async () => {
     expect(await ask(signed())).toBe("in");
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("is refused a second time, however soon, and whoever sends it", async () => {
+  it("is refused if it is repeated, also after a new registration of the receiver or a change of the sender's row", async () => {
     expect(await ask(signed())).toBe("in");
     expect(await ask(signed())).toBe("replayed");
     rows.register(receiver, "http://receiver");
@@ -74,7 +74,7 @@ describe("a request of another node", () => {
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("may overtake up to eight thousand others", async () => {
+  it("may arrive up to eight thousand requests out of order", async () => {
     expect(await ask(signed({ number: 8_000 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("replayed");
@@ -84,20 +84,20 @@ describe("a request of another node", () => {
   });
 
   // protects [Attacks] src/adapters/peers/gate.ts
-  it("is refused at another node", async () => {
+  it("is refused if it was signed for another node", async () => {
     const other = rows.register(rows.peers(), "http://other");
     expect(await ask(signed({ to: other.instanceId }))).toBe("receiver");
   });
 
   // protects [Attacks] src/adapters/peers/gate.ts
-  it("is refused by a process that replaced its receiver", async () => {
+  it("is refused by a new process that replaced the process it was signed for", async () => {
     const caught = signed();
     receiver = rows.peers();
     rows.register(receiver, "http://receiver");
     expect(await ask(caught)).toBe("receiver");
   });
 
-  it("is admitted if it names an earlier instance of this process: it was sent a moment ago", async () => {
+  it("is admitted if it names an earlier instance of this process, because it may have been sent just before", async () => {
     rows.register(receiver, "http://receiver");
     receiver.know(rows.rows);
     expect(await ask(signed())).toBe("in");
@@ -110,12 +110,12 @@ describe("a request of another node", () => {
     ["its heartbeat", () => ask(signed().replace("heartbeat=6", "heartbeat=7")), "signature"],
     ["its digest", () => ask(signed().replace(digestOf(BODY), digestOf("{}")), { body: "{}" }), "signature"],
     // protects [Attacks] src/adapters/peers/request-head.ts, src/adapters/http/exchange/json-body.ts
-  ])("is refused if %s was altered on the way", async (_, asking, reason) => {
+  ])("is refused if %s was altered in transit", async (_, asking, reason) => {
     expect(await asking()).toBe(reason);
   });
 
   // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("is refused if it names another sender", async () => {
+  it("is refused if it names another sender than the one that signed it", async () => {
     const other = rows.register(rows.peers(), "http://other");
     expect(await ask(signed({ from: other.instanceId }))).toBe("signature");
   });
@@ -127,12 +127,12 @@ describe("a request of another node", () => {
     ["a head without a signature", () => signed().replace(/ signature=.*/, "")],
     ["a signature that is cut", () => signed().slice(0, -1)],
     ["two heads", () => `${signed()}, ${signed()}`],
-  ])("is refused if it is signed with %s", async (_, authorization) => {
+  ])("is refused if its authorization is unreadable: %s", async (_, authorization) => {
     expect(await ask(typeof authorization === "function" ? authorization() : authorization)).toBe("unreadable");
   });
 
   // protects [Attacks] src/adapters/peers/gate.ts
-  it("is refused if it is late by more than ten heartbeats, and not by a few", async () => {
+  it("is refused if it is more than ten heartbeats old, and admitted if it is younger", async () => {
     const [caught, late] = [signed({ number: 1 }), signed({ number: 2 })];
     rows.change(sender.instanceId, { counter: sender.counter + 10 });
     receiver.know(rows.rows);
@@ -142,13 +142,13 @@ describe("a request of another node", () => {
     expect(await ask(caught)).toBe("stale");
   });
 
-  it("is admitted if the sender knows more heartbeats than the receiver has read", async () => {
+  it("is admitted if it names a newer heartbeat than the receiver has read", async () => {
     expect(await ask(signed({ heartbeat: sender.counter + 100 }))).toBe("in");
   });
 });
 
-describe("a sending instance", () => {
-  it("is looked up once more if it is unknown, at most ten times a second for strangers", async () => {
+describe("the sender of a signed request between nodes", () => {
+  it("is looked up once more if it is unknown, with at most ten look-ups a second for all unknown senders", async () => {
     const readInstances = vi.fn(async () => rows.rows);
     const clock = createManualClock();
     setUp({ receiver: { readInstances, clock } });
@@ -169,14 +169,14 @@ describe("a sending instance", () => {
     ["is of a release before keys", { publicKey: null }],
     ["has published what is no key", { publicKey: "x" }],
     // protects [Attacks] src/adapters/peers/directory.ts
-  ])("is refused if it %s", async (_, change) => {
+  ])("is refused if its instance %s", async (_, change) => {
     rows.change(sender.instanceId, change);
     receiver.know(rows.rows);
     expect(await ask(signed())).toBe("sender");
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("is refused with a used number if the database's clock was set back and it is live again", async () => {
+  it("is refused with a used request number even if its instance expired and is live again", async () => {
     expect(await ask(signed())).toBe("in");
     rows.change(sender.instanceId, { expired: true });
     receiver.know(rows.rows);
@@ -185,7 +185,7 @@ describe("a sending instance", () => {
     expect(await ask(signed())).toBe("replayed");
   });
 
-  it("is asked to retry later if the instances cannot be read", async () => {
+  it("gets UNAVAILABLE if the list of instances cannot be read", async () => {
     setUp({ receiver: { readInstances: () => Promise.reject(new Error("ECONNREFUSED 10.0.0.1:5432")) } });
     const asking = receiver.gate.admit(ROUTE, signed({ from: crypto.randomUUID() }));
     await expect(asking).rejects.toMatchObject({
@@ -194,14 +194,14 @@ describe("a sending instance", () => {
     });
   });
 
-  it("is known without the database while that is away", async () => {
+  it("is found without the database if its instance was read before", async () => {
     setUp({ receiver: { readInstances: () => Promise.reject(new Error("the database is away")) } });
     expect(await ask(signed())).toBe("in");
   });
 });
 
-describe("a secret that the nodes share outside the database", () => {
-  it("proves a key", async () => {
+describe("a secret that all nodes share outside the database", () => {
+  it("proves an instance's public key, and is not stored in the database", async () => {
     setUp({ sender: { secrets: [SECRET] }, receiver: { secrets: [SECRET] } });
     expect(await ask(signed())).toBe("in");
     expect(JSON.stringify(rows.rows)).not.toContain(SECRET);
@@ -211,13 +211,13 @@ describe("a secret that the nodes share outside the database", () => {
     ["by another secret", { secrets: [NEXT_SECRET] }],
     ["by none", { secrets: [] }],
     // protects [Attacks] src/adapters/peers/directory.ts
-  ])("refuses an instance with a proof %s", async (_, options) => {
+  ])("refuses an instance whose key is proved %s", async (_, options) => {
     setUp({ sender: options, receiver: { secrets: [SECRET] } });
     expect(await ask(signed())).toBe("secret");
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("refuses an attacker's key in a row with a proof", async () => {
+  it("refuses an attacker's key that was put into an instance's row beside the old proof", async () => {
     setUp({ sender: { secrets: [SECRET] }, receiver: { secrets: [SECRET] } });
     const forged = createKeyPair();
     const { publicKey } = rows.peers({ keys: forged }).introduce(sender.instanceId, sender.url);
@@ -227,7 +227,7 @@ describe("a secret that the nodes share outside the database", () => {
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("sends nothing to a URL that was put into a row later, or into a copy of it", async () => {
+  it("prevents requests to a URL that an attacker put into an instance's row", async () => {
     setUp({ sender: { secrets: [SECRET] } });
     rows.change(sender.instanceId, { url: "http://attacker" });
     const peers = rows.peers({ secrets: [SECRET] });
@@ -238,7 +238,7 @@ describe("a secret that the nodes share outside the database", () => {
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("is changed node by node without a refusal: add it, put it first, remove the old one", async () => {
+  it("can be rotated node by node without a refusal: add the new one, put it first, remove the old one", async () => {
     const steps = [[SECRET], [SECRET, NEXT_SECRET], [NEXT_SECRET, SECRET], [NEXT_SECRET]];
     for (const [index, now] of steps.entries()) {
       for (const next of [now, steps[index + 1] ?? now]) {
@@ -251,8 +251,8 @@ describe("a secret that the nodes share outside the database", () => {
   });
 });
 
-describe("the peer directory", () => {
-  it("signs as the newest instance that others can know: a failed registration is none", async () => {
+describe("the directory of peer nodes", () => {
+  it("signs as the newest instance that others can read from the database, not as one whose registration failed", async () => {
     const directory = peerDirectory({
       keys,
       secrets: [],
@@ -270,7 +270,7 @@ describe("the peer directory", () => {
     expect((await directory.at("http://sender"))?.instanceId, "of two in one place, the later").toBe(second.instanceId);
   });
 
-  it("parses a head as it was written", () => {
+  it("parses an authorization header to the fields that were signed", () => {
     const head = { from: sender.instanceId, to: own.instanceId, number: 12, heartbeat: 34, digest: digestOf("x") };
     expect(readHead(signHead(ROUTE, head, keys.privateKey))).toEqual({ ...head, signature: expect.any(String) });
   });

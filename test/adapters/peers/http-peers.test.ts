@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-/** Result of `create` for one answer to one create. */
+/** Result of `create` if the peer responds like this to one create. */
 async function answering(status: number, body: unknown, headers: Record<string, string> = {}) {
   peer.behave({ kind: "answer", status, body, headers });
   return connect().create(peer.url, ONE, ONCE);
@@ -68,7 +68,7 @@ describe("a request to another node", () => {
     ["/behind/a/proxy", "/behind/a/proxy/internal/v1/creates"],
     ["/behind/a/proxy//", "/behind/a/proxy/internal/v1/creates"],
     ["/?x=1#y", "/internal/v1/creates"],
-  ])("goes below the advertised URL: %s", async (suffix, path) => {
+  ])("is sent to a path below the advertised URL, if that ends with %s", async (suffix, path) => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     rows.register(rows.peers(), `${peer.url}${suffix}`);
     await connect().create(`${peer.url}${suffix}`, ONE, ONCE);
@@ -79,7 +79,7 @@ describe("a request to another node", () => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     const peers = connect();
     for (let n = 0; n < 20; n++) await peers.create(peer.url, ONE, ONCE);
-    // Two, because the first may be about to be free when the second request comes.
+    // Up to two connections: the first may not be free again yet when the second request is sent.
     expect(peer.connections()).toBeLessThanOrEqual(2);
   });
 
@@ -90,7 +90,7 @@ describe("a request to another node", () => {
     expect(peer.requests).toEqual([]);
   });
 
-  it("includes all creates but one that is too large for the other node", async () => {
+  it("includes all creates except one that is too large for the other node", async () => {
     const heard: string[] = [];
     const node = await startPeerServer(rows, async (creates) => {
       heard.push(...creates.map(({ txId }) => txId));
@@ -107,7 +107,7 @@ describe("a request to another node", () => {
     expect(heard).toEqual([aForwarded(1).txId, aForwarded(3).txId]);
   });
 
-  it("is split into parts, in order, if there are more creates than one request may have", async () => {
+  it("is split into several, in order, if there are more creates than one request may have", async () => {
     const heard: string[][] = [];
     const node = await startPeerServer(rows, async (creates) => {
       heard.push(creates.map(({ txId }) => txId));
@@ -121,7 +121,7 @@ describe("a request to another node", () => {
     expect(Math.max(...heard.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
   });
 
-  it("may have been carried out if a later part finds the node gone", async () => {
+  it("has an unknown outcome if the node becomes unreachable after the first of several parts", async () => {
     const node = await startPeerServer(rows, async (creates) => {
       queueMicrotask(() => void node.stop());
       return creates.map((each) => anAnswer(each));
@@ -131,17 +131,17 @@ describe("a request to another node", () => {
   });
 
   it.each([["embedded:"], ["node-a:3000"], ["ftp://node-a"], ["//node-a"]])(
-    "is not sent if the URL is %s",
+    "is not sent if the node's URL is %s",
     async (url) => {
       expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
     },
   );
 });
 
-describe("the other nodes", () => {
+describe("the other nodes, as read from the database,", () => {
   const sound = { kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) } as const;
 
-  it("are read once, and not for every request", async () => {
+  it("are read once, not for every request", async () => {
     const readInstances = vi.fn(async () => rows.rows);
     peer.behave(sound);
     const peers = connect({ readInstances });
@@ -149,7 +149,7 @@ describe("the other nodes", () => {
     expect(readInstances).toHaveBeenCalledTimes(1);
   });
 
-  it("get nothing if their rows cannot be read, which are then read again", async () => {
+  it("get no request if their rows cannot be read, and the rows are read again later", async () => {
     const clock = createManualClock();
     const readInstances = vi.fn(async () => rows.rows).mockRejectedValueOnce(new Error("the database is away"));
     peer.behave(sound);
@@ -166,14 +166,14 @@ describe("the other nodes", () => {
     ["of one that has expired", () => died({ expired: true })],
     ["of a release before keys", () => died({ publicKey: null })],
     // protects [Attacks] src/adapters/peers/http-peers.ts
-  ])("get nothing at a URL %s", async (_, urlOf) => {
+  ])("get no request at a URL %s", async (_, urlOf) => {
     const url = urlOf();
     expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
   });
 
   // protects [Attacks] src/adapters/peers/url-patterns.ts, src/adapters/peers/http-peers.ts
-  it("get nothing at a URL that the pattern does not allow", async () => {
+  it("get no request at a URL that the configured pattern does not allow", async () => {
     const peers = connect({ urlPatterns: ["https://node-*.relay.internal:3000"] });
     expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
@@ -182,20 +182,20 @@ describe("the other nodes", () => {
     expect(await connect({ urlPatterns: ["http://127.0.0.1:*"] }).create(peer.url, ONE, ONCE)).toHaveLength(1);
   });
 
-  it("get nothing if the shared secret does not prove them", async () => {
+  it("get no request if the shared secret does not prove their key", async () => {
     const peers = connect({ secrets: [SECRET] });
     expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
     expect(peers.refusals()).toEqual(["secret"]);
   });
 
-  it("get nothing at the target of a redirect", async () => {
+  it("get no request at the target of a redirect", async () => {
     peer.behave({ kind: "answer", status: 307, body: "", headers: { location: "http://127.0.0.1:1/elsewhere" } });
     expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(false);
     expect(peer.requests).toHaveLength(1);
   });
 
-  it("see no secret in a request or an error", async () => {
+  it("never receive the shared secret in a request, and errors do not contain it", async () => {
     rows.rows = [];
     rows.register(rows.peers({ secrets: [SECRET] }), peer.url);
     peer.behave({ kind: "reset" });
@@ -204,28 +204,28 @@ describe("the other nodes", () => {
     expect(peer.requests).toHaveLength(1);
   });
 
-  /** The key registered for the peer's URL is changed. */
+  /** Changes the database rows of the instances at the peer's URL, and returns that URL. */
   function died(change: Parameters<PeerRows["change"]>[1]): string {
     for (const { instanceId } of rows.rows) rows.change(instanceId, change);
     return peer.url;
   }
 });
 
-describe("an answer that proves that nothing was done:", () => {
+describe("a request to another node was certainly not carried out after", () => {
   it.each([
     ["401", 401, problem("UNAUTHENTICATED")],
     ["404 of an older version", 404, problem("NOT_FOUND")],
     ["404 of a proxy", 404, "<h1>Not Found</h1>"],
     ["405", 405, problem("METHOD_NOT_ALLOWED")],
     ["503 of a node that is starting", 503, problem("UNAVAILABLE")],
-  ])("%s", async (_, status, body) => {
+  ])("the response %s", async (_, status, body) => {
     expect((await unreachable(answering(status, body))).neverSent).toBe(true);
   });
 
   it.each([
     [400, "INVALID_REQUEST"],
     [413, "PAYLOAD_TOO_LARGE"],
-  ])("%i %s is the answer to every create", async (status, code) => {
+  ])("the response %i %s, which is the result of every create", async (status, code) => {
     peer.behave({ kind: "answer", status, body: problem(code, { path: "creates.0.txId" }) });
     const outcomes = await connect().create(peer.url, TWO, ONCE);
     expect(outcomes.map((result) => result instanceof FencepostError && result.code)).toEqual([code, code]);
@@ -241,19 +241,19 @@ describe("an answer that proves that nothing was done:", () => {
     expect((await unreachable(connect().create("http://nobody.invalid:3000", ONE, ONCE))).neverSent).toBe(true);
   });
 
-  it("a connection that does not come about in time", async () => {
+  it("a connection that is not established in time", async () => {
     const silent = createServer().listen(0, "127.0.0.1");
     await once(silent, "listening");
     silent.on("connection", (socket) => closers.push(async () => void socket.destroy()));
     closers.unshift(async () => void silent.close());
     const { port } = silent.address() as AddressInfo;
-    // The server never says hello, so TLS is never there to write a request into.
+    // The server sends no TLS handshake, so no request can be written.
     const call = connect({ clock: systemClock }).create(`https://127.0.0.1:${port}`, ONE, ONCE);
     expect((await unreachable(call)).neverSent).toBe(true);
   });
 });
 
-describe("an answer after which the outcome is unknown:", () => {
+describe("the outcome of a request to another node is unknown after", () => {
   it.each([
     ["502 in HTML", 502, "<html>Bad Gateway</html>"],
     ["503 in HTML", 503, "<html>Service Unavailable</html>"],
@@ -281,11 +281,11 @@ describe("an answer after which the outcome is unknown:", () => {
     ["a lane with half a signer", 200, results({ ...anAnswer(aForwarded(1)), lane: { chainId: 1, signer: "0xab" } })],
     ["a request id that is none", 200, results({ ...anAnswer(aForwarded(1)), requestId: 7 })],
     ["a state that does not exist", 200, results({ ...anAnswer(aForwarded(1)), state: "DREAMING" })],
-  ])("%s", async (_, status, body) => {
+  ])("the response %s", async (_, status, body) => {
     expect((await unreachable(answering(status, body))).neverSent).toBe(false);
   });
 
-  it("a redirect, which is never followed: the signature stays with its receiver", async () => {
+  it("a redirect, which is never followed, so that the signature is sent to no other host", async () => {
     const thief = await startFaultyPeer();
     closers.push(() => thief.close());
     thief.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
@@ -296,12 +296,12 @@ describe("an answer after which the outcome is unknown:", () => {
     expect(thief.requests).toEqual([]);
   });
 
-  it.each([["reset"], ["truncate"]] as const)("a connection that breaks: %s", async (kind) => {
+  it.each([["reset"], ["truncate"]] as const)("a broken connection: %s", async (kind) => {
     peer.behave({ kind });
     expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(false);
   });
 
-  it("no answer, after the given time and not before", async () => {
+  it("the given time without a response, and not before", async () => {
     const clock = createManualClock();
     const arrived = peer.nextRequest();
     const call = connect({ clock }).create(peer.url, ONE, { repeat: false, withinMs: 1_700 });
@@ -314,7 +314,7 @@ describe("an answer after which the outcome is unknown:", () => {
     expect(await unreachable(call)).toMatchObject({ neverSent: false, message: expect.stringContaining("1700 ms") });
   });
 
-  it("closing this node; after that nothing is sent", async () => {
+  it("closing this node, which sends nothing afterwards", async () => {
     const peers = connect();
     const arrived = peer.nextRequest();
     const call = unreachable(peers.create(peer.url, ONE, ONCE));
@@ -326,21 +326,21 @@ describe("an answer after which the outcome is unknown:", () => {
   });
 });
 
-describe("problems of single creates", () => {
+describe("error results of single forwarded creates", () => {
   const only = async (item: object) => {
     const [result] = await answering(200, results(item));
     expect(result).toBeInstanceOf(FencepostError);
     return result as FencepostError;
   };
 
-  it("become errors again, with the catalogue's members", async () => {
+  it("become errors with the same code and the members of the error catalogue", async () => {
     const result = await only(problem("NOT_LEADER", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }));
     expect(result).toMatchObject({ code: "NOT_LEADER", message: "why", status: 409 });
     expect(result.extras).toEqual({ ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 });
   });
 
   it.each([["TOO_TIRED"], ["toString"], ["__proto__"], [""]])(
-    "with the unknown code %j are UNAVAILABLE",
+    "with the unknown code %j become UNAVAILABLE",
     async (code) => {
       const result = await only(problem(code, { ownerUrl: "http://node-c:3000" }));
       expect(result).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("why") });
@@ -355,7 +355,7 @@ describe("problems of single creates", () => {
     expect((await only(problem("SUBMISSION_REJECTED", { revert: none }))).extras).toEqual({});
   });
 
-  it("drop members that this version does not know, or of another type", async () => {
+  it("drop members that this version does not know, and members of a wrong type", async () => {
     const extras = {
       mood: "bad",
       reason: "BOREDOM",
@@ -371,7 +371,7 @@ describe("problems of single creates", () => {
     expect((await only(problem("SUBMISSION_REJECTED", extras))).extras).toEqual({ path: "payload.to" });
   });
 
-  it("have a detail even if none was given", async () => {
+  it("have a detail text even if the other node gave none", async () => {
     expect((await only({ code: "CONFLICT" })).message).toBe("CONFLICT");
   });
 });

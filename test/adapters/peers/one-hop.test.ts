@@ -21,7 +21,7 @@ import { anInstance } from "../../support/lane-samples.ts";
 import { noSessionLock } from "../../support/no-session-lock.ts";
 import { CHAIN_ID, CHAIN_SETTINGS, NODE_SETTINGS, transfer } from "../../support/world.ts";
 
-/** Two nodes behind real servers; the database names to each the other one as owner. */
+/** Tests two nodes behind real servers. For each node, the database names the other one as the lane's owner. */
 
 const SIGNERS = Array.from({ length: 8 }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "d")}` as Address);
 const closers: (() => Promise<unknown>)[] = [];
@@ -104,7 +104,7 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
 }
 
 describe("two nodes that are each configured to forward to the other", () => {
-  it("forward once each, and never forward a forwarded request", async () => {
+  it("each forward a caller's request once, and never forward a forwarded request", async () => {
     const database = new MemoryDatabase(systemClock);
     const store = database.connect();
     const chain = new SimulatedChain({ chainId: CHAIN_ID, recoverSender: senderFromFakeSignature, pool: ROOMY_POOL });
@@ -126,7 +126,7 @@ describe("two nodes that are each configured to forward to the other", () => {
       b.node.api.create(transfer({ signer, requestId: `heard by b for ${signer}` })),
     ]);
     const release = (async () => {
-      // Long enough for every create to have been round at least once.
+      // Wait until every create has been forwarded at least once.
       while (new Set([...a.wire.received, ...b.wire.received]).size < 8) await new Promise(setImmediate);
       for (const { instanceId } of ghosts) await store.retireInstance(instanceId);
     })();

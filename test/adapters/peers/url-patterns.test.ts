@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mayBeAt, URL_PATTERN } from "../../../src/adapters/peers/url-patterns.ts";
 
-describe("the pattern of node URLs", () => {
+describe("the configured pattern of node URLs", () => {
   it.each([
     ["https://node-*.relay.internal:3000", "https://node-a.relay.internal:3000"],
     ["http://10.0.*.*:*", "http://10.0.3.7:49152"],
@@ -28,7 +28,7 @@ describe("the pattern of node URLs", () => {
   });
 
   it.each([["node-a"], ["ftp://node"], ["https://user@node"], ["https://node/path"], ["https://(a|b)"], [""]])(
-    "%s is no pattern",
+    "%s is refused as a pattern",
     (pattern) => {
       expect(pattern).not.toMatch(URL_PATTERN);
     },

@@ -34,12 +34,12 @@ interface Counters {
   readonly hot: number;
 }
 
-/** Cost of an ordinary transaction: 10 row versions, none of them history. */
-describe("the traces of an ordinary life", () => {
+/** Measures the cost of an ordinary transaction: 10 row versions, none of them history. */
+describe("the row versions that a transaction writes", () => {
   let server: OwnPostgres;
   let tables: ReadonlyMap<string, Counters>;
 
-  // A server of its own: an open transaction anywhere in a cluster keeps dead rows from being pruned.
+  // Use a separate server: an open transaction anywhere in a PostgreSQL cluster prevents dead rows from being pruned.
   beforeAll(async () => {
     server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });
@@ -53,7 +53,7 @@ describe("the traces of an ordinary life", () => {
   const of = (name: string): Counters => tables.get(name) ?? { relname: name, inserted: 0, updated: 0, hot: 0 };
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts
-  it("are at most 10 row versions, none of them a step of the history", () => {
+  it("number at most 10, and none of them is a history row", () => {
     const versions = ["transaction", "payload", "attempt", "receipt", "step", "completion", "intake"].reduce(
       (sum, name) => sum + of(name).inserted + of(name).updated,
       0,
@@ -62,12 +62,12 @@ describe("the traces of an ordinary life", () => {
     expect(of("step")).toMatchObject({ inserted: 0, updated: 0 });
   });
 
-  it("insert payload, attempt and receipt once and never touch them again", () => {
+  it("include payload, attempt and receipt exactly once, which are never updated", () => {
     for (const name of ["payload", "attempt", "receipt"])
       expect(of(name)).toMatchObject({ inserted: COUNT, updated: 0 });
   });
 
-  it("are heap-only updates, but for the one that ends the watch", () => {
+  it("are heap-only tuple (HOT) updates, except the last update, which ends the tracking", () => {
     const { updated, hot } = of("transaction");
     expect(updated).toBe(COUNT * 5);
     expect(hot / updated).toBeGreaterThan(0.7);
@@ -75,8 +75,8 @@ describe("the traces of an ordinary life", () => {
   });
 });
 
-/** With many lanes, a write per lane is a write per transaction. */
-describe("the traces of one transaction on each of many lanes", () => {
+/** Measures one transaction on each of many lanes: then one write per lane is one write per transaction. */
+describe("the row versions of one transaction on each of many lanes", () => {
   const LANES = 50;
   let server: OwnPostgres;
   beforeAll(async () => {
@@ -86,12 +86,13 @@ describe("the traces of one transaction on each of many lanes", () => {
   afterAll(() => server.remove());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("are one version of the lane's row for each commit that counts anew, and no other row of counts", async () => {
+  it("include one version of the lane's row per commit that changes a count, and no other row of counts", async () => {
     await liveOnMany(server.url, LANES);
     const client = await connectClient(server.url);
     const tables = await waitUntil(() => readCounters(client, LANES), "the server has counted everything");
     await client.end();
-    // Claimed and aligned first; then given a nonce, signed, settled, past its watch. Being sent or mined counts nothing.
+    // Each lane row is updated six times: claimed, aligned, given a nonce, signed, settled, no longer watched. Sending
+    // and mining change no count of the lane.
     expect(tables.get("lane")).toMatchObject({ inserted: LANES, updated: LANES * 6 });
     const others = [...tables.values()].filter(({ relname }) => !["lane", "commit_marker"].includes(relname));
     const versions = others.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
@@ -134,7 +135,7 @@ async function liveOnMany(databaseUrl: string, lanes: number): Promise<void> {
   await store.close();
 }
 
-/** Five batches, each step of all before the next: as a busy lane does it. */
+/** Runs five batches; each step is done for the whole batch before the next, as on a busy lane. */
 async function live(databaseUrl: string): Promise<void> {
   const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
   const fence = await holdLane(store);
@@ -168,7 +169,7 @@ async function live(databaseUrl: string): Promise<void> {
   const endOfWatch = { kind: "unwatch", fence, throughBlock: 100 } as const;
   while ((await commitOne(store, endOfWatch)).status === "unfinished");
   expect((await store.loadLane(fence))?.watched).toEqual([]);
-  // Sessions report what they did when they end.
+  // PostgreSQL sessions report their statistics when they end.
   await store.close();
 }
 

@@ -4,7 +4,7 @@ import type { Statement } from "../../../src/adapters/postgres/statements/statem
 const FOLDER = new URL("../../../src/adapters/postgres/statements/", import.meta.url);
 
 export interface NamedStatement {
-  /** The name that it is exported under. */
+  /** Name of the exported constant that holds the statement. */
   readonly constant: string;
   readonly statement: Statement<unknown>;
 }

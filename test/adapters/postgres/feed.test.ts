@@ -8,7 +8,7 @@ import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.
 const WRITERS = 6;
 const EACH = 25;
 
-describe("the feed under concurrent completers", () => {
+describe("the completion feed with concurrent writers", () => {
   let subject: PostgresSubject;
   let reader: Store;
   const writers: { store: Store; fence: Fence; mined: Mined[] }[] = [];
@@ -30,7 +30,7 @@ describe("the feed under concurrent completers", () => {
     await subject.close();
   });
 
-  /** Retries as a committer does: a busy counter has committed nothing. */
+  /** Confirms a transaction, with retries as a committer does: a busy error means that nothing was committed. */
   async function confirmPatiently(
     { store, fence }: (typeof writers)[number],
     { intent, attempt }: Mined,
@@ -48,7 +48,7 @@ describe("the feed under concurrent completers", () => {
     }
   }
 
-  /** Reads behind the writers, remembering the last number only. */
+  /** Reads the feed while writers append, and remembers only the last sequence number. */
   async function follow(total: number): Promise<readonly { seq: number; txId: string }[]> {
     const seen: { seq: number; txId: string }[] = [];
     while (seen.length < total) {
@@ -58,7 +58,7 @@ describe("the feed under concurrent completers", () => {
     return seen;
   }
 
-  it("has no gaps, and a poller that follows by number misses nothing and sees nothing twice", async () => {
+  it("has no gaps, and a poller that follows the sequence numbers misses nothing and sees nothing twice", async () => {
     const total = WRITERS * EACH;
     const work = writers.map(async (writer) => {
       for (const mined of writer.mined) await confirmPatiently(writer, mined);
@@ -75,9 +75,9 @@ describe("the feed under concurrent completers", () => {
   });
 });
 
-describe("a page of the feed", () => {
+describe("a page of the completion feed", () => {
   // protects [The feed] src/application/queries/reads.ts, src/adapters/postgres/stores/queries.ts
-  it("is read in one snapshot: what an epoch says that begins half-way through is not on it", async () => {
+  it("is read in one snapshot, so that it contains nothing of an epoch that begins during the read", async () => {
     const subject = await createPostgresSubject();
     const { client } = subject;
     const reader = await subject.connect();

@@ -31,7 +31,7 @@ afterAll(() => subject.close());
 
 interface Outcome {
   readonly accepted: boolean;
-  /** Everything observable: refusals, answers, and rows. */
+  /** Everything observable after the statement: refusals, results, and rows. */
   readonly sight: string;
 }
 
@@ -46,7 +46,7 @@ async function ask(by: Client, sql: string, values: readonly unknown[]): Promise
   }
 }
 
-/** Runs a wording of the statement in a world that is gone afterwards. */
+/** Runs a variant of the statement in a database state that is rolled back afterwards. */
 async function play({ values, answers }: Subject, sql: string, { world, values: other = {} }: Case): Promise<Outcome> {
   await client.query(`BEGIN; ${WORLD}; ${world ?? ""}; SAVEPOINT asked`);
   try {
@@ -64,16 +64,16 @@ async function play({ values, answers }: Subject, sql: string, { world, values: 
   }
 }
 
-/** Conditions are tried in one session; what a lock is for takes two. */
+/** True if the variant removes a lock. Conditions are tested in one session; testing a lock needs two. */
 function isLock({ without }: Mutant): boolean {
   return without.startsWith("FOR NO KEY UPDATE");
 }
 
 const nameOf = ({ statement }: Subject): string => statement.name.replace("fencepost:", "");
 
-describe("a statement that fences", () => {
+describe("every SQL statement that checks the fence", () => {
   // protects [The fence] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/session.ts, src/adapters/postgres/statements/commit-marker.ts, src/adapters/postgres/statements/lease.ts, src/adapters/postgres/statements/node-instance.ts
-  it("accepts what it is there for, and refuses whatever one of its conditions is there for", async () => {
+  it("accepts each valid case, and refuses each case that violates one of its conditions", async () => {
     const wrong: string[] = [];
     for (const each of subjects) {
       for (const [cases, expected] of [
@@ -90,7 +90,7 @@ describe("a statement that fences", () => {
   });
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
-  it("has no condition that could be taken away without a case that notices", async () => {
+  it("has a test case that fails for every condition that is removed from the statement", async () => {
     const unnoticed: string[] = [];
     let mutants = 0;
     for (const each of subjects) {
@@ -113,7 +113,7 @@ describe("a statement that fences", () => {
   });
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
-  it("is tried here: no statement of lanes and instances is left out", async () => {
+  it("is tested here: no statement on lanes and instances is missing", async () => {
     const tried = new Set([...subjects.map(nameOf), ...Object.keys(NO_FENCES)]);
     const writes =
       /(UPDATE|INTO|DELETE FROM) fencepost\.(lane|node_instance)\b|FOR NO KEY UPDATE|require_open|histories/;
@@ -124,7 +124,7 @@ describe("a statement that fences", () => {
   });
 });
 
-describe("a lane that is taken over while a stale owner waits for it", () => {
+describe("a lane that is taken over while the stale owner waits for its row lock", () => {
   let usurper: Client;
   beforeAll(async () => {
     usurper = await connectClient(subject.url);
@@ -132,7 +132,10 @@ describe("a lane that is taken over while a stale owner waits for it", () => {
   });
   afterAll(() => usurper.end());
 
-  /** The stale owner either waits, and finds the takeover committed, or has not waited at all. */
+  /**
+   * True if the stale owner is refused after a takeover. With the lock it waits and finds the takeover committed;
+   * without the lock it does not wait.
+   */
   async function overtaken({ values, answers }: Subject, sql: string): Promise<boolean> {
     const stale = await connectClient(subject.url);
     await usurper.query("BEGIN");
@@ -149,11 +152,14 @@ describe("a lane that is taken over while a stale owner waits for it", () => {
   }
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
-  it.each(["lock-lanes", "prove-lanes", "release-lane"])("is not its own for %s", async (name) => {
-    const each = subjects.find((one) => nameOf(one) === name) as Subject;
-    expect(await overtaken(each, each.statement.sql)).toBe(true);
-    for (const mutant of mutantsOf(each.statement.sql).filter(isLock)) {
-      expect(await overtaken(each, mutant.sql), `without ${mutant.without}`).toBe(false);
-    }
-  });
+  it.each(["lock-lanes", "prove-lanes", "release-lane"])(
+    "is refused to the stale owner by the statement %s",
+    async (name) => {
+      const each = subjects.find((one) => nameOf(one) === name) as Subject;
+      expect(await overtaken(each, each.statement.sql)).toBe(true);
+      for (const mutant of mutantsOf(each.statement.sql).filter(isLock)) {
+        expect(await overtaken(each, mutant.sql), `without ${mutant.without}`).toBe(false);
+      }
+    },
+  );
 });

@@ -1,7 +1,7 @@
 /**
- * Every statement that decides who may write, with the states of the world that each of its conditions is there for. The
- * world: lanes (1, A), (2, A), (1, B) and (2, B), all of instance OWNER under token 3 with cursor 5; TWIN lives as well,
- * GONE is dead. Asked for are (1, A) and (2, B), or (1, A) alone.
+ * Every statement that decides who may write, with the database states that each of its conditions is for. The usual
+ * state: lanes (1, A), (2, A), (1, B) and (2, B), all owned by instance OWNER under token 3 with cursor 5; instance
+ * TWIN is alive as well, GONE is dead. The statements are called for (1, A) and (2, B), or for (1, A) alone.
  */
 import { CLOSED } from "../../../src/adapters/postgres/session/commit-slots.ts";
 import { markCommit } from "../../../src/adapters/postgres/statements/commit-marker.ts";
@@ -22,20 +22,20 @@ import { MOST_EVIDENCE } from "../../../src/domain/cluster/notices.ts";
 
 export interface Case {
   readonly name: string;
-  /** SQL that makes the world differ from the usual one. */
+  /** SQL that changes the usual database state for this case. */
   readonly world?: string;
-  /** Parameters that differ from the usual ones, by their number. */
+  /** Parameters that differ from the usual ones in this case, by their number. */
   readonly values?: Readonly<Record<number, unknown>>;
 }
 
 export interface Subject {
   readonly statement: Pick<Statement<unknown>, "name" | "sql">;
   readonly values: readonly unknown[];
-  /** Rows of an accepted answer; none of them reports something as not `alive`. */
+  /** Number of rows returned if the statement accepts; no row reports an instance that is not `alive`. */
   readonly answers: number;
   readonly accepts: readonly Case[];
   readonly refuses: readonly Case[];
-  /** Conditions that are no fence, and why. */
+  /** Conditions of the statement that are not part of the fence, and why. */
   readonly beside?: readonly (readonly [condition: RegExp, why: string])[];
 }
 
@@ -55,7 +55,7 @@ export const WORLD = `
 export const TAKEOVER = `UPDATE fencepost.lane SET owner_instance = '${TWIN}', token = token + 1`;
 export const HANDED_BACK = `UPDATE fencepost.lane SET owner_instance = '${OWNER}', token = 3, next_nonce = 5`;
 
-/** Statements of the same tables that fence nothing, and why. */
+/** Statements on the same tables that are not part of the fence, and why. */
 export const NO_FENCES: Readonly<Record<string, string>> = {
   "insert-pool-choices": "behind the locks of its lanes; require_still: test/adapters/postgres/pool-race.test.ts",
   "announce-instance": "what an instance says of itself; nothing is decided by it",
@@ -82,7 +82,7 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
     "of lanes that its own transaction has locked and compared: what policies limit is never committed unread",
 };
 
-/** Everything that a statement may have changed, as one line. */
+/** SQL that summarises everything that a statement may have changed, in one line. */
 export const SIGHT = `
   SELECT (SELECT string_agg(concat_ws(' ', chain_id, left(signer, 3), right(owner_instance::text, 1), token, next_nonce), ', '
                             ORDER BY chain_id, signer) FROM fencepost.lane) || ' | ' ||
@@ -91,7 +91,7 @@ export const SIGHT = `
     (SELECT concat_ws(' ', count(*), sum(times), sum(jsonb_array_length(evidence)), string_agg(evidence -> 0 ->> 'lanes', ', '))
      FROM fencepost.notice) AS sight`;
 
-/** Parameters of lane (1, A), which single-lane and multi-lane statements both use. */
+/** SQL that changes the row of lane (1, A), which single-lane and multi-lane statements both use. */
 const lane = (change: string) => `UPDATE fencepost.lane SET ${change} WHERE chain_id = 1 AND signer = '${A}'`;
 const instance = (id: string | undefined, change: string) =>
   `UPDATE fencepost.node_instance SET ${change} WHERE instance_id = '${id}'`;
@@ -119,7 +119,7 @@ const AS_LEFT: readonly Case[] = [
   { name: "a lane under another policy document", world: lane(`policy_stamp = '${UNKNOWN}'`) },
 ];
 
-/** Two terms as columns: chain, signer, instance, token. */
+/** Two terms as parameter columns: chain, signer, instance, token. */
 const TERMS = [
   [1, 2],
   [A, B],
@@ -143,11 +143,11 @@ const CLAIMS: readonly Case[] = [
   { name: "lanes of the dead", world: `UPDATE fencepost.lane SET owner_instance = '${GONE}'` },
 ];
 
-/** Held by the session that asks, and given back at its ROLLBACK. */
+/** SQL for an advisory lock that is held by the session under test, and released at its ROLLBACK. */
 const CLASS = "'fencepost.node_instance'::regclass::oid::integer";
 const LOCKED = `SELECT pg_advisory_xact_lock(${CLASS}, 7)`;
 const TOLD = instance(OWNER, "session_lock = 7");
-/** Locks that are not the session lock 7. */
+/** SQL for advisory locks other than the session lock 7. */
 const OTHER_LOCKS: readonly (readonly [name: string, world: string])[] = [
   ["another key", `SELECT pg_advisory_xact_lock(${CLASS}, 8)`],
   ["another class", "SELECT pg_advisory_xact_lock(1, 7)"],
@@ -160,7 +160,7 @@ const OTHER_SESSIONS: Subject["beside"] = [
   [/^l\.database/, "takes another database: session-lock.test.ts"],
 ];
 
-/** Which of the dead leave a notice, and with how many lanes. */
+/** Which of the dead instances leave a notice, and with how many lanes. */
 const VANISHED: readonly Case[] = [
   {
     name: "an owner of some lanes among others",
@@ -184,10 +184,10 @@ const SEEN = `
   UPDATE fencepost.feed SET last_seq = 5`;
 const seen = (change: string) => `UPDATE fencepost.database_history SET ${change}`;
 
-/** $7 to $10 of `openKnown`. */
+/** Parameters $7 to $10 of the statement `openKnown`. */
 export type KnownHistory = readonly [system: string, timeline: string, epoch: number, walPosition: string];
 
-/** `session`: the server process that serves the connection. */
+/** The statements to test. `session`: process id of the database server process that serves the connection. */
 export const subjectsIn = (history: KnownHistory, session: number): readonly Subject[] => [
   {
     statement: lockLanes,

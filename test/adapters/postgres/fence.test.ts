@@ -30,7 +30,7 @@ afterAll(async () => {
   await subject.close();
 });
 
-/** Holds a lane row in a transaction of its own, as another writer or a takeover would. */
+/** Locks a lane row in a transaction of its own, as another writer or a takeover would. */
 async function lockLane(lane: Lane): Promise<Client> {
   const client = await connectClient(subject.url);
   await client.query("BEGIN");
@@ -48,8 +48,8 @@ async function takeOver(client: Client, fence: Fence, heir: string): Promise<voi
   );
 }
 
-describe("a stale owner", () => {
-  it("that waits for the lane while a takeover commits finds nothing of it, whatever it writes", async () => {
+describe("a stale owner of a lane", () => {
+  it("writes nothing, with any kind of write, if it waits for the lane's lock while a takeover commits", async () => {
     const kinds = ["allocate", "transition", "suspend", "align"] as const;
     for (const kind of kinds) {
       const fence = await holdLane(store);
@@ -81,7 +81,7 @@ describe("a stale owner", () => {
     }
   });
 
-  it("goes on where the takeover rolls back", async () => {
+  it("continues to write if the takeover rolls back", async () => {
     const fence = await holdLane(store);
     const heir = anInstance();
     await store.registerInstance(heir);
@@ -94,7 +94,7 @@ describe("a stale owner", () => {
     await usurper.end();
   });
 
-  it("is refused by the same token in other hands", async () => {
+  it("is refused if another instance owns the lane under the same fencing token", async () => {
     const fence = await holdLane(store);
     const twin = anInstance();
     await store.registerInstance(twin);
@@ -105,15 +105,15 @@ describe("a stale owner", () => {
     expect(await commitOne(store, { kind: "suspend", fence, suspended: true })).toEqual({ status: "fenced" });
   });
 
-  it("is refused from the moment it is declared dead, though no node has taken its lane", async () => {
+  it("is refused from the moment it is declared dead, although no node has taken its lane yet", async () => {
     const fence = await holdLane(store);
     expect(await store.declareDead(fence.instanceId, 1, "stood-still")).toBe(true);
     expect(await commitOne(store, { kind: "suspend", fence, suspended: true })).toEqual({ status: "fenced" });
   });
 });
 
-describe("a takeover", () => {
-  it("waits for an open write of the lane, and comes after it", async () => {
+describe("a lane takeover", () => {
+  it("waits for an open write to the lane, and reads its result", async () => {
     const fence = await holdLane(store);
     await store.declareDead(fence.instanceId, 1, "stood-still");
     const heir = anInstance();
@@ -130,7 +130,7 @@ describe("a takeover", () => {
     await writer.end();
   });
 
-  it("claiming many passes over lanes that are being written", async () => {
+  it("of many lanes skips lanes that are being written", async () => {
     const instance = anInstance();
     await store.registerInstance(instance);
     const lanes = [aLane(), aLane(), aLane()];
@@ -147,7 +147,7 @@ describe("a takeover", () => {
     expect(await store.claimLanes(lanes, heir.instanceId, 3)).toHaveLength(3);
   });
 
-  it("of one lane by 24 at once has one winner each time, and the token counts the winners", async () => {
+  it("by 24 instances at once has one winner each time, and the fencing token counts the winners", async () => {
     const lane = aLane();
     const stores = await Promise.all(Array.from({ length: 24 }, () => subject.connect()));
     for (let term = 1; term <= 3; term++) {
@@ -171,8 +171,8 @@ describe("a takeover", () => {
   });
 });
 
-describe("locks", () => {
-  it("let a node renew its heartbeat while its own write is open", async () => {
+describe("row locks in PostgreSQL", () => {
+  it("allow a node to renew its heartbeat while its own write is open", async () => {
     const fence = await holdLane(store);
     const writer = await lockLane(fence.lane);
     expect(await store.renewInstance(fence.instanceId, 60_000)).toBe(true);
@@ -180,7 +180,7 @@ describe("locks", () => {
     await writer.end();
   });
 
-  it("are taken in one order, so that opposite batches never deadlock", async () => {
+  it("are taken in one order, so that batches in opposite order never deadlock", async () => {
     const fences = await Promise.all(Array.from({ length: 8 }, () => holdLane(store)));
     const other = await subject.connect();
     const rounds = Array.from({ length: 40 }, (_, round) => {
@@ -202,7 +202,7 @@ describe("locks", () => {
     await other.close();
   });
 
-  it("serialise two commits of one transaction: the second sees the first", async () => {
+  it("serialise concurrent commits for one transaction: the second sees the first", async () => {
     const fence = await holdLane(store);
     const intent = anIntent(fence.lane);
     await allocate(store, fence, [intent]);

@@ -14,7 +14,7 @@ import { connectClient } from "./postgres-subject.ts";
 
 const LACKS_A_RIGHT = "42501";
 
-describe("a role that may change no table", () => {
+describe("a database role that may not change the schema", () => {
   const { prefix } = inject("postgres");
   const role = `${prefix}runs`;
   let database: TestDatabase;
@@ -42,7 +42,7 @@ describe("a role that may change no table", () => {
 
   const refused = (sql: string) => expect(runner.query(sql)).rejects.toMatchObject({ code: LACKS_A_RIGHT });
 
-  it("is not let in before it is granted to, and a role that does not exist is refused in one line", async () => {
+  it("has no access before migrate grants it, and a role that does not exist is refused in one line", async () => {
     await refused("SELECT FROM fencepost.lane");
     await expect(migrate({ databaseUrl: database.url, grant: "nobody_at_all" })).rejects.toMatchObject({
       ...{ name: "SchemaMismatch", message: "there is no role nobody_at_all to grant anything to: create it first" },
@@ -50,7 +50,7 @@ describe("a role that may change no table", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts
-  it("may run every statement, and change no table", async () => {
+  it("may run every statement of the program, but not create, alter, truncate or drop a table", async () => {
     expect(await migrate({ databaseUrl: database.url, grant: role })).toEqual({ applied: [] });
     for (const { statement } of await everyStatement()) {
       await runner.query(`PREPARE every AS ${statement.sql}`);
@@ -58,7 +58,7 @@ describe("a role that may change no table", () => {
         "SELECT cardinality(parameter_types) AS many FROM pg_prepared_statements WHERE name = 'every'",
       );
       const values = Array.from({ length: rows[0]?.many ?? 0 }, () => "NULL").join(", ");
-      // To show a plan the executor is started, which checks the rights on every table and function of it.
+      // EXPLAIN starts the executor, which checks the privileges on every table and function of the plan.
       await runner.query(`EXPLAIN EXECUTE every${values === "" ? "" : ` (${values})`}`);
       await runner.query("DEALLOCATE every");
     }
@@ -71,7 +71,7 @@ describe("a role that may change no table", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts
-  it("starts on the schema as it is, takes a lane and gives nonces", async () => {
+  it("can start a node on the current schema, acquire a lane and allocate nonces", async () => {
     expect(await migrate({ databaseUrl: asRole() })).toEqual({ applied: [] });
     const store = await openPostgresStore({ databaseUrl: asRole(), clock: systemClock, leaseDurationMs: 30_000 });
     try {
@@ -83,7 +83,7 @@ describe("a role that may change no table", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts
-  it("applies no migration, and may use what its owner applies later", async () => {
+  it("cannot apply a migration, but may use tables that the schema's owner creates later", async () => {
     const sql = "-- works with: 0001_foundation.sql\nCREATE TABLE fencepost.later (id integer)";
     const later: Migration = { name: "9999_later.sql", sql, checksum: checksumOf(sql) };
     const migrations = [...(await shippedMigrations()), later];
@@ -93,7 +93,7 @@ describe("a role that may change no table", () => {
   });
 });
 
-describe("a role that is called like the schema's usual name", () => {
+describe("a database role whose name contains the default schema name", () => {
   const { prefix } = inject("postgres");
   const [role, schema] = [`${prefix}-fencepost-app`, `${prefix}relay`];
   let database: TestDatabase;
@@ -112,7 +112,7 @@ describe("a role that is called like the schema's usual name", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts, src/adapters/postgres/rows/schema-name.ts
-  it("is granted to by its own name, in a schema that is called otherwise", async () => {
+  it("gets its rights under its own name if the schema has another name", async () => {
     await migrate({ databaseUrl: database.url, schema, grant: role });
     const asked =
       "SELECT has_schema_privilege($1, $2, 'USAGE') AS uses, has_table_privilege($1, $3, 'INSERT') AS writes";

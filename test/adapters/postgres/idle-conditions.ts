@@ -2,23 +2,23 @@ import type { Client } from "pg";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { mutantsOf } from "../../support/sql-mutants.ts";
 
-/** Statements, and the states of the world that their conditions are there for. */
+/** Statements to test, and the database states that their conditions are for. */
 export interface Topic {
-  /** SQL that makes the usual world. */
+  /** SQL that creates the usual database state. */
   readonly world: string;
-  /** SQL that makes it differ, by what it is then. */
+  /** SQL that changes the usual database state, by a name for the result. */
   readonly states: Readonly<Record<string, string>>;
   readonly subjects: readonly {
     readonly statement: Pick<Statement<unknown>, "name" | "sql">;
     readonly values: readonly unknown[];
   }[];
-  /** Everything that may be left behind. */
+  /** SQL that reads everything that a statement may have changed. */
   readonly left: string;
-  /** Conditions that decide nothing, and why they are there. */
+  /** Conditions that decide nothing, and why the statement has them. */
   readonly beside?: Readonly<Record<string, string>>;
 }
 
-/** Answer and effects of one wording of the statement, in a world that is discarded afterwards. */
+/** Result and effects of one variant of a statement, in a database state that is rolled back afterwards. */
 export async function sight(
   client: Client,
   { world, left }: Topic,
@@ -36,7 +36,7 @@ export async function sight(
   }
 }
 
-/** Conditions that may be taken away, each alone, and every state comes out as before. */
+/** Conditions that can be removed, one at a time, without changing the result in any state. */
 export async function idleConditions(client: Client, topic: Topic): Promise<readonly string[]> {
   const idle = new Map<string, boolean>();
   for (const { statement, values } of topic.subjects) {

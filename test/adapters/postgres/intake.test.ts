@@ -9,8 +9,11 @@ import { aLane, allocate, anInstance, anIntent, commitOne, holdLane, nonces } fr
 import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
-/** The caller's own transaction: the business row and the payment exist together, or not at all. */
-describe("sending inside the caller's transaction", () => {
+/**
+ * A request sent inside the caller's own database transaction: the business row and the payment commit together, or
+ * neither does.
+ */
+describe("sending within the caller's database transaction", () => {
   let subject: PostgresSubject;
   let store: Store;
   let caller: Client;
@@ -32,7 +35,7 @@ describe("sending inside the caller's transaction", () => {
     client.query("INSERT INTO public.orders VALUES ($1, $2)", [id, txId]);
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
-  it("a sender that stops waiting while its lane's owner decides learns what was decided, and does not overrule it", async () => {
+  it("returns the owner's decision if the sender withdraws a request that the owner has already begun", async () => {
     const lane = aLane();
     const { instanceId } = anInstance();
     const leftId = randomUUID();
@@ -45,7 +48,8 @@ describe("sending inside the caller's transaction", () => {
     const waits =
       "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DELETE FROM fencepost.left_request%'";
     const isWaiting = async () => {
-      // Within a transaction the server shows what it showed at the first look.
+      // Within a transaction, PostgreSQL keeps the statistics snapshot of the first read of pg_stat_activity; clear it
+      // so that the next read is current.
       await caller.query("SELECT pg_stat_clear_snapshot()");
       return ((await caller.query(waits)).rowCount ?? 0) > 0;
     };
@@ -55,7 +59,7 @@ describe("sending inside the caller's transaction", () => {
     expect(await waiting(lane)).toEqual([]);
   });
 
-  it("commits with the caller's row, and not before", async () => {
+  it("takes effect when the caller's transaction commits, and not before", async () => {
     const lane = aLane();
     const intent = anIntent(lane, { requestId: "o1" });
     await caller.query("BEGIN");
@@ -68,7 +72,7 @@ describe("sending inside the caller's transaction", () => {
     expect(await store.transaction(intent.txId)).toMatchObject({ state: "CREATED" });
   });
 
-  it("is gone with the caller's row: rolled back, rolled back to a savepoint, or its connection killed", async () => {
+  it("has no effect if that transaction rolls back, fully or to a savepoint, or its connection is killed", async () => {
     const lane = aLane();
     await caller.query("BEGIN");
     await insertIntake(caller, anIntent(lane));
@@ -91,7 +95,7 @@ describe("sending inside the caller's transaction", () => {
     await doomed.end().catch(() => undefined);
   });
 
-  it("makes no other transaction wait while it is open, not even for the same request id", async () => {
+  it("blocks no other transaction while it is open, not even one with the same request id", async () => {
     const fence = await holdLane(store);
     const mine = anIntent(fence.lane, { requestId: "42" });
     await caller.query("BEGIN");
@@ -107,7 +111,7 @@ describe("sending inside the caller's transaction", () => {
     expect((await store.loadLane(fence))?.cursor).toBe(2);
   });
 
-  it("is found whenever it becomes visible, also with a lower number than what was consumed before", async () => {
+  it("is found when it becomes visible, even if its intake id is lower than one already consumed", async () => {
     const fence = await holdLane(store);
     const slow = await connectClient(subject.url);
     const [early, late] = [anIntent(fence.lane), anIntent(fence.lane)] as const;
@@ -131,7 +135,7 @@ describe("sending inside the caller's transaction", () => {
     await slow.end();
   });
 
-  it("is consumed once, by the old owner, the new one, or two at once", async () => {
+  it("is consumed once, even if the old and the new owner consume it at the same time", async () => {
     const old = await holdLane(store);
     const intents = Array.from({ length: 10 }, () => anIntent(old.lane));
     await subject.intake(...intents);
@@ -151,7 +155,7 @@ describe("sending inside the caller's transaction", () => {
     expect((await store.loadLane(taken.fence))?.cursor).toBe(10);
   });
 
-  it("needs nothing from the client but `query`, and leaves no setting behind", async () => {
+  it("needs only the method `query` of the client, and changes no session setting", async () => {
     const lane = aLane();
     const calls: string[] = [];
     const intent = anIntent(lane, { metadata: { a: "ü" }, payload: { accessList: [], data: "0x00ff" } });
@@ -173,7 +177,7 @@ describe("sending inside the caller's transaction", () => {
     });
   });
 
-  it("refuses at once what the table cannot hold, in the caller's own transaction", async () => {
+  it("refuses values that the table cannot store at once, in the caller's transaction", async () => {
     await expect(insertIntake(caller, anIntent(aLane(), { requestId: "x".repeat(256) }))).rejects.toMatchObject({
       constraint: "intake_request_id",
     });

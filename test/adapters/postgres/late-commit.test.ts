@@ -7,8 +7,11 @@ import { allocate, anInstance, anIntent, holdLane, nonces } from "../../support/
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
-/** A whole transaction in one write may reach the server long after its sender has gone on without it. */
-describe("an allocation that is still on its way", () => {
+/**
+ * A transaction that the store sends in a single write may reach the server long after the store gave up waiting for
+ * it.
+ */
+describe("an allocation that reaches PostgreSQL late", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   let store: PostgresStore;
@@ -31,7 +34,10 @@ describe("an allocation that is still on its way", () => {
   });
   afterEach(() => proxy.admit());
 
-  /** Sent, and neither arrived nor known to be lost; resolves with how to let it arrive. */
+  /**
+   * Sends an allocation that the proxy delays, so that its outcome is unknown to the store. Resolves with a function
+   * that lets it arrive.
+   */
   async function leaveUnknown(): Promise<() => Promise<void>> {
     const delayed = proxy.delayNextCommit();
     const failure = allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
@@ -44,7 +50,7 @@ describe("an allocation that is still on its way", () => {
     return deliver;
   }
 
-  it("ends where the lane was taken up again under the same term: its owner would not know of it", async () => {
+  it("has no effect if its owner has acquired the lane again under the same term, because the owner would miss it", async () => {
     const deliver = await leaveUnknown();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
@@ -52,14 +58,14 @@ describe("an allocation that is still on its way", () => {
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
   });
 
-  it("is found by the owner that takes the lane up after it has arrived", async () => {
+  it("is found by its owner if it arrives before the owner acquires the lane again", async () => {
     const deliver = await leaveUnknown();
     await deliver();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 2, allocated: 2 });
   });
 
-  it("and was called lost ends also where its slot was last used long ago, and old ones are cleared away", async () => {
+  it("has no effect after it was reported lost, even if old commit markers were deleted in the meantime", async () => {
     await subject.client.query("UPDATE fencepost.commit_marker SET written_at = now() - interval '31 days'");
     const delayed = proxy.delayNextCommit();
     const failure = allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);

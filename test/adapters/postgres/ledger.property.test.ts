@@ -28,10 +28,10 @@ import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.
 const HOUR_MS = 3_600_000;
 
 /**
- * The adapter loads only a part of a lane for the writes of a commit; the whole ledger knows everything. If their
- * outcomes or states differ, something was not loaded, or a change was not written.
+ * For the writes of a commit, the adapter loads only a part of a lane; the in-memory ledger always has the whole lane.
+ * If their outcomes or states differ, the adapter did not load a row, or did not write a change.
  */
-describe("a lane in PostgreSQL and a ledger that was told the same, several writes to a commit", () => {
+describe("a lane in PostgreSQL and an in-memory ledger with the same writes", () => {
   let subject: PostgresSubject;
   let store: PostgresStore;
   let stories = 0;
@@ -46,7 +46,7 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
   });
 
   // protects [Reads] src/adapters/postgres/commit/load.ts, src/adapters/postgres/commit/needs.ts, src/domain/ledger/part.ts, src/domain/ledger/kept.ts, src/application/writer/committer.ts
-  it("come to the same outcomes, mistakes among them, and stand the same at the end", async () => {
+  it("return the same outcomes, errors included, and end in the same state", async () => {
     await fc.assert(
       fc.asyncProperty(story, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
         const telling = new Telling(subject, store, await holdLane(store, aLane(++stories)));
@@ -59,7 +59,7 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
   }, 120_000);
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("differ in nothing where what is final leaves now and then, but that it is gone and its request ids are spent", async () => {
+  it("differ only in removed transactions and used request ids if old transactions are removed in between", async () => {
     await fc.assert(
       fc.asyncProperty(storyWithDepartures, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
         const telling = new Telling(subject, store, await holdLane(store, aLane(++stories)));
@@ -75,14 +75,17 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
   }, 120_000);
 });
 
-/** One story, played on both. Each story has a chain of its own, so that hashes and ids never collide. */
+/**
+ * Applies one random sequence of events to both the database and the in-memory ledger. Each sequence has a chain id of
+ * its own, so that hashes and ids never collide.
+ */
 class Telling {
   private readonly subject: PostgresSubject;
   private readonly store: LaneStore & RetentionStore;
   private readonly fence: Fence;
   private readonly teller = new Teller();
   private ledger: Ledger;
-  /** The owner's memory of the lane: read once, then folded from each acknowledged commit. */
+  /** The owner's in-memory copy of the lane: loaded once, then updated from the changes of each acknowledged commit. */
   private kept: KeptLedger | null = null;
   private readonly rows = new FoldedRows();
   private writes: LedgerWrite[] = [];
@@ -95,12 +98,13 @@ class Telling {
     this.ledger = newLedger(fence.lane);
   }
 
-  /** False: it was a mistake, and the story ends. */
+  /** Applies one event. Returns false if the ledger rejects the event as a mistake, which ends the sequence. */
   async tell(happening: Happening, size: number): Promise<boolean> {
-    // The database's clock cannot be moved on: a reservation is past at once, or not for an hour.
+    // The test cannot advance the database's clock, so a reservation is either expired at once or valid for hours. Skip
+    // events that only advance time.
     if (happening.kind === "time") return true;
-    // A transaction that left its nonce in the same commit still counts for the adapter: the next realign lowers the
-    // cursor.
+    // Commit before a realign: within one commit, the adapter still counts a transaction that has just left its nonce,
+    // so only the next realign would lower the cursor.
     if (happening.kind === "realign") await this.commit();
     const told = this.teller.tell(this.ledger, happening);
     if (told === null) await this.outside();
@@ -116,7 +120,7 @@ class Telling {
     this.ledger = applied.ledger;
     this.teller.took(this.ledger);
     this.outcomes.push(applied.outcome);
-    // The end of a watch is judged last in a commit.
+    // An `unwatch` write must be the last of its commit, so commit after it.
     if (this.writes.length >= size || write.kind === "unwatch") await this.commit();
     return true;
   }
@@ -133,7 +137,7 @@ class Telling {
     this.outcomes = [];
   }
 
-  /** Everything is of long ago, and what may leave does. */
+  /** Ages every row by 100 days, then removes all rows that retention may remove. */
   async letLeave(): Promise<void> {
     await this.commit();
     await letDaysPass(this.subject.client, 100);
@@ -184,7 +188,7 @@ class Telling {
     return this.store.commit(this.writes.map((write) => mapped(write, (key, value) => this.stored(key, value))));
   }
 
-  /** Events beside the lane's owner: the database history changes, or an intent arrives. */
+  /** Events that do not come from the lane's owner: the database history changes, or an intent arrives. */
   private async outside(): Promise<void> {
     await this.commit();
     const { chainId, signer } = this.fence.lane;
@@ -192,7 +196,7 @@ class Telling {
     await this.subject.client.query(`UPDATE fencepost.lane SET reconciled_epoch = ${epoch} WHERE signer = $1`, [
       signer,
     ]);
-    // The owner reads the lane again after every change of the database history.
+    // The owner reloads the lane after every change of the database history.
     this.kept = await this.load();
     this.teller.intake = this.teller.intake.map((row) => this.translated(row));
     const row = this.teller.intake.at(-1);
@@ -209,7 +213,7 @@ class Telling {
   }
 
   private stored(key: string, value: unknown): unknown {
-    // Over already, or not for hours: as with reservations.
+    // As with reservations, a `validUntil` is either already past or hours ahead.
     if (key === "validUntil" && value instanceof Date) {
       const aheadMs = value.getTime() - this.teller.now.getTime();
       return new Date(performance.timeOrigin + performance.now() + (aheadMs <= 0 ? -1_000 : aheadMs * HOUR_MS));
@@ -217,7 +221,10 @@ class Telling {
     return key === "intakeId" && typeof value === "number" ? this.intakeId(value) : value;
   }
 
-  /** In words that the database takes: ids are UUIDs, fingerprints have 32 bytes, what has no bytes is signed by a node. */
+  /**
+   * Converts a generated value to what the database accepts: ids become UUIDs, fingerprints get 32 bytes, and an
+   * attempt without bytes counts as signed by a node.
+   */
   private translated<T>(told: T): T {
     return mapped(told, (key, value) => {
       if (key === "fence") return this.fence;
@@ -246,7 +253,7 @@ function standing({ txId, nonce, state, subState, acceptedOrdinal }: Pick<Ledger
 }
 const PLACES = { txId: 0, nonce: 0, state: 0, subState: 0, acceptedOrdinal: 0 };
 
-/** Plain data, each value of which is replaced as its key says. */
+/** Copies plain data, replacing each value by the result of `replaced` for its key. */
 function mapped<T>(value: T, replaced: (key: string, value: unknown) => unknown): T {
   if (Array.isArray(value)) return value.map((each) => mapped(each, replaced)) as T;
   if (value === null || typeof value !== "object" || value instanceof Date) return value;

@@ -10,7 +10,10 @@ beforeAll(async () => {
 });
 afterAll(() => subject.close());
 
-/** One waits for approval. Then policies ask for none, and the same request gets a nonce when it is made again. */
+/**
+ * A request waits for approval. Then the approval policy is removed, and the same request gets a nonce when it is sent
+ * again.
+ */
 async function paidElsewhere(event: ApprovalResult["event"], value: bigint) {
   const lane = aLane();
   const bound = await subject.connect(forSigner(lane.signer, { requireApproval: { aboveValue: "100" } }));
@@ -33,10 +36,10 @@ async function paidElsewhere(event: ApprovalResult["event"], value: bigint) {
   return { ...found, paid };
 }
 
-describe("what waits for approval under a request id that another transaction has by now", () => {
+describe("a transaction awaiting approval whose request id another transaction has used meanwhile", () => {
   it.each(["reject", "expire", "callOff"] as const)(
     // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
-    "is another name of that one after %s, and the request is not called failed",
+    "resolves to the other one after %s, and no failure is added to the feed",
     async (event) => {
       const { waits, paid, feed } = await paidElsewhere(event, 500n);
       expect(waits).toMatchObject({ txId: paid.txId, state: "ALLOCATED", nonce: 0 });
@@ -45,7 +48,7 @@ describe("what waits for approval under a request id that another transaction ha
   );
 
   // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
-  it("ends by itself where that one has another payload", async () => {
+  it("ends as rejected if the other one has another payload", async () => {
     const { waits, feed } = await paidElsewhere("reject", 1n);
     expect(waits).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });
     expect(feed).toHaveLength(1);

@@ -9,12 +9,15 @@ beforeEach(async () => {
 afterEach(() => subject.close());
 
 // protects [Reads] src/adapters/postgres/statements/lane.ts
-it.each([0, -3])("a next owner finds what waits to be signed where the kept count says %i", async (kept) => {
-  const store = await subject.connect();
-  const fence = await holdLane(store);
-  await allocate(store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
-  await subject.client.query("UPDATE fencepost.lane SET live_allocated = $1", [kept]);
-  expect((await store.loadLane(fence))?.allocated).toBe(2);
-  await subject.client.query("UPDATE fencepost.lane SET live_allocated = 2");
-  await store.close();
-});
+it.each([0, -3])(
+  "the next owner of a lane finds transactions to be signed even if the lane's stored count is %i",
+  async (kept) => {
+    const store = await subject.connect();
+    const fence = await holdLane(store);
+    await allocate(store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
+    await subject.client.query("UPDATE fencepost.lane SET live_allocated = $1", [kept]);
+    expect((await store.loadLane(fence))?.allocated).toBe(2);
+    await subject.client.query("UPDATE fencepost.lane SET live_allocated = 2");
+    await store.close();
+  },
+);

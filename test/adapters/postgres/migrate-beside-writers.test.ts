@@ -12,25 +12,26 @@ beforeEach(async () => {
 });
 afterEach(() => subject.close());
 
-/** A migration of the next release, which running nodes work with. */
+/** The shipped migrations and one of the next release, with which running nodes of this release still work. */
 async function withNext(sql: string) {
   const shipped = await shippedMigrations();
   const full = `-- works with: ${shipped.at(-1)?.name}\n${sql}`;
   return [...shipped, { name: "9999_next.sql", sql: full, checksum: checksumOf(full) }];
 }
 
-/** Sessions that wait for a table. */
+/** Sessions that wait for a table lock. */
 const WAITING = `
   SELECT FROM pg_locks AS k JOIN pg_database AS d ON d.oid = k.database
   WHERE NOT k.granted AND k.locktype = 'relation' AND d.datname = current_database()`;
 
-describe("a migration beside nodes that write", () => {
+describe("a migration that runs while nodes write", () => {
   // protects [Reads] src/adapters/postgres/schema/migrate.ts
-  it("never holds one table that they need while it waits for another that they hold", async () => {
+  it("never holds a table that the nodes need while it waits for another table that they hold", async () => {
     const store = await subject.connect();
     const fences = await Promise.all([1, 2, 3].map(() => holdLane(store)));
     await subject.client.query("CREATE SEQUENCE public.tries");
-    // A sequence is not rolled back: it counts the attempts. Each attempt ends once a writer waits in line.
+    // A sequence is not rolled back, so it counts the migration's attempts. Each attempt is aborted once a writer waits
+    // behind it.
     const migrations = await withNext(`
       DROP INDEX fencepost.transaction_over_on_chain;
       SELECT nextval('public.tries');
@@ -52,9 +53,10 @@ describe("a migration beside nodes that write", () => {
   });
 
   // protects [Reads] src/adapters/postgres/schema/migrate.ts
-  it("tries again where the database ends it for standing in a ring of waits", async () => {
+  it("is retried if PostgreSQL aborts it because of a deadlock", async () => {
     const database = new URL(subject.url).pathname.slice(1);
-    // Shorter than the migration waits: so it is the migration that finds the ring, and is ended.
+    // The deadlock timeout is shorter than the migration's own lock timeout, so PostgreSQL detects the deadlock in the
+    // migration's session and aborts it.
     await subject.client.query(`ALTER DATABASE ${database} SET deadlock_timeout TO '300ms'`);
     const other = await connectClient(subject.url);
     await other.query("SET deadlock_timeout TO '60s'");

@@ -5,7 +5,7 @@ import { aLane, allocate, anInstance, anIntent } from "../../support/lane-sample
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { connectClient, createPostgresSubject, LEASE_MS, type PostgresSubject } from "./postgres-subject.ts";
 
-describe("a new epoch", () => {
+describe("a new feed epoch after the database's history has changed", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   let store: PostgresStore;
@@ -25,7 +25,7 @@ describe("a new epoch", () => {
     await subject.close();
   });
 
-  it("stops also a lane whose first row is being written as it begins", async () => {
+  it("also suspends a lane whose first row is being inserted when the epoch begins", async () => {
     const lane = aLane();
     const instance = anInstance();
     await store.registerInstance(instance);

@@ -4,7 +4,7 @@ import { aLane } from "../../support/lane-samples.ts";
 import { createPostgresSubject } from "./postgres-subject.ts";
 
 // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-it("requests that were left for an owner are thrown away a minute after their time, with the next that is left", async () => {
+it("pending requests for a lane's owner are deleted a minute after they expire, when the next request is inserted", async () => {
   const subject = await createPostgresSubject();
   const store = await subject.connect();
   const leave = async () => {

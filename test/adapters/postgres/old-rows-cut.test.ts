@@ -8,7 +8,7 @@ import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.
 
 const KEPT_MS = 90 * DAY_MS;
 
-describe("rows that leave while something else happens", () => {
+describe("deleting old rows by retention", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   let cut: PostgresStore;
@@ -41,7 +41,7 @@ describe("rows that leave while something else happens", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Retention] src/adapters/postgres/stores/old-rows.ts
-    "have left with their hash, or are all there, where the commit got no answer (%s); a repeat is never new",
+    "deletes all rows and stores the request id's hash, or nothing, if the commit got no answer (%s)",
     async (fault) => {
       const fence = await holdLane(direct);
       const requestId = `of ${fault}`;
@@ -62,7 +62,7 @@ describe("rows that leave while something else happens", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
-    "leave the feed with its mark, or not at all, where the commit got no answer (%s)",
+    "truncates the feed and moves its mark, or neither, if the commit got no answer (%s)",
     async (fault) => {
       const fence = await holdLane(direct);
       await anOldTransaction(direct, fence);
@@ -79,7 +79,7 @@ describe("rows that leave while something else happens", () => {
   );
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("leave once where two nodes remove them at the same time, and creates go on beside it", async () => {
+  it("deletes each row once if two nodes do it at the same time, and creates continue meanwhile", async () => {
     const fence = await holdLane(direct);
     for (let index = 0; index < 20; index++)
       await anOldTransaction(direct, fence, anOldIntent(fence.lane, { requestId: `both ${index}` }));

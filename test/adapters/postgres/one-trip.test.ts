@@ -7,12 +7,15 @@ import { allocate, anInstance, anIntent, commitOne, holdLane, nonces, outcomesOf
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
-/** Named in the bytes of every transaction that leaves in one write, and of no other. */
+/** This statement name occurs in the bytes of every transaction that is sent in one round trip, and in no other. */
 const ONE_TRIP = "fencepost:prove-lanes";
 const BEGIN = "BEGIN ISOLATION LEVEL";
 
-/** An allocation planned from memory is kept only if the database matches that memory; otherwise none of it is kept. */
-describe("an allocation in one round trip", () => {
+/**
+ * An allocation planned from the store's memory of a lane is committed only if the database matches that memory;
+ * otherwise nothing of it is committed.
+ */
+describe("an allocation in one database round trip", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   let store: PostgresStore;
@@ -29,14 +32,14 @@ describe("an allocation in one round trip", () => {
     await proxy.close();
     await subject.close();
   });
-  /** The first allocation of a lane goes the usual way, and is remembered. */
+  /** The first allocation of a lane takes several round trips; after it, the store has the lane in memory. */
   beforeEach(async () => {
     fence = await holdLane(store);
     expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([0]);
   });
   afterEach(() => proxy.admit());
 
-  /** Does something behind the store's back once its bytes are on their way, then lets them go. */
+  /** Holds the store's bytes at the proxy, changes the database with `interfere`, then lets the bytes continue. */
   async function interfering<T>(work: Promise<T>, interfere: () => Promise<unknown>): Promise<T> {
     const release = await proxy.holdAt(ONE_TRIP);
     await interfere();
@@ -66,7 +69,7 @@ describe("an allocation in one round trip", () => {
     return subject.client.query(`UPDATE fencepost.lane SET ${change} WHERE signer = $1`, [fence.lane.signer]);
   }
 
-  it("is what follows on one's own last write, with the same rows and the database's time", async () => {
+  it("follows the owner's previous write, and stores the same rows with the database's time", async () => {
     const intents = [anIntent(fence.lane, { requestId: "a" }), anIntent(fence.lane)];
     const results = await interfering(allocate(store, fence, intents), async () => undefined);
     expect(nonces(results)).toEqual([1, 2]);
@@ -77,7 +80,7 @@ describe("an allocation in one round trip", () => {
     ]);
   });
 
-  it("goes well whatever is asked for: the next one goes the same way", async () => {
+  it("works with special characters in request id and metadata", async () => {
     for (const word of ["back\\slash", "tab\\t", "\\N", "\\."]) {
       const intent = anIntent(fence.lane, { requestId: word, metadata: { [word]: `${word}\n` } });
       await interfering(allocate(store, fence, [intent]), async () => undefined);
@@ -88,7 +91,7 @@ describe("an allocation in one round trip", () => {
     }
   });
 
-  it("carries several lanes, each with its own cursor", async () => {
+  it("may contain several lanes, each with its own cursor", async () => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane), anIntent(other.lane)]);
     const write = (of: Fence) => ({
@@ -111,7 +114,7 @@ describe("an allocation in one round trip", () => {
     ["a suspension", "suspended = true, suspended_by = 'HISTORY'"],
     ["another epoch", "reconciled_epoch = 0"],
     // protects [The fence] src/adapters/postgres/commit/commit.ts
-  ])("of several lanes, one of which meets %s, is as if each had gone alone", async (_, change) => {
+  ])("of several lanes, one of which has %s, has the same results as one write per lane", async (_, change) => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane)]);
     const writes = [other, fence].map((of) => ({
@@ -129,13 +132,13 @@ describe("an allocation in one round trip", () => {
     expect([await cursor(), await count()]).toEqual(isMoved ? [8, 2] : [1, 1]);
   });
 
-  it("that meets a cursor that another writer moved begins where it stands", async () => {
+  it("starts at the lane's current cursor if another writer has moved it", async () => {
     const results = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
     expect(nonces(results)).toEqual([7]);
     expect([await cursor(), await count()]).toEqual([8, 2]);
   });
 
-  it("of a term that is over writes nothing", async () => {
+  it("writes nothing if the term is over", async () => {
     const heir = anInstance();
     await store.registerInstance(heir);
     const write = { kind: "allocate" as const, fence, floor: null, items: [{ intent: anIntent(fence.lane) }] };
@@ -146,25 +149,26 @@ describe("an allocation in one round trip", () => {
     expect([await cursor(), await count()]).toEqual([1, 1]);
   });
 
-  it("of an instance that was declared dead, or whose heartbeat is past, writes nothing", async () => {
+  it("writes nothing if the instance was declared dead or its heartbeat has expired", async () => {
     for (const change of ["dead = true", "dead = false, expires_at = clock_timestamp() - interval '1 second'"]) {
       const work = allocate(store, fence, [anIntent(fence.lane)]).catch(() => "refused");
       const kill = () =>
         subject.client.query(`UPDATE fencepost.node_instance SET ${change} WHERE instance_id = $1`, [fence.instanceId]);
-      // The first failure makes the store careful: the second case may go the usual way, and must end the same.
+      // After the first failure the store may avoid one-trip commits, so the second case may take several round trips.
+      // The result must be the same.
       await (change.startsWith("dead = true") ? interfering(work, kill) : kill().then(() => work));
       expect([await cursor(), await count()]).toEqual([1, 1]);
     }
   });
 
-  it("on a lane that was held back meanwhile gives no nonce", async () => {
+  it("gives no nonce if the lane was suspended in the meantime", async () => {
     const work = allocate(store, fence, [anIntent(fence.lane)]);
     const results = await interfering(work, () => lane("suspended = true, suspended_by = 'HISTORY'"));
     expect(results).toMatchObject([{ result: "held" }]);
     expect(await cursor()).toBe(1);
   });
 
-  it("with a request id that exists burns no nonce, and its neighbours are created", async () => {
+  it("consumes no nonce for an existing request id, and creates the other transactions of the batch", async () => {
     const first = anIntent(fence.lane, { requestId: "once" });
     await allocate(store, fence, [first]);
     const repeat = anIntent(fence.lane, { requestId: "once" });
@@ -178,13 +182,13 @@ describe("an allocation in one round trip", () => {
     expect([await cursor(), await count()]).toEqual([4, 4]);
   });
 
-  it("with a request id twice in one batch creates it once", async () => {
+  it("creates one transaction for a request id that occurs twice in a batch", async () => {
     const batch = [anIntent(fence.lane, { requestId: "twin" }), anIntent(fence.lane, { requestId: "twin" })];
     expect(await allocate(store, fence, batch)).toMatchObject([{ nonce: 1 }, { result: "duplicate" }]);
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 
-  it("whose BEGIN alone failed leaves nothing: not the cursor, not a row, not the marker", async () => {
+  it("changes nothing if only its BEGIN failed: neither the cursor, nor a row, nor the commit marker", async () => {
     const intent = anIntent(fence.lane);
     const begins = proxy.spoil(BEGIN, BEGIN.replace("BEGIN", "BEGAN"));
     const markers = () => subject.client.query("SELECT slot, marker FROM fencepost.commit_marker ORDER BY 1, 2");
@@ -192,7 +196,7 @@ describe("an allocation in one round trip", () => {
     const hold = proxy.holdAt("fencepost:lock-lanes");
     const writing = allocate(store, fence, [intent]);
     await begins;
-    // The usual way has begun: whatever the spoilt one did is done.
+    // The ordinary path has begun, so the one-trip transaction whose BEGIN failed has already been processed.
     const release = await hold;
     expect((await markers()).rows).toEqual(stood);
     expect([await cursor(), await count()]).toEqual([1, 1]);
@@ -202,7 +206,7 @@ describe("an allocation in one round trip", () => {
   });
 
   // protects [The fence] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/commit-marker.ts
-  it("that was carried out without an answer is as if nothing had happened", async () => {
+  it("returns its results even if it was carried out and the answer was lost", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
     const hit = proxy.atNextCommit("cut-after");
     const results = await allocate(store, fence, [intent]);
@@ -211,7 +215,7 @@ describe("an allocation in one round trip", () => {
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 
-  it("that never arrived is unavailable and worth another try, with nothing consumed", async () => {
+  it("is unavailable and may be retried, with no nonce consumed, if it never arrived", async () => {
     const hit = proxy.atNextCommit("cut-before");
     const failure = await allocate(store, fence, [anIntent(fence.lane)]).catch((error: unknown) => error);
     await hit;
@@ -221,7 +225,7 @@ describe("an allocation in one round trip", () => {
     expect(nonces(await allocate(store, fence, [anIntent(fence.lane)]))).toEqual([1]);
   });
 
-  it("that arrives after it was called lost changes nothing", async () => {
+  it("changes nothing if it arrives after it was reported lost", async () => {
     const intent = anIntent(fence.lane, { requestId: "late" });
     const delayed = proxy.delayNextCommit();
     const failure = allocate(store, fence, [intent]).catch((error: unknown) => error);
@@ -232,7 +236,7 @@ describe("an allocation in one round trip", () => {
     expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
   });
 
-  it("is tried again after it went wrong, but not at once", async () => {
+  it("is used again after a failure, but not for the next commit", async () => {
     await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 5"));
     const again = proxy.holdAt(ONE_TRIP);
     let tried = false;
@@ -247,7 +251,7 @@ describe("an allocation in one round trip", () => {
     expect([await cursor(), await count()]).toEqual([11, 7]);
   });
 
-  it("in another history writes nothing", async () => {
+  it("writes nothing if the database's history has changed", async () => {
     const work = allocate(store, fence, [anIntent(fence.lane)]);
     const outcome = interfering(work, () =>
       subject.client.query("UPDATE fencepost.feed SET epoch = epoch + 1 WHERE only_row"),

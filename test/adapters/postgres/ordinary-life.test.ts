@@ -30,7 +30,10 @@ afterEach(async () => {
 const attempt = anAttempt();
 const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
 
-/** Allocated; the further steps by their number in the history, each in a commit of its own. */
+/**
+ * Allocates a transaction. `walk` applies its further steps, named by their ordinal in the history, each in a commit of
+ * its own.
+ */
 async function begin(): Promise<{ txId: string; walk: (...steps: readonly number[]) => Promise<void> }> {
   const { txId, ...intent } = anIntent(fence.lane);
   await allocate(store, fence, [{ txId, ...intent }]);
@@ -66,9 +69,9 @@ const told = async (txId: string) =>
 
 const ORDINARY = ["allocate", "sign", "broadcast", "mine", "confirm"];
 
-describe("the history of an ordinary life", () => {
+describe("the stored history of a transaction", () => {
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("is told in full, with who, when and under which token, and has no row of its own", async () => {
+  it("is complete without history rows if all steps are ordinary, with node, time and fencing token of each", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3, 4, 5);
     const history = await store.history(txId);
@@ -88,7 +91,7 @@ describe("the history of an ordinary life", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("goes on in rows under the next term, whose node and token they tell", async () => {
+  it("continues in history rows under the next term, with that term's node and token", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     await store.releaseLane(fence);
@@ -108,7 +111,7 @@ describe("the history of an ordinary life", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("has a row for a step with a reason, and for one in another place than usual", async () => {
+  it("uses history rows from the first step that has a reason or is out of the usual order", async () => {
     const { txId, walk } = await begin();
     await walk(2);
     await apply(store, fence, [
@@ -127,7 +130,7 @@ describe("the history of an ordinary life", () => {
   });
 
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql, src/adapters/postgres/statements/history.ts
-  it("counts a step that is repeated, which becomes a row", async () => {
+  it("counts a repeated step, which becomes a history row", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     const [, , before] = await store.history(txId);
@@ -140,7 +143,7 @@ describe("the history of an ordinary life", () => {
     expect(history[2]).toMatchObject({ ordinal: 3, count: 2, firstAt: before?.firstAt });
   });
 
-  it("begins with a row of its own where it came through the intake table, and is told in full there too", async () => {
+  it("is complete and stored in history rows if the transaction came through the intake table", async () => {
     const intent = anIntent(fence.lane);
     await subject.intake(intent);
     const { rows } = await subject.client.query<{ intake_id: string }>("SELECT intake_id FROM fencepost.intake");
@@ -152,7 +155,7 @@ describe("the history of an ordinary life", () => {
   });
 });
 
-/** The statements of the release before, as it sends them. */
+/** The statements of the previous release, exactly as that release sends them. */
 const APPEND = `
   INSERT INTO fencepost.history (
     tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, count, first_at, last_at
@@ -171,9 +174,9 @@ const REPEAT = `
   )
   SELECT fencepost.require_rows((SELECT count(*) FROM repeated), $7, 'repeated steps')`;
 
-describe("a node of the release before", () => {
+describe("a node of the previous release", () => {
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("appends to a history that a newer one began, and reads the whole of it", async () => {
+  it("appends to a history that a newer node began, and reads the whole history", async () => {
     const { txId, walk } = await begin();
     await walk(2);
     const values = [[txId], [3], ["broadcast"], ["TRACKING"], ["TRACKING"], ["BROADCAST"]];
@@ -187,7 +190,7 @@ describe("a node of the release before", () => {
   });
 
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("repeats a step that a newer one wrote", async () => {
+  it("increases the count of a step that a newer node stored", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     for (let repeat = 0; repeat < 2; repeat++) {

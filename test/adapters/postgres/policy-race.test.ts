@@ -14,8 +14,11 @@ import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
-/** Two nodes at once, lanes that change hands, commits without an answer: what was accepted never exceeds a limit. */
-describe("a limit under a race", () => {
+/**
+ * With two nodes at once, lanes that change owner and commits without a response, the accepted amounts never exceed a
+ * policy limit.
+ */
+describe("a policy limit", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   const opened: PostgresStore[] = [];
@@ -43,7 +46,9 @@ describe("a limit under a race", () => {
     if (acquired.result === "notLeader") throw new Error("the lane has an owner");
     return acquired.fence;
   };
-  /** The result as its caller receives it; a commit that lost a race is retried, as the writer does. */
+  /**
+   * Returns the create's result as its caller receives it. A commit that lost a race is retried, as the writer does.
+   */
   const create = async (store: PostgresStore, fence: Fence, owner: string | null = null): Promise<string> => {
     const intent = { ...anIntent(fence.lane, { payload: { value: 10n } }), owner };
     for (;;) {
@@ -66,7 +71,7 @@ describe("a limit under a race", () => {
   };
 
   // protects [Attacks] src/adapters/postgres/statements/policy.ts
-  it("holds for a key whose signers are with different nodes, to the last wei", async () => {
+  it("is exact to the last wei for an API key whose signers are owned by different nodes", async () => {
     const policies = policiesOf({ keys: { payments: { maxValue: { perHour: "200" } } } });
     const stores = [await open(policies), await open(policies), await open(policies)];
     const lanes = stores.map(() => aLane(5));
@@ -85,7 +90,7 @@ describe("a limit under a race", () => {
   });
 
   // protects [Attacks] src/domain/ledger/guard.ts, src/adapters/postgres/commit/load.ts
-  it("holds for a signer whose lane changes hands while commits get no answer", async () => {
+  it("is exact for a signer whose lane changes owners while commits get no answer", async () => {
     const lane = aLane(6);
     const policies = forSigner(lane.signer, { maxValue: { perDay: "150" } });
     const stores = [await open(policies, proxy.through(subject.url)), await open(policies)];
@@ -108,11 +113,11 @@ describe("a limit under a race", () => {
     expect((await (stores[1] as PostgresStore).policyUse(lane, {})).signer.day.value).toBe(150n);
   });
 
-  describe("a change of the document beside an allocation", () => {
+  describe("during a change of the policy document", () => {
     const limit = (lane: Lane) => forSigner(lane.signer, { maxValue: { perTransaction: "9" } });
     const change = (store: PostgresStore, policies: Policies) =>
       store.changePolicy({ policies, actor: "operator:a", reason: "a race", nodeId: "n", expectedVersion: null });
-    /** A change that is not committed yet, as `changePolicy` makes it. */
+    /** Begins a policy change, with the statements of `changePolicy`, and leaves it uncommitted. */
     const beginChange = async ({ hash, document }: Policies) => {
       const { rows } = await subject.client.query<{ version: string }>("SELECT version FROM fencepost.policy");
       const stamp = randomUUID();
@@ -129,7 +134,7 @@ describe("a limit under a race", () => {
       ["in one round trip", policiesOf({})],
       ["in two round trips", policiesOf({ keys: { nobody: { maxValue: { perDay: "1" } } }, signers: { "*": {} } })],
       // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
-    ])("is obeyed where it commits first, and the allocation is judged anew: %s", async (_, before) => {
+    ])("is checked again for a waiting allocation if the change commits first: %s", async (_, before) => {
       const lane = aLane(7);
       const store = await open(before);
       const fence = await take(store, lane);
@@ -143,7 +148,7 @@ describe("a limit under a race", () => {
     });
 
     // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
-    it("waits for an allocation that was first, and is obeyed from then on", async () => {
+    it("changes only after an allocation that was first has committed, and applies from then on", async () => {
       const lane = aLane(7);
       const [store, other] = [await open(policiesOf({})), await open(policiesOf({}))];
       const fence = await take(store, lane);
@@ -161,7 +166,7 @@ describe("a limit under a race", () => {
     });
 
     // protects [Attacks] src/adapters/postgres/commit/policies.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-    it("reaches a lane that is made meanwhile, whichever of the two commits first", async () => {
+    it("applies to a lane that is created meanwhile, whichever commits first", async () => {
       const [late, early] = [aLane(7), aLane(7)];
       const store = await open(policiesOf({}));
       await beginChange(limit(late));
@@ -179,7 +184,7 @@ describe("a limit under a race", () => {
       expect(await create(store, await take(store, early))).toBe("forbidden");
     });
 
-    it("stops every node at once, again and again, and is held up by none of them", async () => {
+    it("stops allocations of every node at once, repeatedly, and the change is blocked by none of them", async () => {
       const admin = await open(policiesOf({}));
       const stores = await Promise.all([1, 2, 3].map(() => open(policiesOf({}))));
       const lanes = stores.map(() => aLane(8));

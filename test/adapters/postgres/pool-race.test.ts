@@ -9,8 +9,11 @@ import { aLane, anIntent, holdLane } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
-/** Two nodes, each with lanes of one pool, and the same requests on both: no lane's lock is common to them. */
-describe("the requests of a pool under a race", () => {
+/**
+ * Two nodes own different lanes of one pool and receive the same requests. They lock different lane rows, so no lock
+ * serialises them.
+ */
+describe("concurrent requests to a pool of signers", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   let stores: readonly [PostgresStore, PostgresStore];
@@ -33,7 +36,7 @@ describe("the requests of a pool under a race", () => {
   const inPool = ({ lane }: Fence, requestId: string) => ({ ...anIntent(lane, { requestId }), pool: "payouts" });
   const requests = (count: number) => Array.from({ length: count }, () => `request-${randomUUID()}`);
 
-  /** One commit with these requests on each lane, retried if it lost a race, as the writer does. */
+  /** Creates these requests on each lane in one commit. A commit that lost a race is retried, as the writer does. */
   const create = async (store: PostgresStore, wanted: readonly (readonly [Fence, readonly string[]])[]) => {
     const writes = wanted.map(([fence, ids]) => {
       const items = ids.map((id) => ({ intent: inPool(fence, id) }));
@@ -53,7 +56,7 @@ describe("the requests of a pool under a race", () => {
   const count = async (sql: string) => Number((await subject.client.query<{ n: string }>(sql)).rows[0]?.n);
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("have one transaction each where batches cross, over several lanes", async () => {
+  it("create one transaction each if the same request ids are sent in two batches on several lanes", async () => {
     const fences = await Promise.all(
       stores.map(async (store) => [await holdLane(store), await holdLane(store)] as const),
     );
@@ -85,7 +88,7 @@ describe("the requests of a pool under a race", () => {
   });
 
   // protects [Pools] src/adapters/postgres/statements/pool-choice.ts
-  it("are written in one order, whatever the order of a batch and its lanes, so that nobody waits in a circle", async () => {
+  it("are inserted in one order, whatever the order of the batch and its lanes, so that they cannot deadlock", async () => {
     const fences = [await holdLane(direct), await holdLane(direct)] as const;
     const ids = requests(20).sort().reverse();
     await create(direct, [
@@ -101,7 +104,7 @@ describe("the requests of a pool under a race", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Pools] src/application/stages/1-create/pools.ts, src/adapters/postgres/statements/pool-choice.ts
-    "have one transaction where the commit of the first got no answer (%s), and the repeat comes on another lane",
+    "create one transaction if the first commit got no answer (%s) and the retry is on another lane",
     async (fault) => {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
       const [id] = requests(1) as [string];
@@ -121,7 +124,7 @@ describe("the requests of a pool under a race", () => {
   );
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("wait for a commit that is under way: where it stands they are repeats, where it does not they are new", async () => {
+  it("wait for an open commit of the same request id, and are duplicates if it commits or new if it rolls back", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
       const [id] = requests(1) as [string];
@@ -145,7 +148,7 @@ describe("the requests of a pool under a race", () => {
     }
   });
 
-  it("leave in one round trip, like others", async () => {
+  it("are committed in one round trip, like requests to a single signer", async () => {
     const fence = await holdLane(direct, aLane());
     await create(stores[0], [[fence, requests(1)]]);
     const before = proxy.roundTrips;

@@ -1,4 +1,4 @@
-/** The store's contracts once more, behind PgBouncer in transaction mode. */
+/** Repeats the store's contract tests behind PgBouncer in transaction mode. */
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { examineDatabase } from "../../../src/adapters/postgres/schema/examine.ts";
@@ -34,11 +34,11 @@ async function createPooledSubject(): Promise<StoreSubject> {
 
 if (pgbouncerPath === undefined) process.stderr.write(`${NO_PGBOUNCER}\n`);
 
-describe.skipIf(pgbouncerPath === undefined)("behind PgBouncer", () => {
+describe.skipIf(pgbouncerPath === undefined)("the PostgreSQL store behind PgBouncer", () => {
   leaseStoreContract("PgBouncer", createPooledSubject);
   laneStoreContract("PgBouncer", createPooledSubject);
 
-  it("is told to the doctor", async () => {
+  it("is reported as pooled by the doctor", async () => {
     const { url, close } = await createPostgresSubject();
     const pooler = await startPgBouncer(url);
     const facts = await examineDatabase({ databaseUrl: pooler.url, schema: "fencepost", clock: systemClock });
@@ -48,7 +48,7 @@ describe.skipIf(pgbouncerPath === undefined)("behind PgBouncer", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("holds no session lock, says so, and tells of none", async () => {
+  it("takes no session lock, and reports that it has none", async () => {
     const { url, close } = await createPostgresSubject();
     const pooler = await startPgBouncer(url);
     const telemetry = recordTelemetry();

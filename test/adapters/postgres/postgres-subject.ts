@@ -14,9 +14,9 @@ import { waitUntil } from "../../support/wait-until.ts";
 
 export interface PostgresSubject extends StoreSubject {
   readonly url: string;
-  /** A client beside the store, to look and to interfere. */
+  /** A database client independent of the store, with which a test reads and changes rows. */
   readonly client: pg.Client;
-  /** Resolves when so many sessions of this database wait for a lock. */
+  /** Resolves when `sessions` sessions of this database wait for a lock. */
   whenWaiting(sessions: number): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export interface SubjectOptions {
 
 export const LEASE_MS = 30_000;
 
-/** A database of its own, with as many stores connected to it as a test asks for. */
+/** Creates a database for one test file. `connect` opens as many stores on it as the test needs. */
 export async function createPostgresSubject(options: SubjectOptions = {}): Promise<PostgresSubject> {
   const database = await createTestDatabase();
   const client = await connectClient(database.url);
@@ -59,7 +59,8 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       );
     },
     now: () => clockOf(client),
-    // Two statements may run in one millisecond, and a Date shows no smaller unit.
+    // Waits until the database's clock has advanced by a millisecond: two statements may run within one millisecond,
+    // and a Date has no smaller unit.
     tick: async () => {
       const before = await clockOf(client);
       await waitUntil(async () => (await clockOf(client)) > before, "the database's clock goes on", { everyMs: 0 });
@@ -73,7 +74,8 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       await client.query("COMMIT");
     },
     older: olderSender(client),
-    // A server's own identity cannot be changed for a test; what the last registration saw of it can.
+    // A test cannot change a server's system identifier. Change the identifier that the last registration stored
+    // instead.
     changeHistory: async () => {
       await client.query("UPDATE fencepost.database_history SET system_identifier = 'another'");
     },
@@ -106,7 +108,7 @@ function olderSender(client: pg.Client): OlderSender {
   };
 }
 
-/** Held. */
+/** Opens a session lock and resolves when it is held. */
 export async function openSessionLock(directUrl: string): Promise<PostgresSessionLock> {
   const entropy = createEntropy(systemClock);
   const lock = new PostgresSessionLock({ directUrl, clock: systemClock, entropy, telemetry: recordTelemetry() });

@@ -9,15 +9,20 @@ import { BUSY_CHAIN, fillTables, QUIET_CHAIN, signerAt, UNUSED_CHAIN } from "../
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const SIZE = { final: 60_000, waiting: 40_000, lanes: 20 };
-/** Pages of 8 kB, on every version of the server; walking a part of the table takes thousands. */
+/**
+ * Largest number of 8 kB pages (buffers) that a read may touch, on every version of the server. Scanning a part of the
+ * table would touch thousands.
+ */
 const MOST_BUFFERS = 160;
-/** The newest that are in flight are found by key, one after the other. */
+/** Additional buffers for the newest transactions in flight, which are looked up by key one at a time. */
 const FOUND_BY_KEY = 51 * 6;
 
 const orders = ["newest", "oldest"] as const;
 
-/** Cost of reads on large tables, planned as a store plans them: for unknown parameters. */
-describe("on large tables", () => {
+/**
+ * Cost of reads on large tables. Queries are planned as a store plans them: with generic plans, for unknown parameters.
+ */
+describe("reads on large tables", () => {
   let subject: PostgresSubject;
   let client: Client;
 
@@ -47,7 +52,7 @@ describe("on large tables", () => {
   );
 
   // protects [Reads] src/adapters/postgres/stores/queries.ts, src/adapters/postgres/rows/page-scopes.ts, src/adapters/postgres/statements/transaction-page.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("a page of a list costs the same whatever it asks for, and however little it finds", async () => {
+  it("of a list page cost the same for every filter, even if few rows are found", async () => {
     const costs: [string, number][] = [];
     for (const filter of pages) {
       const buffers = await buffersOf((connections) => findPage(connections, filter));
@@ -69,7 +74,7 @@ describe("on large tables", () => {
   ];
   it.each(followed.flatMap(([filter, where]) => orders.map((order) => [order, filter, where] as const)))(
     // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
-    "pages that follow on each other have every row once, %s first, of %j",
+    "of consecutive pages return every row once, %s first, with the filter %j",
     async (order, filter, where) => {
       const { rows } = await client.query<{ tx_id: string }>(
         `SELECT tx_id FROM (
@@ -93,7 +98,7 @@ describe("on large tables", () => {
   );
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
-  it("so do a page of signers, one signer, and the count of everything", async () => {
+  it("of a page of signers, of one signer and of all counts are cheap too", async () => {
     const costs = {
       signers: await buffersOf((connections) => queriesFrom(connections).lanesAfter(null, 20)),
       signer: await buffersOf((connections) => queriesFrom(connections).lanes(signerAt(0))),
@@ -105,7 +110,7 @@ describe("on large tables", () => {
   });
 });
 
-describe("on many lanes with little on each", () => {
+describe("reads on many lanes with few rows each", () => {
   let subject: PostgresSubject;
 
   beforeAll(async () => {
@@ -115,20 +120,20 @@ describe("on many lanes with little on each", () => {
   afterAll(() => subject.close());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
-  it("a page of signers reads a few rows of each lane, not all that are live", async () => {
+  it("of a page of signers touch a few rows of each lane, not all live rows", async () => {
     const buffers = await countBuffers(subject.client, (connections) => queriesFrom(connections).lanesAfter(null, 100));
     expect(buffers / 100).toBeLessThan(60);
   });
 
   // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
-  it.each(orders)("a page of what is in flight is met without collecting all of it, %s first", async (order) => {
+  it.each(orders)("of a page of in-flight transactions do not collect all of them, %s first", async (order) => {
     const filter = { state: "TRACKING", order, limit: 51 } as const;
     const buffers = await countBuffers(subject.client, (connections) => findPage(connections, filter));
     expect(buffers).toBeLessThan(FOUND_BY_KEY + MOST_BUFFERS);
   });
 });
 
-describe("request ids of many lanes", () => {
+describe("the look-up of request ids on many lanes", () => {
   const LANES = 300;
   let subject: PostgresSubject;
 
@@ -157,7 +162,7 @@ describe("request ids of many lanes", () => {
     ["that are not there", (n: number) => `new-${n}`, 0],
     ["that each of the lanes has used", (n: number) => `r${n % 10}`, LANES],
     // protects [Reads] src/adapters/postgres/statements/transaction.ts
-  ])("%s are looked up once each, not each on every lane", async (_, requestId, found) => {
+  ])("searches each id once, not on every lane, for ids %s", async (_, requestId, found) => {
     const asked = Array.from({ length: LANES }, (_, n) => ({
       lane: { chainId: BUSY_CHAIN, signer: signerAt(n) },
       requestIds: [requestId(n)],

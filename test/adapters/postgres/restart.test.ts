@@ -14,7 +14,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/t
 import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient } from "./postgres-subject.ts";
 
-/** The answer to each request: its nonce if it was accepted. */
+/** The store's response to each request: its nonce if it was accepted. */
 interface Answers {
   readonly created: { readonly txId: string; readonly nonce: number }[];
   readonly denied: string[];
@@ -23,7 +23,7 @@ interface Answers {
 
 const CLOCK = { clock: systemClock, leaseDurationMs: 30_000 };
 
-describe("a server of one's own", () => {
+describe("a crashed or restored PostgreSQL server", () => {
   let directory: TemporaryDirectory;
   let server: EmbeddedPostgres;
   let store: PostgresStore;
@@ -49,7 +49,7 @@ describe("a server of one's own", () => {
     await directory.remove();
   });
 
-  /** Writes until stopped, and records the answer to each request. */
+  /** Creates transactions until stopped, and records the response to each request. */
   async function writeUntil(stopped: () => boolean, fence: Fence, said: Answers): Promise<void> {
     while (!stopped()) {
       const intents = Array.from({ length: 20 }, () => anIntent(fence.lane));
@@ -65,12 +65,12 @@ describe("a server of one's own", () => {
     }
   }
 
-  it("may crash after it was configured not to wait for the disk: what was answered is there all the same", async () => {
+  it("keeps every acknowledged commit, even if synchronous_commit was switched off before the crash", async () => {
     const tell = async (...words: readonly string[]) => {
       const client = await connectClient(server.url);
       for (const word of ["SET synchronous_commit TO on", ...words]) await client.query(word);
       await client.end();
-      // Sessions that begin from here on know.
+      // Database settings apply only to new sessions, so restart the server.
       await server.restart("immediate");
       await reachable();
     };
@@ -91,7 +91,7 @@ describe("a server of one's own", () => {
     expect(snapshot).toMatchObject({ cursor: last + 1 });
   });
 
-  it("may crash in the middle of batches: what was answered is there, what was denied is not, no nonce is lost", async () => {
+  it("keeps acknowledged transactions, has no refused ones and loses no nonce after a crash within batches", async () => {
     const fences = [await holdLane(store), await holdLane(store)];
     const answers = fences.map((): Answers => ({ created: [], denied: [], unknown: [] }));
     let stop = false;
@@ -119,7 +119,7 @@ describe("a server of one's own", () => {
     }
   });
 
-  /** Resolves when the store writes again. */
+  /** Resolves when the store accepts writes again. */
   async function accepting(): Promise<void> {
     await waitUntil(() => holdLane(store).then(() => true, refusesForNow), "the store writes again");
   }
@@ -133,7 +133,7 @@ describe("a server of one's own", () => {
     return false;
   }
 
-  it("may come back with another history: no earlier instance writes, the feed begins a new epoch above every number seen", async () => {
+  it("with another timeline refuses all earlier instances, and starts a new feed epoch above every sequence number", async () => {
     const fence = await holdLane(store);
     await confirm(store, fence);
     await confirm(store, fence);
@@ -170,7 +170,7 @@ describe("a server of one's own", () => {
     await other.close();
   });
 
-  it("may have lost numbers of the feed that were seen: then the epoch is another, above them", async () => {
+  it("starts a new feed epoch above every sequence number seen if the feed has lost some of them", async () => {
     const fence = await holdLane(store);
     await commitOne(store, { kind: "reconcile", fence, floor: 0 });
     await confirm(store, fence);
@@ -186,7 +186,7 @@ describe("a server of one's own", () => {
     await forger.close();
   });
 
-  it("may come back from a snapshot, under the same name: a node that had seen more notices, and tells those that had not", async () => {
+  it("that was restored from a snapshot is noticed by a node that had seen later data, and then by the other nodes", async () => {
     const unaware = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     const stale = await holdLane(unaware);
     const { epoch } = await store.feed(0, 1);
@@ -204,7 +204,7 @@ describe("a server of one's own", () => {
     await unaware.close();
   });
 
-  /** Everything that `lost` does is undone, as if it had never been. */
+  /** Runs `lost`, then restores the data directory from a snapshot taken before it: the effects of `lost` are gone. */
   async function restoringSnapshot(lost: () => Promise<unknown>): Promise<void> {
     const data = await dataDirectory(server.home);
     const snapshot = `${data}.snapshot`;
@@ -229,7 +229,7 @@ describe("a server of one's own", () => {
     await client.end();
   }
 
-  /** Recovery to the end of the log ends in a new timeline, as a promotion does. */
+  /** Recovery to the end of the WAL starts a new timeline, as a promotion does. */
   async function recoverToAnotherTimeline(): Promise<void> {
     const data = await dataDirectory(server.home);
     await server.stop();

@@ -1,4 +1,7 @@
-/** A database restored while no node ran: evidence in the database itself, and the operator's own statement. */
+/**
+ * A database was restored from a backup while no node ran. It is detected by evidence in the database itself, or
+ * declared by the operator.
+ */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
@@ -16,7 +19,7 @@ async function asAdmin(statement: string): Promise<void> {
   await client.query(statement).finally(() => client.end());
 }
 
-/** A database with everything that another one has, in the same server. */
+/** Creates a copy of a database on the same server. */
 async function copyOf(source: string): Promise<string> {
   const name = `${prefix}${randomBytes(6).toString("hex")}`;
   await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${source}`);
@@ -31,7 +34,7 @@ async function onDatabase<T>(name: string, work: (store: PostgresStore) => Promi
   return work(store).finally(() => store.close());
 }
 
-/** The state as found by the first node that starts there. */
+/** The database history as the first node to start on this database finds it. */
 const found = (name: string) => onDatabase(name, (store) => store.registerInstance(anInstance()));
 
 const standing = (name: string, lane: Lane) =>
@@ -47,7 +50,7 @@ async function makeTableAnew(name: string): Promise<void> {
   await client.end();
 }
 
-describe("a database", () => {
+describe("the check for a restored database", () => {
   let name: string;
   let lane: Lane;
 
@@ -63,13 +66,13 @@ describe("a database", () => {
     for (const database of made) await asAdmin(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
   });
 
-  it("that nothing happened to goes on in the same epoch", async () => {
+  it("keeps the feed epoch if nothing happened to the database", async () => {
     expect(await found(name)).toEqual({ epoch: 1, begun: false, mayHaveLost: false });
     expect(await standing(name, lane)).toEqual([null]);
   });
 
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("that is a copy under the old one's name, in the same server, is another history: its lanes wait", async () => {
+  it("suspends the lanes of a copy that was renamed to the old database's name on the same server", async () => {
     const backup = await copyOf(name);
     await asAdmin(`DROP DATABASE ${name}`);
     await asAdmin(`ALTER DATABASE ${backup} RENAME TO ${name}`);
@@ -79,14 +82,14 @@ describe("a database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("whose table was made anew, as pg_restore --clean does, is another history too", async () => {
+  it("suspends the lanes if a table was created anew, as pg_restore --clean does", async () => {
     await makeTableAnew(name);
     expect(await found(name)).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
     expect(await standing(name, lane)).toEqual(["HISTORY"]);
   });
 
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("that was loaded anew under a process that misses nothing of its own is another history for that one, too", async () => {
+  it("notices a table that was created anew under a running process, even if none of its own rows are missing", async () => {
     await onDatabase(name, async (store) => {
       await store.registerInstance(anInstance());
       await makeTableAnew(name);
@@ -95,7 +98,7 @@ describe("a database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/statements/database.ts
-  it("of a release before this one, which noted no place, goes on", async () => {
+  it("accepts a database of an earlier release, which has not recorded the identity of its table yet", async () => {
     const client = await connectClient(urlOf(name));
     await client.query("UPDATE fencepost.database_history SET place = NULL");
     expect(await found(name)).toMatchObject({ begun: false });
@@ -105,7 +108,7 @@ describe("a database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/schema/after-restore.ts
-  it("that whoever restored it has marked waits for an operator, although nothing in it shows: a running node, too", async () => {
+  it("suspends all lanes, also of a running node, after the operator ran migrate with afterRestore", async () => {
     await onDatabase(name, async (running) => {
       const other = aLane();
       const fence = await holdLane(running, other);
@@ -118,7 +121,7 @@ describe("a database", () => {
     expect(await standing(name, lane)).toEqual(["HISTORY"]);
   });
 
-  it("that no node ever ran on may be marked, and nothing waits", async () => {
+  it("suspends nothing after afterRestore on a database that no node has used yet", async () => {
     const empty = await copyOf(template);
     await migrate({ databaseUrl: urlOf(empty), afterRestore: true });
     expect(await found(empty)).toMatchObject({ begun: false, mayHaveLost: false });

@@ -26,12 +26,12 @@ beforeAll(async () => {
 });
 afterAll(() => subject.close());
 
-describe("the schema", () => {
-  it("is the one in schema.sql", async () => {
+describe("the database schema", () => {
+  it("equals the snapshot in schema.sql", async () => {
     await expect(await dumpSchema(client)).toMatchFileSnapshot("schema.sql");
   });
 
-  it("has the chain id in every table that holds anything of a chain", async () => {
+  it("has the chain id in every table that stores data of a chain", async () => {
     const { rows } = await client.query<{ name: string }>(
       `SELECT c.relname AS name FROM pg_class c
        WHERE c.relnamespace = 'fencepost'::regnamespace AND c.relkind = 'r' AND NOT EXISTS (
@@ -56,7 +56,10 @@ describe("the schema", () => {
   });
 });
 
-/** The domain's table for a pair; the database is asked the same by trying the write. */
+/**
+ * Whether the domain's table allows this pair of state and sub-state. The test then tries the same pair against the
+ * database's constraints.
+ */
 function isStatus(state: State, subState: string | null): boolean {
   if (subState === null) return BARE_STATES.includes(state);
   return (SUB_STATES[state] as readonly string[]).includes(subState);
@@ -73,8 +76,8 @@ function isTransition(
   return rule.to.state === to.state && rule.to.subState === to.subState;
 }
 
-describe("the transition table, mirrored", () => {
-  it("stores exactly the statuses that the table has", async () => {
+describe("the database constraints that mirror the transition table", () => {
+  it("accept exactly the statuses of the transition table", async () => {
     for (const state of STATES) {
       for (const subState of ALL_SUB_STATES) {
         const nonce = isStatus(state, subState) && hasNoNonce(state, subState) ? null : 0;
@@ -84,12 +87,12 @@ describe("the transition table, mirrored", () => {
     }
   });
 
-  it("binds a nonce to everything that has been allocated, and to nothing else", async () => {
+  it("require a nonce for every allocated transaction, and refuse one otherwise", async () => {
     for (const state of STATES) {
       for (const subState of ALL_SUB_STATES.filter((each) => isStatus(state, each))) {
         const bare = await accepts(() => insertTransaction({ state, subState, nonce: null }));
         const bound = await accepts(() => insertTransaction({ state, subState, nonce: 1 }));
-        // A given-up transaction may or may not have had a nonce.
+        // A transaction that was cancelled or expired may or may not have had a nonce.
         const mayHave = subState === "CANCELLED" || subState === "EXPIRED";
         const expected = mayHave
           ? { bare: true, bound: true }
@@ -99,7 +102,7 @@ describe("the transition table, mirrored", () => {
     }
   });
 
-  it("stores exactly the transitions that the table has", async () => {
+  it("accept exactly the transitions of the transition table", async () => {
     const combinations = EVENTS.flatMap((event) =>
       [null, ...STATES].flatMap((from) =>
         STATES.flatMap((state) => ALL_SUB_STATES.map((subState) => ({ event, from, state, subState }))),
@@ -111,7 +114,7 @@ describe("the transition table, mirrored", () => {
     expect(combinations.length - legal.length).toBeGreaterThan(5_000);
   });
 
-  it("stores exactly the completions that the table appends", async () => {
+  it("accept exactly the completions of the transition table", async () => {
     const wanted = Object.values<TransitionRule>(TRANSITIONS).flatMap(({ completion }) => completion ?? []);
     for (const { state, settled } of wanted) {
       expect(await accepts(() => insertCompletion(state, settled))).toBe(true);
@@ -122,8 +125,8 @@ describe("the transition table, mirrored", () => {
   });
 });
 
-describe("what the database refuses by itself", () => {
-  it("refuses a second transaction at a nonce, and a second one for a request id", async () => {
+describe("the database constraints", () => {
+  it("refuse a second transaction with the same nonce or the same request id", async () => {
     const signer = uniqueAddress();
     await insertTransaction({ state: "ALLOCATED", subState: null, nonce: 5, signer, requestId: "r" });
     const again = { state: "ALLOCATED", subState: null, signer } as const;
@@ -136,7 +139,7 @@ describe("what the database refuses by itself", () => {
     await insertTransaction({ ...again, nonce: 5, chainId: 2, requestId: "r" });
   });
 
-  it("refuses addresses and hashes in another form than lower-case hex", async () => {
+  it("refuse addresses and hashes that are not lower-case hex", async () => {
     for (const signer of ["0xABCDEF0000000000000000000000000000000000", "0x12", "", "abcdef"]) {
       await expect(
         client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [signer]),
@@ -146,7 +149,7 @@ describe("what the database refuses by itself", () => {
     }
   });
 
-  it("refuses an owner without a token, and a token that was never given", async () => {
+  it("refuse an owner without a fencing token, and a token that was never issued", async () => {
     const insert = (token: number) =>
       client.query(
         "INSERT INTO fencepost.lane (chain_id, signer, owner_instance, token) VALUES (1, $1, gen_random_uuid(), $2)",
@@ -156,7 +159,7 @@ describe("what the database refuses by itself", () => {
     await expect(insert(-1)).rejects.toMatchObject({ constraint: "lane_token" });
   });
 
-  it("has one feed", async () => {
+  it("allow only one feed", async () => {
     await expect(
       client.query(
         "INSERT INTO fencepost.feed (epoch, last_seq, truncated_through, epoch_starts_after) VALUES (1, 0, 0, 0)",
@@ -213,7 +216,10 @@ interface Combination {
   readonly subState: string | null;
 }
 
-/** Tries each by itself, inside the server: thousands of round trips would take a quarter of a minute. */
+/**
+ * Tries to insert each combination separately inside the server. Thousands of round trips would take a quarter of a
+ * minute.
+ */
 async function acceptedHistory(combinations: readonly Combination[]): Promise<readonly Combination[]> {
   await client.query(`
     CREATE FUNCTION pg_temp.accepts(event text, from_state text, state text, sub_state text) RETURNS boolean

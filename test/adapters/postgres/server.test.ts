@@ -20,7 +20,7 @@ import { connectClient } from "./postgres-subject.ts";
 
 const open = (databaseUrl: string) => openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 30_000 });
 
-describe("the server", () => {
+describe("a PostgreSQL server", () => {
   let admin: pg.Client;
   let name: string;
   let role: string | null = null;
@@ -47,19 +47,19 @@ describe("the server", () => {
   };
   const migrated = () => `TEMPLATE ${inject("postgres").template}`;
 
-  it("is refused where it may lose what it acknowledged", async () => {
+  it("is refused if synchronous_commit is off, because it may lose acknowledged commits", async () => {
     const url = await database(migrated(), { synchronous_commit: "off" });
     await expect(open(url.href)).rejects.toBeInstanceOf(UnsuitableServer);
     await expect(open(url.href)).rejects.toThrow(/^[^\n]*synchronous_commit[^\n]*$/);
   });
 
-  it("is refused where it cannot hold every request id", async () => {
+  it("is refused if its encoding is not UTF8, because it cannot store every request id", async () => {
     const url = await database("TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'");
     await expect(open(url.href)).rejects.toThrow(/UTF8/);
   });
 
   // protects [Another program at the key] src/adapters/postgres/store.ts
-  it("is refused while transactions are open that an older version moved to a second nonce, with a list of them", async () => {
+  it("is refused while it has open transactions that an older version moved to a second nonce, with a list of them", async () => {
     const url = await database(migrated());
     const before = await open(url.href);
     const fence = await holdLane(before);
@@ -73,7 +73,8 @@ describe("the server", () => {
     ]);
     await before.close();
     const client = await connectClient(url.href);
-    // The state that the policy `requeue` of that version left: the next nonce, with both attempts of the nonce before.
+    // The state that the policy `requeue` of the older version left: the transaction has the next nonce, and both
+    // attempts of the previous nonce.
     await client.query(
       `INSERT INTO fencepost.step (tx_id, ordinal, chain_id, event, from_state, state, first_at, last_at)
        SELECT tx_id, history_count + 1, chain_id, 'requeue', 'TRACKING', 'ALLOCATED', now(), now()
@@ -98,11 +99,11 @@ describe("the server", () => {
     await (await open(url.href)).close();
   });
 
-  it("is unavailable where there is none", async () => {
+  it("is reported as unavailable if it cannot be reached", async () => {
     await expect(open("postgres://nobody@127.0.0.1:1/none")).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
-  it("may give its sessions the oddest defaults", async () => {
+  it("may have unusual session defaults", async () => {
     const url = await database(migrated(), {
       default_transaction_isolation: "'serializable'",
       default_transaction_read_only: "on",
@@ -127,7 +128,7 @@ describe("the server", () => {
   });
 
   // protects [Attacks] src/adapters/postgres/session/connections.ts
-  it("is asked for its own clock and settings, whatever schema a default puts in front of its own", async () => {
+  it("is read with its own clock and functions, even if search_path names a schema with false ones", async () => {
     const hostile = `
       CREATE SCHEMA hostile;
       CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE sql
@@ -156,7 +157,7 @@ describe("the server", () => {
     await store.close();
   });
 
-  it("needs no superuser: the owner of a database migrates and runs", async () => {
+  it("needs no superuser role: a database's owner can migrate it and run a node", async () => {
     role = `${inject("postgres").prefix}owner`;
     await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'fencepost' NOSUPERUSER`);
     const url = await database(`OWNER ${role}`);
@@ -170,7 +171,7 @@ describe("the server", () => {
     await store.close();
   });
 
-  it("sees every session end when the store is closed, and a closed store answers no more", async () => {
+  it("has no session left when the store is closed, and a closed store refuses further calls", async () => {
     const url = await database(migrated());
     const store = await open(url.href);
     const fence = await holdLane(store);

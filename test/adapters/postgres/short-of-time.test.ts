@@ -1,6 +1,7 @@
 /**
- * A starved process reads the database's answers late. The server ends a transaction that is idle between two round
- * trips, so critical work takes one round trip; and an answer that arrived in time counts, however late it is read.
+ * A process that is starved of CPU reads the database's responses late. The server aborts a transaction that is idle
+ * between two round trips, so critical work takes one round trip. A response that arrived in time counts, however late
+ * the process reads it.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
@@ -14,7 +15,7 @@ import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, openSessionLock, type PostgresSubject } from "./postgres-subject.ts";
 
-/** Two thirds of a second for a transaction; it may be idle for 66 ms of them. */
+/** With this lease, a database transaction may last two thirds of a second and may be idle for 66 ms. */
 const LEASE_MS = 2_000;
 const IDLE_MS = 66;
 const READ_AT_MOST_MS = 1_000;
@@ -31,18 +32,21 @@ beforeEach(async () => {
 afterEach(() => store.close());
 afterAll(() => subject.close());
 
-/** Work with two round trips may need several attempts on a crowded machine: that is the subject of this test. */
+/**
+ * Retries work that takes two round trips: on a crowded machine it may need several attempts, which is the subject of
+ * this test file.
+ */
 function settled<T>(work: () => Promise<T>): Promise<T & {}> {
   return waitUntil(() => work().catch(() => null), "the database has taken it");
 }
 
-/** Nothing else of this process runs for so long: as if it were not scheduled. */
+/** Blocks the event loop for `ms`, as if the process were not scheduled. */
 function standStill(ms: number): void {
   const untilMs = systemClock.monotonicMs() + ms;
   while (systemClock.monotonicMs() < untilMs);
 }
 
-describe("one round trip", () => {
+describe("one database round trip", () => {
   let proxy: TcpProxy;
   let counted: PostgresStore;
 
@@ -63,14 +67,14 @@ describe("one round trip", () => {
   }
 
   // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/session/durably.ts
-  it("is what a renewal takes", async () => {
+  it("is enough to renew a heartbeat", async () => {
     const { instanceId } = await holdLane(counted);
     await counted.renewInstance(instanceId, LEASE_MS);
     expect(await tripsOf(() => counted.renewInstance(instanceId, LEASE_MS))).toBe(1);
   });
 
   // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/statements/node-instance.ts
-  it("is what telling of a session lock takes, and telling of none", async () => {
+  it("is enough to publish a session lock, or that there is none", async () => {
     const { instanceId } = await holdLane(counted);
     await counted.renewInstance(instanceId, LEASE_MS);
     const lock = await openSessionLock(subject.url);
@@ -83,7 +87,7 @@ describe("one round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-  it("is what a process takes to become another instance, and what is long dead is forgotten with it", async () => {
+  it("is enough to register the next instance of a process, and also deletes instances that are long dead", async () => {
     const before = await holdLane(counted);
     await counted.renewInstance(before.instanceId, LEASE_MS);
     const old = anInstance();
@@ -107,7 +111,7 @@ describe("one round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-  it("is what a process takes to become another instance, and the lanes of the one before are free", async () => {
+  it("is enough to register the next instance of a process, and also frees the lanes of the previous one", async () => {
     const fence = await holdLane(counted);
     await counted.renewInstance(fence.instanceId, LEASE_MS);
     const next = anInstance({ replaces: [fence.instanceId] });
@@ -116,7 +120,7 @@ describe("one round trip", () => {
   });
 });
 
-describe("in another history, one round trip", () => {
+describe("one database round trip after the database's history has changed", () => {
   let other: PostgresSubject;
   let there: Store;
 
@@ -130,7 +134,7 @@ describe("in another history, one round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/statements/session.ts
-  it("renews nothing, and the usual way says why", async () => {
+  it("renews nothing, and the ordinary transaction then reports why", async () => {
     const { instanceId } = await holdLane(there);
     await other.client.query("UPDATE fencepost.feed SET epoch = epoch + 1");
     await expect(there.renewInstance(instanceId, LEASE_MS)).rejects.toMatchObject({ name: "HistoryChanged" });
@@ -142,7 +146,7 @@ describe("in another history, one round trip", () => {
     ["it was another system that was last seen", "UPDATE fencepost.database_history SET system_identifier = 'another'"],
     ["its log was further on", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
     // protects [Short of time] src/adapters/postgres/statements/session.ts
-  ])("registers nothing where %s: the usual way begins an epoch", async (_, change) => {
+  ])("registers nothing if %s, and the ordinary transaction then begins an epoch", async (_, change) => {
     const before = anInstance();
     await there.registerInstance(before);
     await other.client.query("UPDATE fencepost.feed SET last_seq = 5");
@@ -153,8 +157,8 @@ describe("in another history, one round trip", () => {
   });
 });
 
-describe("a process that stands still", () => {
-  it("past the idle limit renews all the same", async () => {
+describe("a process whose event loop is blocked", () => {
+  it("longer than the server's idle limit still renews its heartbeat", async () => {
     const { instanceId } = await settled(() => holdLane(store));
     await settled(() => store.renewInstance(instanceId, 60_000));
     const renewing = store.renewInstance(instanceId, LEASE_MS);
@@ -163,7 +167,7 @@ describe("a process that stands still", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/session/connections.ts
-  it("past the deadline of a question reads the answer that has arrived meanwhile", async () => {
+  it("longer than a query's deadline still reads the answer that has arrived meanwhile", async () => {
     await store.ping();
     const asking = store.ping();
     standStill(READ_AT_MOST_MS + 100);
@@ -171,7 +175,7 @@ describe("a process that stands still", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/session/durably.ts
-  it("renews beside a flood of creates, each commit of which is heard late", async () => {
+  it("renews its heartbeat during a flood of creates whose commits it reads late", async () => {
     const fence = await settled(() => holdLane(store));
     await settled(() => store.renewInstance(fence.instanceId, 60_000));
     let flooding = true;
@@ -188,8 +192,8 @@ describe("a process that stands still", () => {
   });
 });
 
-describe("a transaction that the server ended because it stood idle", () => {
-  /** On the first attempt this process stalls as soon as the first round trip has left. */
+describe("a database transaction that the server ended because it was idle", () => {
+  /** On its first commit, blocks this process as soon as the first round trip was sent. */
   function lateOnce(): Pick<Store, "commit"> {
     let isFirst = true;
     return {
@@ -202,14 +206,16 @@ describe("a transaction that the server ended because it stood idle", () => {
     };
   }
 
-  /** In this turn of the event loop: before anything is read. */
+  /**
+   * Runs `act` after all queued promise callbacks but in the same turn of the event loop, so before any socket is read.
+   */
   async function afterAllThatIsQueued(act: () => void): Promise<void> {
     for (let hop = 0; hop < 100; hop++) await null;
     act();
   }
 
   // protects [Short of time] src/adapters/postgres/session/errors.ts, src/adapters/postgres/session/write-transaction.ts
-  it("is tried again without a look at what became of it, and its create is answered once", async () => {
+  it("is retried without looking up its outcome, and its create is answered once", async () => {
     const [fence, other] = [await settled(() => holdLane(store)), await settled(() => holdLane(store))];
     await settled(() => allocate(store, other, [anIntent(other.lane)]));
     const telemetry = recordTelemetry();

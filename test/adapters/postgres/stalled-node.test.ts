@@ -10,8 +10,8 @@ import { connectClient, createPostgresSubject, type PostgresSubject } from "./po
 
 const LEASE_MS = 15_000;
 
-/** A node that freezes in the middle of a write may not hold another node up for longer than a third of the lease. */
-describe("a node that stalls", () => {
+/** A node that freezes in the middle of a write may not delay another node for longer than a third of the lease. */
+describe("a node that stalls during a database write", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   let frozen: PostgresStore;
@@ -31,7 +31,7 @@ describe("a node that stalls", () => {
     await subject.close();
   });
 
-  it("holding a lane is ended by the server, the takeover goes on, and its write is not there", async () => {
+  it("while it holds a lane's lock has its session ended by the server, and the takeover succeeds without the write", async () => {
     const fence = await holdLane(store);
     const stalled = proxy.atNextCommit("stall-before");
     const intent = anIntent(fence.lane);
@@ -52,44 +52,42 @@ describe("a node that stalls", () => {
   it.each([
     ["between two statements", () => proxy.holdFrom("fencepost:insert-transactions")],
     ["in the middle of one", () => proxy.holdWithin('{"half"}')],
-  ])(
-    "with half of a transaction still on its way is ended by the server too, though it waits behind no Sync: %s",
-    async (_, hold) => {
-      // Its own deadline never fires: a stalled process closes nothing.
-      const standing = { ...systemClock, after: () => () => undefined };
-      const databaseUrl = proxy.through(subject.url);
-      const paused = await openPostgresStore({ clock: standing, leaseDurationMs: LEASE_MS, databaseUrl });
-      const fence = await holdLane(paused);
-      await allocate(paused, fence, [anIntent(fence.lane)]);
-      await allocate(paused, fence, [anIntent(fence.lane)]);
-      const held = hold();
-      const intent = anIntent(fence.lane, { requestId: "half" });
-      const late = allocate(paused, fence, [intent]).catch((error: unknown) => error);
-      const release = await held;
-      const holding = `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+  ])("with half of a pipelined transaction sent has its session ended by the server too: %s", async (_, hold) => {
+    // The stalled process's own deadline timer never fires, so it closes no connection.
+    const standing = { ...systemClock, after: () => () => undefined };
+    const databaseUrl = proxy.through(subject.url);
+    const paused = await openPostgresStore({ clock: standing, leaseDurationMs: LEASE_MS, databaseUrl });
+    const fence = await holdLane(paused);
+    await allocate(paused, fence, [anIntent(fence.lane)]);
+    await allocate(paused, fence, [anIntent(fence.lane)]);
+    const held = hold();
+    const intent = anIntent(fence.lane, { requestId: "half" });
+    const late = allocate(paused, fence, [intent]).catch((error: unknown) => error);
+    const release = await held;
+    const holding = `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
       WHERE a.datname = current_database() AND a.wait_event = 'ClientRead' AND a.xact_start IS NOT NULL AND l.mode = 'RowExclusiveLock'
         AND l.relation = 'fencepost.lane'::regclass`;
-      await waitUntil(
-        async () => (await subject.client.query(holding)).rowCount !== 0,
-        "it has the lane and hears no more",
-      );
-      await subject.client.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [fence.lane.signer]);
-      expect((await subject.client.query(holding)).rowCount).toBe(0);
-      release();
-      // Before 17 the idle limit ends it, which shows that COMMIT was never read: it is tried again, and made once.
-      const { rows } = await subject.client.query("SELECT current_setting('server_version_num')::int AS version");
-      const made = await store.transaction(intent.txId);
-      if (hasTransactionTimeout(rows[0].version)) {
-        expect(await late).toBeInstanceOf(StoreUnavailable);
-        expect(made).toBeNull();
-      } else {
-        expect(await late).toMatchObject([{ result: "created", nonce: 2 }]);
-      }
-      await paused.close();
-    },
-  );
+    await waitUntil(
+      async () => (await subject.client.query(holding)).rowCount !== 0,
+      "it has the lane and hears no more",
+    );
+    await subject.client.query("SELECT 1 FROM fencepost.lane WHERE signer = $1 FOR UPDATE", [fence.lane.signer]);
+    expect((await subject.client.query(holding)).rowCount).toBe(0);
+    release();
+    // Before PostgreSQL 17, the idle timeout ends the transaction, which proves that COMMIT was never read. So the
+    // store retries the allocation, and it is made once.
+    const { rows } = await subject.client.query("SELECT current_setting('server_version_num')::int AS version");
+    const made = await store.transaction(intent.txId);
+    if (hasTransactionTimeout(rows[0].version)) {
+      expect(await late).toBeInstanceOf(StoreUnavailable);
+      expect(made).toBeNull();
+    } else {
+      expect(await late).toMatchObject([{ result: "created", nonce: 2 }]);
+    }
+    await paused.close();
+  });
 
-  it("holding the feed's counter makes others busy for a moment, and creates not at all", async () => {
+  it("while it holds the feed's counter makes other completions busy for a short time, and delays no create", async () => {
     const fence = await holdLane(store);
     const { intent, attempt } = await mine(store, fence);
     const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
@@ -109,7 +107,7 @@ describe("a node that stalls", () => {
     expect(await confirm()).toEqual(["applied"]);
   });
 
-  it("and loses its connection behind an answer that keeps nothing has that answer", async () => {
+  it("and loses its connection after a result that changes nothing still returns that result", async () => {
     const fence = await holdLane(store);
     const claimant = anInstance();
     await frozen.registerInstance(claimant);
@@ -121,7 +119,7 @@ describe("a node that stalls", () => {
     expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
   });
 
-  it("and finds its connection ended before it could say anything is told to try again, and may", async () => {
+  it("and loses its connection before it sent anything gets a busy error, and its retry succeeds", async () => {
     const fence = await holdLane(store);
     const claimant = anInstance();
     await frozen.registerInstance(claimant);
@@ -133,7 +131,7 @@ describe("a node that stalls", () => {
     expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
   });
 
-  it("behind a lock that is not given is told busy, not fenced and not lost", async () => {
+  it("behind a lock that another session holds gets a busy error, not fenced and not unknown", async () => {
     const fence = await holdLane(store);
     const holder = await connectClient(subject.url);
     await holder.query("BEGIN");

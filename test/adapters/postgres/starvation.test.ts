@@ -1,7 +1,7 @@
 /**
- * Sessions that share the lock on a lane's row: each is let in past a session that waits for the row alone, so that together they
- * never let it go. None of ours does that. Other programs, an operator's tool or the host's own code, must not keep a
- * dead owner's lane from its heir.
+ * PostgreSQL lets a session that wants a shared lock on a lane's row pass a session that waits for an exclusive one, so
+ * a stream of sharers can starve it. Fencepost takes no such shared locks. Another program (an operator's tool, the
+ * host's own code) may, and must not keep a dead owner's lane from its successor.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";
@@ -12,7 +12,9 @@ import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient, createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 let subject: PostgresSubject;
-/** Another for each test: one that has insisted does not for a while. */
+/**
+ * Each test has a store of its own: a store that has just forced its way to a lock does not do so again for a while.
+ */
 let store: Awaited<ReturnType<PostgresSubject["connect"]>>;
 
 beforeAll(async () => {
@@ -30,7 +32,7 @@ async function starve({ lane }: Fence): Promise<() => Promise<void>> {
   return stop;
 }
 
-/** A lane whose owner is dead, and an instance that may have it. */
+/** Creates a lane whose owner is dead, and a live instance that may claim it. */
 async function leftBehind(): Promise<{ readonly fence: Fence; readonly heir: string }> {
   const fence = await holdLane(store);
   const heir = anInstance();
@@ -39,7 +41,10 @@ async function leftBehind(): Promise<{ readonly fence: Fence; readonly heir: str
   return { fence, heir: heir.instanceId };
 }
 
-/** On a machine so crowded that the sharers cannot let go in time, it insists again. */
+/**
+ * On a crowded machine the sharing sessions may not release the lock in time, and the store has to force its way
+ * several times.
+ */
 const PATIENCE = { giveUpMs: 60_000 };
 
 function unlessBusy(error: unknown): null {
@@ -47,8 +52,8 @@ function unlessBusy(error: unknown): null {
   throw error;
 }
 
-describe("a lane whose lock sixteen sessions share without a pause", () => {
-  it("is claimed all the same when its owner is dead, and works under the new term", async () => {
+describe("a lane whose row lock is shared without a pause", () => {
+  it("can still be claimed when its owner is dead, and allocates under the new term", async () => {
     const { fence, heir } = await leftBehind();
     const free = aLane();
     const stop = await starve(fence);
@@ -64,7 +69,7 @@ describe("a lane whose lock sixteen sessions share without a pause", () => {
     expect(nonces(await allocate(store, taken?.fence as Fence, [anIntent(fence.lane)]))).toEqual([0]);
   });
 
-  it("is acquired all the same when its owner is dead", async () => {
+  it("can still be acquired when its owner is dead", async () => {
     const { fence, heir } = await leftBehind();
     await starve(fence);
     const acquire = () => store.acquireLane(fence.lane, heir).catch(unlessBusy);
@@ -72,7 +77,7 @@ describe("a lane whose lock sixteen sessions share without a pause", () => {
     expect(acquired).toMatchObject({ result: "takenOver", fence: { token: fence.token + 1, instanceId: heir } });
   });
 
-  it("is not insisted on while its owner lives: no other lane is held up for it", async () => {
+  it("is not forced from a live owner: the acquirer gets a busy error, and the term stays the same", async () => {
     const fence = await holdLane(store);
     const rival = anInstance();
     await store.registerInstance(rival);
@@ -89,8 +94,8 @@ describe("a lane whose lock sixteen sessions share without a pause", () => {
   });
 });
 
-describe("a lane that another session keeps locked for good", () => {
-  it("holds the others up for a moment and no longer: they are told busy, and then no takeover insists for a while", async () => {
+describe("a lane that another session keeps locked permanently", () => {
+  it("delays other lanes only briefly: the first takeover gets a busy error, and later ones skip the lane for a while", async () => {
     const { fence, heir } = await leftBehind();
     const other = await holdLane(store);
     const keeper = await connectClient(subject.url);

@@ -1,4 +1,7 @@
-/** Statements beside the fence that decide about money and about what is done once: no condition of them is there for nothing. */
+/**
+ * Statements not protected by the fence that decide about money or about at-most-once work: removing any one of their
+ * conditions must make a test fail.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { intentRow } from "../../../src/adapters/postgres/rows/transaction-fields.ts";
 import { declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
@@ -38,7 +41,7 @@ const LEFT = {
 };
 const BOTH = [`1 ${SIGNER}`, `2 ${SIGNER}`];
 
-/** Two waiting requests of two lanes, not due yet and not begun. */
+/** Two pending requests on two lanes, neither of which is due or begun. */
 const LEFT_REQUESTS: Topic = {
   world: `INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, repeatable, until)
     VALUES ('${ASKED}', 1, '${SIGNER}', 'act', '{}', false, now() + interval '1 minute'),
@@ -75,7 +78,7 @@ const HOUR = "2026-11-17T10:00:00Z";
 const MOST = { mostHourValue: 100, mostHourCost: 100, mostDayValue: 100, mostDayCost: 100 };
 const CHARGED = { hour: HOUR, value: 10, cost: 10, corrections: [], ...MOST };
 
-/** Ten more of everything for two keys that have used fifty of a hundred, on a chain each. */
+/** Charges ten more of everything to two keys, each on its own chain, that have used fifty of a hundred. */
 function charging(more: object = {}): readonly unknown[] {
   return chargeKeys([
     { owner: "shop", chainId: 1, ...CHARGED, ...more },
@@ -83,7 +86,10 @@ function charging(more: object = {}): readonly unknown[] {
   ]).values;
 }
 
-/** Each its own, and in an hour of its own: one key on two chains, two keys on one. The first has a limit of its own, too. */
+/**
+ * Three charges with different amounts and hours: one key on two chains, and two keys on one chain. The first charge
+ * also has a limit of its own.
+ */
 function chargingEach(most: number): readonly unknown[] {
   const first = { owner: "shop", chainId: 1, ...CHARGED };
   return chargeKeys([
@@ -168,7 +174,7 @@ const LEFT_INTENTS: Topic = {
     UNION ALL SELECT tx_id::text, 'declined', problem FROM fencepost.declined ORDER BY 1, 2, 3`,
 };
 
-describe("no condition is there for nothing", () => {
+describe("every condition of the SQL statements has a test case that fails without it", () => {
   it.each([
     ["what is left for the owner of a lane, begun once and answered by whoever began it", LEFT_REQUESTS],
     ["what keys have used, counted for one key and chain and within the hour and the day", KEY_USE],
@@ -180,11 +186,11 @@ describe("no condition is there for nothing", () => {
   });
 });
 
-describe("a request that another has begun, or answered", () => {
+describe("a pending request that another instance has begun or answered", () => {
   it.each([
     ["begun", BEGUN_ELSEWHERE, { begun_by: TWIN, answer: null }],
     ["answered", ANSWERED, { begun_by: OWNER, answer: "1" }],
-  ])("is neither withdrawn, answered nor put back by anybody else: %s", async (_, state, stands) => {
+  ])("cannot be withdrawn, answered or put back by any other instance: %s", async (_, state, stands) => {
     for (const { statement, values } of LEFT_REQUESTS.subjects.slice(0, 3)) {
       const seen = await sight(subject.client, LEFT_REQUESTS, state, { sql: statement.sql, values });
       expect(JSON.parse(seen)[1][0], statement.name).toMatchObject({ left_id: ASKED, ...stands });

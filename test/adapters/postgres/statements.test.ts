@@ -15,7 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => subject.close());
 
-/** Plans as a store's transaction would: for parameters it does not know, after the switches of its first statement. */
+/**
+ * Returns the plan of a statement as in a store's transaction: a generic plan (unknown parameters), with the planner
+ * settings of the transaction's first statement.
+ */
 async function planOf(name: string): Promise<string> {
   const found = statements.find(({ statement }) => statement.name === `fencepost:${name}`);
   if (found === undefined) throw new Error(`there is no statement ${name}`);
@@ -35,8 +38,8 @@ async function planOf(name: string): Promise<string> {
   }
 }
 
-describe("statements", () => {
-  it("are planned under the same switches whether a transaction reads or writes", async () => {
+describe("the SQL statements of the program", () => {
+  it("are planned under the same planner settings in read and write transactions", async () => {
     const switches = (name: string) => {
       const sql = statements.find(({ statement }) => statement.name === `fencepost:${name}`)?.statement.sql ?? "";
       return [...sql.matchAll(/set_config\('(enable_\w+|plan_cache_mode|jit|DateStyle)', '(\w+)'/g)].map(
@@ -47,14 +50,14 @@ describe("statements", () => {
     expect(switches("open-read")).toContain("enable_seqscan=off");
   });
 
-  it("are one constant each, prepared under its name, and long enough in number to be all of them", () => {
+  it("are one constant each, prepared under its name, and all of them are found by this test", () => {
     const dashed = (constant: string) => constant.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     for (const { constant, statement } of statements) expect(statement.name).toBe(`fencepost:${dashed(constant)}`);
     expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);
     expect(statements.length).toBeGreaterThan(50);
   });
 
-  it("can all be prepared", async () => {
+  it("can all be prepared by PostgreSQL", async () => {
     for (const { statement } of statements) {
       const error = await client.query(`PREPARE "${statement.name}" AS ${statement.sql}`).then(
         () => null,
@@ -65,7 +68,7 @@ describe("statements", () => {
     await client.query("DEALLOCATE ALL");
   });
 
-  it("name every table in full, and need no search path", async () => {
+  it("name every table with its schema, and need no search_path", async () => {
     await client.query("SET search_path = ''");
     for (const { statement } of statements) await client.query(`PREPARE "${statement.name}" AS ${statement.sql}`);
     await client.query("DEALLOCATE ALL");
@@ -74,8 +77,9 @@ describe("statements", () => {
 });
 
 /**
- * Statements that are meant to look at every lane, every instance or everything that is live, or that walk a small index or a
- * few of the newest rows: rare, and for people. What they read is measured on a large table: see reads.test.ts, sights.test.ts.
+ * Statements that by design read every lane, every instance or everything live, or that scan a small index or a few of
+ * the newest rows. They are rare and serve people. Their cost on a large table is measured in reads.test.ts and
+ * sights.test.ts.
  */
 const SURVEYS = [
   "bound-notices",
@@ -119,7 +123,9 @@ const SURVEYS = [
   "remember-position",
   "sum-lanes",
 ];
-/** One row on one side, or one index look-up per lane or request: a nested loop is right, and there is no other way. */
+/**
+ * Statements for which a nested loop is right: one side has one row, or there is one index look-up per lane or request.
+ */
 const LOOPS = [
   "append-completions",
   "delete-transactions",
@@ -139,15 +145,18 @@ const LOOPS = [
   "search-hash",
   "search-nonce",
 ];
-/** Merged from a walk for each chain. What they read is measured on a large table: see reads.test.ts. */
+/**
+ * Statements whose pages are merged from one index scan per chain. Their cost on a large table is measured in
+ * reads.test.ts.
+ */
 const PAGES = /^page-(final|live|intake)/;
 
-describe.each(["never analysed", "analysed while empty"])("plans on tables %s", (when) => {
+describe.each(["never analysed", "analysed while empty"])("query plans on tables %s", (when) => {
   beforeAll(async () => {
     if (when === "analysed while empty") await client.query("ANALYZE");
   });
 
-  it("never nest or scan tables, whatever was believed about their size", async () => {
+  it("never contain a nested loop or a sequential scan, whatever table sizes the planner assumes", async () => {
     for (const { statement } of statements) {
       const name = statement.name.replace("fencepost:", "");
       if (SURVEYS.includes(name)) continue;
@@ -158,18 +167,18 @@ describe.each(["never analysed", "analysed while empty"])("plans on tables %s", 
     }
   });
 
-  it("read a page from an index that is in its order", async () => {
+  it("read a page from an index that has the page's order", async () => {
     for (const name of ["page-transactions", "read-completions", "read-confirmations"]) {
       expect({ name, plan: await planOf(name) }).toEqual({ name, plan: expect.not.stringMatching(/Sort/) });
     }
   });
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("count what waits to be signed among what is live, not among all that a lane ever sent", async () => {
+  it("count transactions to be signed among live ones, not among all that a lane ever had", async () => {
     expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
   });
 
-  it("find rows by key, not by walking an index", async () => {
+  it("find rows by key, without walking a whole index", async () => {
     for (const { statement } of statements) {
       const name = statement.name.replace("fencepost:", "");
       if (SURVEYS.includes(name) || PAGES.test(name)) continue;

@@ -17,8 +17,11 @@ import {
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
-/** A COMMIT that got no answer was carried out or was not; the store finds out, or says that it could not. */
-describe("a commit without an answer", () => {
+/**
+ * A COMMIT without a response may or may not have been carried out. The store finds out which, or reports that it could
+ * not.
+ */
+describe("a database commit without an answer", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;
   let store: PostgresStore;
@@ -30,7 +33,8 @@ describe("a commit without an answer", () => {
     proxy = await TcpProxy.start(Number(new URL(subject.url).port));
     const options = { clock: systemClock, leaseDurationMs: 12_000 };
     store = await openPostgresStore({ ...options, databaseUrl: proxy.through(subject.url) });
-    // Its first write would read the policy document before: the next COMMIT shall be the write's own.
+    // Read the policy document now: the store's first write would read it first, and the next COMMIT must be that of
+    // the write itself.
     await store.readPolicy();
     direct = await openPostgresStore({ ...options, databaseUrl: subject.url });
   });
@@ -45,7 +49,7 @@ describe("a commit without an answer", () => {
   });
   afterEach(() => proxy.admit());
 
-  it("was carried out: the answer is as if nothing had happened", async () => {
+  it("returns its results as usual if it was carried out", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
     const hit = proxy.atNextCommit("cut-after");
     const results = await allocate(store, fence, [intent]);
@@ -54,7 +58,7 @@ describe("a commit without an answer", () => {
     expect(await direct.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
   });
 
-  it("was not carried out: unavailable, worth another try, nothing consumed, and the same again succeeds", async () => {
+  it("is unavailable and may be retried, with no nonce consumed, if it was not carried out", async () => {
     const intent = anIntent(fence.lane, { requestId: "lost" });
     const hit = proxy.atNextCommit("cut-before");
     const failure = await allocate(store, fence, [intent]).catch((error: unknown) => error);
@@ -66,7 +70,7 @@ describe("a commit without an answer", () => {
     expect(await allocate(store, fence, [intent])).toMatchObject([{ result: "created", nonce: 0 }]);
   });
 
-  it("whose answer never comes is looked up after the client's own deadline, not called lost", async () => {
+  it("is looked up after the client's own deadline if the answer never comes, and not reported as lost", async () => {
     const intent = anIntent(fence.lane);
     const hit = proxy.atNextCommit("hold-answer");
     const results = await allocate(store, fence, [intent]);
@@ -74,7 +78,7 @@ describe("a commit without an answer", () => {
     expect(results).toMatchObject([{ result: "created", nonce: 0 }]);
   });
 
-  it("is called unknown at once where the store closes meanwhile: its caller is still there to hear it", async () => {
+  it("is reported as unknown at once if the store is closed meanwhile", async () => {
     const leaving = await openPostgresStore({
       clock: systemClock,
       leaseDurationMs: 12_000,
@@ -90,7 +94,7 @@ describe("a commit without an answer", () => {
     expect(systemClock.monotonicMs() - beganMs).toBeLessThan(2_000);
   });
 
-  it("stays unknown where the database does not come back in time", async () => {
+  it("stays unknown if the database does not become reachable in time", async () => {
     const intent = anIntent(fence.lane);
     const hit = proxy.atNextCommit("cut-after");
     const writing = allocate(store, fence, [intent]);
@@ -110,7 +114,7 @@ describe("a commit without an answer", () => {
     expect((await direct.feed(lastSeq, 10)).items).toMatchObject([{ seq: lastSeq + 1, txId: intent.txId }]);
   });
 
-  it("of a registration, a renewal and a takeover is looked up too", async () => {
+  it("is looked up for a registration, a renewal and a takeover too", async () => {
     const instance = anInstance();
     for (const work of [
       () => store.registerInstance(instance),
@@ -125,7 +129,7 @@ describe("a commit without an answer", () => {
     expect(row).toMatchObject({ counter: 2, lanes: 1 });
   });
 
-  it("is waited for where it is the first of its slot, and no row shows yet", async () => {
+  it("is waited for if it is the first commit of its slot and no row is visible yet", async () => {
     const fresh = await openPostgresStore({
       clock: systemClock,
       leaseDurationMs: 12_000,
@@ -142,7 +146,7 @@ describe("a commit without an answer", () => {
     await fresh.close();
   });
 
-  it("is not what an ended connection before COMMIT is: unavailable at once, and the pool heals by itself", async () => {
+  it("is distinguished from a connection lost before COMMIT, which is unavailable at once and may be retried", async () => {
     proxy.cut();
     for (let tries = 0; tries < 10; tries++) {
       const done = await allocate(store, fence, [anIntent(fence.lane)]).then(

@@ -8,8 +8,8 @@ import { createManualClock } from "../../doubles/manual-clock.ts";
 entropyContract("system", () => createEntropy(systemClock));
 entropyContract("system, wall clock standing still", () => createEntropy(createManualClock()));
 
-describe("uuid sequence", () => {
-  it("ascends strictly for any course of the wall clock, also backwards", () => {
+describe("the UUID sequence", () => {
+  it("ascends strictly even if the wall clock jumps forwards or backwards", () => {
     const steps = fc.array(
       fc.record({ jump: fc.integer({ min: -5000, max: 5000 }), ids: fc.integer({ min: 1, max: 40 }) }),
       {
@@ -36,7 +36,7 @@ describe("uuid sequence", () => {
     );
   });
 
-  it("borrows from the next millisecond when the counter runs over", () => {
+  it("uses the next millisecond when the counter overflows", () => {
     const next = createUuidSequence(
       () => 1_800_000_000_000,
       (bytes) => bytes.fill(0xff),
@@ -47,7 +47,7 @@ describe("uuid sequence", () => {
     expect(Number.parseInt(ids.at(-1)?.replaceAll("-", "").slice(0, 12) ?? "", 16)).toBe(1_800_000_000_003);
   });
 
-  it("writes the exact layout of RFC 9562", () => {
+  it("has the exact bit layout of RFC 9562", () => {
     const next = createUuidSequence(
       () => 0x017f22e279b0,
       (bytes) => bytes.set([0, 0, 0, 0, 0, 0, 0x04, 0xc3, 0x98, 0xc4, 0xdc, 0x0c, 0x0c, 0x07, 0x39, 0x8f]),

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import { readEnvironment } from "../../../src/adapters/system/environment.ts";
 
 describe("the environment of the process", () => {
-  it("has the home of its account", () => {
+  it("includes the home directory of its account", () => {
     expect(readEnvironment()).toMatchObject({ home: homedir(), workingDirectory: process.cwd(), pid: process.pid });
   });
 
-  it("has / for an account without a home, and is still read", () => {
+  it("has / as the home directory of an account without one", () => {
     const unknown = () => {
       throw Object.assign(new Error("A system error occurred: uv_os_homedir returned ENOENT"), {
         code: "ERR_SYSTEM_ERROR",

@@ -16,8 +16,8 @@ function limited() {
   return { clock, said, write };
 }
 
-describe("a limit on lines", () => {
-  it("writes the first twenty lines of a kind, and then the number left out", async () => {
+describe("the limit on log lines", () => {
+  it("passes the first twenty lines of a kind, and then reports the number of omitted lines", async () => {
     const { clock, said, write } = limited();
     expect(write("down", 1_000)).toBe(20);
     expect(said).toEqual([]);
@@ -28,7 +28,7 @@ describe("a limit on lines", () => {
     expect(said).toHaveLength(1);
   });
 
-  it("counts kinds separately, up to a limit on kinds", async () => {
+  it("counts each kind of line separately, up to a maximum number of kinds", async () => {
     const { clock, said, write } = limited();
     expect(write("a", 20) + write("b", 20)).toBe(40);
     let written = 0;
@@ -39,7 +39,7 @@ describe("a limit on lines", () => {
   });
 });
 
-describe("the log of a node whose chain is away", () => {
+describe("the log of a node whose chain is unreachable", () => {
   function sinkWith() {
     const clock = createManualClock();
     const lines: { readonly message: string; readonly fields: object }[] = [];
@@ -53,7 +53,7 @@ describe("the log of a node whose chain is away", () => {
   }
 
   // protects [Signals] src/adapters/system/line-limit.ts, src/adapters/system/log-sink.ts
-  it("has a limited number of lines, however many submissions fail, and reports how many there were", async () => {
+  it("has a limited number of lines, however many submissions fail, and reports the omitted number", async () => {
     const { clock, lines, sink } = sinkWith();
     const failed: TelemetryEvent = {
       type: "submit.answered",
@@ -71,7 +71,7 @@ describe("the log of a node whose chain is away", () => {
   });
 
   // protects [Signals] src/adapters/system/line-limit.ts, src/adapters/system/log-sink.ts
-  it("never leaves out a write or an alert", () => {
+  it("always includes every write and every alert", () => {
     const { lines, sink } = sinkWith();
     const moved = { type: "tx.transition", ...tx, event: "resubmit", from: "TRACKING", state: "TRACKING" } as const;
     for (let n = 0; n < 500; n++) sink({ ...moved, subState: "STALE", nodeId: "node-1", token: 3 });

@@ -45,8 +45,8 @@ function lineFor(event: TelemetryEvent): Line {
   return lines[0] as Line;
 }
 
-describe("log sink", () => {
-  it("logs a critical write at info with the documented fields", () => {
+describe("the log sink for telemetry events", () => {
+  it("logs a state transition at level info with the documented fields", () => {
     const { level, fields, message } = lineFor(transition);
     expect(level).toBe("info");
     expect(message).toBe("sign");
@@ -63,7 +63,7 @@ describe("log sink", () => {
     });
   });
 
-  it("writes hand-made JSON with null and absent fields", () => {
+  it("writes valid JSON for events with null and absent fields", () => {
     const { fields } = lineFor({ ...transition, from: null, subState: null, txHash: null, nonce: null, ageMs: 1.5 });
     expect(fields).toEqual({
       event: "tx.transition",
@@ -82,7 +82,7 @@ describe("log sink", () => {
     expect(lineFor(transition).fields).not.toHaveProperty("ageMs");
   });
 
-  it("names lane and token in the same way on every event, and never nests the lane", () => {
+  it("has lane and fencing token as the same flat fields on every event", () => {
     const { fields } = lineFor({ type: "lease.fenced", lane, token: 8, write: "broadcast", stoppedBy: "database" });
     expect(fields).toEqual({
       event: "lease.fenced",
@@ -112,7 +112,7 @@ describe("log sink", () => {
     [{ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message: "m" }, "warn"],
     [{ type: "alert", severity: "ERROR", code: "NONCE_DRIFT", message: "m" }, "error"],
     [{ type: "alert", severity: "CRITICAL", code: "NONCE_DRIFT", message: "m" }, "fatal"],
-  ])("chooses the level of %o", (event, level) => {
+  ])("chooses the log level by the event: %o", (event, level) => {
     expect(lineFor(event).level).toBe(level);
   });
 
@@ -131,13 +131,13 @@ describe("log sink", () => {
     expect(lineFor({ ...submission, answer: "underpriced" }).level).toBe("warn");
   });
 
-  it("has one line for lanes that are taken together", () => {
+  it("writes one line for lanes that are acquired together", () => {
     expect(lineFor({ type: "lanes.taken", acquired: 9_999, takenOver: 1 }).message).toBe("took 10000 lanes");
     expect(lineFor({ type: "lanes.taken", acquired: 0, takenOver: 1 }).message).toBe("took 1 lane");
   });
 
   // protects [Explained, and said aloud] src/adapters/system/log-sink.ts
-  it("logs an alert's message once", () => {
+  it("writes an alert's text only as the message, not as a field too", () => {
     const { fields, message } = lineFor({
       type: "alert",
       severity: "ERROR",
@@ -158,7 +158,7 @@ describe("log sink", () => {
     expect(lines).toEqual([]);
   });
 
-  it("computes a checksum once per signer", () => {
+  it("computes the checksum address once per signer", () => {
     let asked = 0;
     const { sink, lines } = capture("info", (address) => {
       asked++;

@@ -17,7 +17,7 @@ function capture(settings: Partial<LoggerSettings> = {}) {
   };
 }
 
-describe("logger", () => {
+describe("the logger", () => {
   it("writes one JSON object per line, with time, level and message", () => {
     const { log, lines } = capture();
     log.log("info", { txId: "t1", nonce: 7 }, "sign");
@@ -38,7 +38,7 @@ describe("logger", () => {
     expect(capture({ level: "silent" }).log.enabled("fatal")).toBe(false);
   });
 
-  it("accepts encoded JSON members, at the same level and in the same form", () => {
+  it("accepts fields as encoded JSON, at the same level and in the same form", () => {
     const { log, lines } = capture();
     log.logMembers("info", '"nonce":7,"txHash":null', 'say "when"');
     log.logMembers("debug", '"nonce":8', "dropped");
@@ -47,7 +47,7 @@ describe("logger", () => {
     expect(new Date(time).toISOString()).toBe(time);
   });
 
-  it("masks a secret anywhere, in any casing", () => {
+  it("masks a configured secret anywhere in a line, in upper or lower case", () => {
     const secrets = ['p"a\\ss-word', "ABCDEF0123456789"];
     const { log, lines } = capture({ mask: createMask(secrets) });
     log.log(
@@ -63,7 +63,7 @@ describe("logger", () => {
   });
 
   // protects [Many lanes] src/domain/text/mask.ts
-  it("masks private keys anywhere, also beside and inside other secrets", () => {
+  it("masks private keys anywhere in a line, also beside and inside other secrets", () => {
     const [one, two] = ["1a".repeat(32), "2b".repeat(32)];
     const mask = createMask([one, two, "a1a1a1a1", `https://rpc/${one}/token`]);
     expect(mask(`0x${one.toUpperCase()} and ${two}`)).toBe("0x*** and ***");
@@ -75,7 +75,7 @@ describe("logger", () => {
   });
 
   // protects [Many lanes] src/domain/text/mask.ts
-  it("takes no longer for ten thousand keys than for one", () => {
+  it("masks ten thousand keys about as fast as one", () => {
     const keys = Array.from({ length: 10_000 }, (_, n) => createHash("sha256").update(`key ${n}`).digest("hex"));
     const line = JSON.stringify({ txHash: `0x${"4d".repeat(32)}`, msg: "a line as there are many" });
     const cost = (secrets: readonly string[]): number => {
@@ -88,7 +88,7 @@ describe("logger", () => {
     expect(cost(keys)).toBeLessThan(10 * cost(keys.slice(0, 1)) + 100_000);
   });
 
-  it("never lets a secret through, and stays JSON", () => {
+  it("never writes a secret, and every line stays valid JSON", () => {
     const secret = fc.stringMatching(/^[A-Z0-9!-~]{8,40}$/);
     fc.assert(
       fc.property(
@@ -109,7 +109,7 @@ describe("logger", () => {
     );
   });
 
-  it("has everything on disk after a flush", async () => {
+  it("has every line on disk after a flush", async () => {
     const directory = mkdtempSync(join(tmpdir(), "fencepost-log-"));
     const file = join(directory, "log");
     const descriptor = openSync(file, "w");
@@ -126,15 +126,15 @@ describe("logger", () => {
     rmSync(directory, { recursive: true });
   });
 
-  it("does not mask short words, which would garble the log", () => {
+  it("does not mask short secrets, because that would garble the log", () => {
     expect(createMask(["key", ""])("the key is in the monkey")).toBe("the key is in the monkey");
   });
 });
 
-describe("readable lines", () => {
+describe("log lines in the readable format", () => {
   const plain = (text = "") => stripVTControlCharacters(text);
 
-  it("show time, level, message and fields on one line, long hex by its ends", () => {
+  it("show time, level, message and fields on one line, and shorten long hex in the middle", () => {
     const { log, lines } = capture({ format: "readable" });
     log.log(
       "warn",
@@ -147,7 +147,7 @@ describe("readable lines", () => {
     );
   });
 
-  it("have no colours if they are off, and are otherwise the same", () => {
+  it("are the same without colours if colours are off", () => {
     const [bright, bare] = [true, false].map((colours) => {
       const { log, lines } = capture({ format: "readable", colours });
       log.log("warn", { nonce: 3 }, "mine");
@@ -158,19 +158,19 @@ describe("readable lines", () => {
     expect(bare?.slice(8)).toBe(plain(bright).slice(8));
   });
 
-  it("show encoded JSON members in the same way", () => {
+  it("show fields given as encoded JSON in the same way", () => {
     const { log, lines } = capture({ format: "readable" });
     log.logMembers("info", '"nonce":3,"subState":null', "mine");
     expect(plain(lines[0])).toMatch(/^\d\d:\d\d:\d\d info {2}mine nonce=3\n$/);
   });
 
-  it("are masked too", () => {
+  it("have their secrets masked too", () => {
     const { log, lines } = capture({ format: "readable", mask: createMask(["hunter2hunter2"]) });
     log.log("error", { detail: "x hunter2hunter2 y" }, "hunter2hunter2");
     expect(plain(lines[0])).toContain("*** detail=x *** y");
   });
 
-  it("survive a mask that broke an escape sequence", () => {
+  it("are still written if masking broke an escape sequence", () => {
     const { log, lines } = capture({ format: "readable", mask: createMask(["nnnnnn"]) });
     log.log("info", { detail: "\nnnnnnn" }, "odd");
     expect(lines).toHaveLength(1);

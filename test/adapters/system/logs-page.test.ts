@@ -12,7 +12,7 @@ const rows = (title: string) =>
     .map((line) => line.slice(2, -2).split(" | "));
 
 describe("docs/logs.md", () => {
-  it("lists every event with its fields, and no other", () => {
+  it("lists every log event with its fields, and no other", () => {
     const documented = rows("Events").map(([event = "", , fields = ""]) => [names(event)[0], names(fields)]);
     expect(documented).toEqual([...loggedFields()].map(([event, fields]) => [event, fields]));
     expect(documented.length).toBeGreaterThan(40);

@@ -25,7 +25,7 @@ const lane = { chainId: 1, signer: "0x00000000000000000000000000000000000000aa" 
 const other = { chainId: 1, signer: "0x00000000000000000000000000000000000000bb" } as const;
 const txHash = "0x1111111111111111111111111111111111111111111111111111111111111111";
 
-/** A record instead of a list: the compiler then demands every label that the port declares. */
+/** A record instead of a list, so that the compiler requires every label that the port declares. */
 const CREATE_RESULTS: Record<CreateResultLabel, true> = {
   created: true,
   duplicate: true,
@@ -123,7 +123,7 @@ function aReading(states: Record<string, number>): ClusterReading {
   return { states, pendingDepth, oldestPendingAgeSeconds: 2.5, unownedLanes: 0, suspendedLanes: 0 };
 }
 
-/** Metrics with labels that appear only after their first event. */
+/** Sets every metric whose labels appear only after their first event. */
 function everyGauge(metrics: Metrics): void {
   const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
   metrics.sink({ ...tx, event: "confirm", from: "TRACKING", state: "CONFIRMED", subState: null, ageMs: 1 });
@@ -149,7 +149,7 @@ async function value(metrics: Metrics, name: string, labels: Record<string, stri
 }
 
 describe("metrics", () => {
-  it("exposes the Prometheus text format, with the process's own series", async () => {
+  it("are exposed in the Prometheus text format, together with Node.js process metrics", async () => {
     const metrics = createMetrics();
     const { contentType, body } = await metrics.expose();
     expect(contentType).toContain("text/plain");
@@ -161,7 +161,7 @@ describe("metrics", () => {
   });
 
   // protects [Many lanes] src/adapters/system/metrics.ts
-  it("measures event loop lag at the scrape, without a timer that wakes the process", async () => {
+  it("measure event loop lag at the scrape, without a timer that wakes the process", async () => {
     const { types } = parseExposition((await createMetrics().expose()).body);
     expect([...types.keys()].filter((name) => name.includes("eventloop"))).toEqual(["nodejs_eventloop_lag_seconds"]);
     const timer = vi.spyOn(perfHooks, "monitorEventLoopDelay");
@@ -169,12 +169,12 @@ describe("metrics", () => {
     expect(timer).toHaveBeenCalledWith({ resolution: 3_600_000 });
   });
 
-  it("leaves out process metrics if the host application reports them", async () => {
+  it("leave out process metrics if the host application reports them", async () => {
     const { types } = parseExposition((await createMetrics({ processMetrics: false }).expose()).body);
     expect([...types.keys()].filter((name) => !name.startsWith("fencepost_"))).toEqual([]);
   });
 
-  it("counts each event under its result", async () => {
+  it("count each event under its result label", async () => {
     const metrics = createMetrics({ processMetrics: false });
     for (const event of [...everyLabel(), ...everyLabel()]) metrics.sink(event);
     for (const result of keys(CREATE_RESULTS)) expect(await value(metrics, "tx_create_total", { result })).toBe(2);
@@ -197,7 +197,7 @@ describe("metrics", () => {
     }
   });
 
-  it("adds the count of an event that covers several", async () => {
+  it("add the count field of an event that covers several items", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "receipt.checked", chainId: 1, result: "found", count: 40 });
     metrics.sink({ type: "nonce.allocated", lane, first: 3, count: 7 });
@@ -209,7 +209,7 @@ describe("metrics", () => {
     expect(await value(metrics, "writer_batch_size_sum")).toBe(120);
   });
 
-  it("adds deletions by retention, by kind, and has the age of the feed's beginning", async () => {
+  it("count rows deleted by retention per kind, and show the age of the oldest completion in the feed", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const round = { type: "retention.round", keptMs: 9, requestIds: 1, oldestAgeMs: 7_500 } as const;
     metrics.sink({ ...round, transactions: 3, completions: 4 });
@@ -222,7 +222,7 @@ describe("metrics", () => {
     expect(await value(metrics, "retention_oldest_completion_seconds")).toBe(0);
   });
 
-  it("measures the time to the first accepted broadcast only, and to finality if an age is given", async () => {
+  it("measure time to broadcast only at the first accepted broadcast, and time to finality if the event has an age", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink(submission({ answer: "unknown", sinceCreatedMs: 5000 }));
     metrics.sink(submission({ answer: "alreadyKnown", sinceCreatedMs: 250 }));
@@ -238,14 +238,14 @@ describe("metrics", () => {
     expect(await value(metrics, "time_to_finality_seconds_sum")).toBe(12);
   });
 
-  it("shows a signer's last known balance", async () => {
+  it("show a signer's last known balance", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     for (const balance of [5n, 10n ** 18n]) metrics.sink({ type: "signer.balance", lane, balance });
     const labels = { chain_id: String(lane.chainId), signer: lane.signer.toUpperCase() };
     expect(await value(metrics, "signer_balance_wei", labels)).toBe(1e18);
   });
 
-  it("drops series of a lane that the node no longer owns", async () => {
+  it("drop the series of a lane that the node no longer owns", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "signer.balance", lane, balance: 5n });
     metrics.sink({ type: "nonce.drift", lane, cursor: 5, chainCount: 10, proved: false });
@@ -255,7 +255,7 @@ describe("metrics", () => {
   });
 
   // protects [Signals] src/adapters/system/metrics.ts
-  it("has every alert from zero, so that the first is an increase", async () => {
+  it("start every alert counter at zero, so that the first alert is visible as an increase", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const codes = (await scrape(metrics)).filter(({ name }) => name === "fencepost_alert_total");
     expect(codes.map(({ labels }) => labels.code)).toEqual([...ALERT_CODES]);
@@ -263,7 +263,7 @@ describe("metrics", () => {
     expect(await value(metrics, "alert_total", { code: "CHAIN_DOWN" })).toBe(1);
   });
 
-  it("shows a drift until it is proved or the lane allocates again", async () => {
+  it("show a nonce drift until it is proved or the lane allocates a nonce again", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     const drift = { type: "nonce.drift", cursor: 5, chainCount: 10, proved: false } as const;
     const read = (signer: string) => value(metrics, "nonce_drift", { chain_id: "1", signer: signer.toUpperCase() });
@@ -276,7 +276,7 @@ describe("metrics", () => {
     expect(await read(other.signer)).toBe(0);
   });
 
-  it("shows which endpoints are used, by their position in the configuration", async () => {
+  it("show which endpoints are in use, labelled by their position in the configuration", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const read = () => value(metrics, "rpc_endpoint_up", { chain_id: "1", endpoint: "2" });
     for (const [state, up] of [
@@ -291,13 +291,13 @@ describe("metrics", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("sees no drift in the first count of a new lane", async () => {
+  it("show no nonce drift for the first chain count of a new lane", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "nonce.firstCount", lane, chainCount: 400 });
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
   });
 
-  it("counts calls of one request singly, and their duration once", async () => {
+  it("count each call of a batched RPC request, and the request's duration once", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const request = { type: "rpc.request", chainId: 1, endpoint: 0, result: "ok", durationMs: 1 } as const;
     metrics.sink({ ...request, method: "eth_sendRawTransaction", calls: 40 });
@@ -307,7 +307,7 @@ describe("metrics", () => {
     expect(await value(metrics, "rpc_duration_seconds_count", labels)).toBe(2);
   });
 
-  it("limits the method label", async () => {
+  it("limit the number of method labels for RPC requests", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const request = { type: "rpc.request", chainId: 1, endpoint: 0, result: "ok", calls: 1, durationMs: 1 } as const;
     for (let i = 0; i < 500; i++) metrics.sink({ ...request, method: `evil_${i}` });
@@ -316,14 +316,14 @@ describe("metrics", () => {
     expect(await value(metrics, "rpc_requests_total", { method: "other" })).toBe(436);
   });
 
-  it("counts HTTP requests by route pattern and status", async () => {
+  it("count HTTP requests by route pattern and status", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.httpRequest({ method: "POST", route: "/api/v1/tx", status: 202, durationMs: 8 });
     const labels = { method: "POST", route: "/api/v1/tx", status: "202" };
     expect(await value(metrics, "http_request_duration_seconds_count", labels)).toBe(1);
   });
 
-  it("keeps instances apart", async () => {
+  it("are independent per metrics instance", async () => {
     const [one, two] = [createMetrics({ processMetrics: false }), createMetrics({ processMetrics: false })];
     one.sink({ type: "lease.fenced", lane, token: 1, write: "sign", stoppedBy: "database" });
     expect(await value(one, "lease_fenced_total")).toBe(1);
@@ -331,8 +331,8 @@ describe("metrics", () => {
   });
 });
 
-describe("gauges that are read at the scrape", () => {
-  it("read their source each time", async () => {
+describe("gauges computed at scrape time", () => {
+  it("read their source at each scrape", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let held = 1;
     const gauges: Gauges = { lanesHeld: () => held };
@@ -344,7 +344,7 @@ describe("gauges that are read at the scrape", () => {
     expect(await value(metrics, "tx_state", { state: "TRACKING" })).toBe(4);
   });
 
-  it("are zero if nothing is pending, and drop a state that emptied", async () => {
+  it("are zero if nothing is pending, and drop a state that has no more transactions", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states: Record<string, number> = { STUCK: 1 };
     metrics.connect({ gauge: () => null, cluster: () => aReading(states) });
@@ -354,7 +354,7 @@ describe("gauges that are read at the scrape", () => {
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBeUndefined();
   });
 
-  it("are missing, not zero, if the source fails or is not connected; the others stay", async () => {
+  it("are missing, not zero, if their source fails; other gauges stay", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let up = true;
     const database = async <T>(answer: T) => {
@@ -374,7 +374,7 @@ describe("gauges that are read at the scrape", () => {
   });
 });
 
-it("each entry into a final state is counted by its outcome, and repeats within it are not", async () => {
+it("a metric counts each transition into a final state by outcome, but not transitions within that state", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
   const outcome = (state: string, sub_state: string) => value(metrics, "tx_outcome_total", { state, sub_state });
@@ -389,7 +389,7 @@ it("each entry into a final state is counted by its outcome, and repeats within 
   expect(await outcome("TRACKING", "MINED")).toBeUndefined();
 });
 
-it("metrics show whether a chain answers, and its height", async () => {
+it("metrics show whether a chain is reachable, and its head block", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const up = () => value(metrics, "chain_up", { chain_id: "1" });
   metrics.sink({ type: "chain.head", chainId: 1, number: 7, hash: txHash });
@@ -419,7 +419,7 @@ it.each([
   expect(bounds).toEqual(expect.arrayContaining(edges));
 });
 
-it("heads that block their lanes are counted, and transactions reported as STUCK", async () => {
+it("metrics count heads that block their lanes, and transactions that become STUCK", async () => {
   const metrics = createMetrics({ processMetrics: false });
   metrics.sink({ type: "lane.blocked", lane, txId: "t", nonce: 1, behind: 2 });
   const move = { type: "tx.transition", lane, txId: "t", nonce: 1, from: "TRACKING", subState: null, txHash } as const;
@@ -438,7 +438,7 @@ describe("docs/metrics.md", () => {
       .map((line) => line.split(" | ").map((cell) => cell.replace(/^\| /, "")));
   const names = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
 
-  it("lists every metric with its type and labels, and no other", async () => {
+  it("lists every exposed metric with its type and labels, and no others", async () => {
     const metrics = createMetrics({ processMetrics: false });
     for (const event of everyLabel()) metrics.sink(event);
     everyGauge(metrics);
@@ -475,7 +475,7 @@ describe("docs/metrics.md", () => {
     ]);
   });
 
-  it("lists every value of every result label, and no other", async () => {
+  it("lists every value of every result label, and no others", async () => {
     const metrics = createMetrics({ processMetrics: false });
     for (const event of everyLabel()) metrics.sink(event);
     const actual = (await scrape(metrics))

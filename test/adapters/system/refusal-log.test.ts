@@ -13,8 +13,8 @@ function bench() {
   return { clock, said, note: refusalLog<Refusal>(clock, (noted) => void said.push(noted)) };
 }
 
-describe("the log of refusals", () => {
-  it("logs the first at once, and the number of the rest after the interval", async () => {
+describe("the log of refused API requests", () => {
+  it("logs the first refusal at once, and the number of repeats after the interval", async () => {
     const { clock, said, note } = bench();
     for (let each = 0; each < 1_000; each++) note(REFUSAL);
     expect(said).toEqual([{ ...REFUSAL, times: 1 }]);
@@ -29,7 +29,7 @@ describe("the log of refusals", () => {
     expect(said).toHaveLength(3);
   });
 
-  it("distinguishes kinds", async () => {
+  it("logs refusals of different keys separately", async () => {
     const { clock, said, note } = bench();
     const other = { ...REFUSAL, key: "wallet" };
     for (const refusal of [REFUSAL, other, other]) note(refusal);
@@ -42,7 +42,7 @@ describe("the log of refusals", () => {
   });
 
   // protects [Attacks] src/adapters/system/refusal-log.ts
-  it("has a bounded number of lines for any number of kinds and refusals", async () => {
+  it("writes a bounded number of lines for any number of refusals and of different rules", async () => {
     const { clock, said, note } = bench();
     const STRETCHES = 6;
     let noted = 0;
@@ -56,9 +56,9 @@ describe("the log of refusals", () => {
   });
 });
 
-describe("the audit of a refusal", () => {
+describe("the audit entry of a refused API request", () => {
   // protects [Attacks] src/adapters/http/exchange/problems.ts
-  it("has the key's name and the rule, or that an unknown secret was used", async () => {
+  it("has the key's name and the violated rule, and a null key name if the secret is unknown", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "shop", secret: "s".repeat(22) }];
     const app = httpApp({}, { apiKeys, onRefused: (refusal) => void refusals.push(refusal) });

@@ -12,7 +12,7 @@ describe("telemetry", () => {
     expect(seen).toEqual(["a", "b"]);
   });
 
-  it("survives a sink that throws: the others still get the event", () => {
+  it("passes the event to the other sinks if one sink throws", () => {
     const seen: TelemetryEvent[] = [];
     const broken = () => {
       throw new Error("disk full");

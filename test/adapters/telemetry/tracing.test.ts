@@ -1,4 +1,7 @@
-/** Spans as the real SDK was given them. It is registered for the process: each test takes it away again. */
+/**
+ * Spans as the real OpenTelemetry SDK receives them. The SDK is registered for the whole process, so each test
+ * unregisters it.
+ */
 import * as api from "@opentelemetry/api";
 import {
   AlwaysOffSampler,
@@ -45,7 +48,7 @@ async function startTraced(): Promise<TracedNode> {
   return { ...node, tracing, asked };
 }
 
-/** Handles a request with this header. */
+/** Handles a create request that carries this `traceparent` header. */
 function createWithin({ node, tracing }: TracedNode, traceparent: unknown, request = transfer()) {
   let created: ReturnType<typeof node.api.create> | undefined;
   tracing.within(traceparent, () => {
@@ -58,7 +61,7 @@ const names = (spans: readonly ReadableSpan[]): readonly string[] => spans.map((
 const STAGES = ["fencepost.create", "fencepost.sign", "fencepost.broadcast", "fencepost.receipt", "fencepost.finality"];
 
 describe("a traced transaction", () => {
-  it("has one span for each stage, under that of its create, in the caller's trace", async () => {
+  it("has one span per stage in the caller's trace, each a child of the create span", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -87,7 +90,7 @@ describe("a traced transaction", () => {
   });
 
   // protects [Signals] src/application/stages/1-create/asked-create.ts, src/adapters/telemetry/stage-spans.ts
-  it("continues in the same trace on the node that takes over its lane, from the stored context", async () => {
+  it("continues in the same trace on the node that takes over the lane, from the stored trace context", async () => {
     const exporter = registerSdk();
     world = new World();
     const first = await startTraced();
@@ -111,7 +114,7 @@ describe("a traced transaction", () => {
     expect(second.asked).toEqual([txId]);
   });
 
-  it("begins its own trace if its caller names none, or an invalid one", async () => {
+  it("begins its own trace if the caller sends no traceparent or an invalid one", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -123,7 +126,7 @@ describe("a traced transaction", () => {
     expect(exporter.getFinishedSpans()).toHaveLength(3 * STAGES.length);
   });
 
-  it("marks failures: of the create, and of the outcome", async () => {
+  it("has a create span with error status if the create fails", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -132,7 +135,7 @@ describe("a traced transaction", () => {
   });
 
   // protects [Signals] src/application/stages/1-create/asked-create.ts, src/adapters/telemetry/stage-spans.ts
-  it("leaves a caller's own context unchanged, and metadata that is full", async () => {
+  it("keeps a traceparent that the caller put into the metadata, and stores none if the metadata is full", async () => {
     registerSdk();
     world = new World();
     const node = await startTraced();
@@ -146,7 +149,7 @@ describe("a traced transaction", () => {
     expect(kept[2]).toEqual({ order: 8, traceparent: expect.stringMatching(/^00-4bf92f3577b34da6a3ce929d0e0e4736-/) });
   });
 
-  it("is not recorded if its caller or the sampler decided so, and is processed all the same", async () => {
+  it("is processed but not recorded if the caller's traceparent or the sampler disables sampling", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -161,8 +164,8 @@ describe("a traced transaction", () => {
   });
 });
 
-describe("without an SDK", () => {
-  it("nothing is recorded, stored with the transaction, or read from the database", async () => {
+describe("tracing without an OpenTelemetry SDK", () => {
+  it("records no spans, stores nothing with the transaction and reads nothing from the database", async () => {
     world = new World();
     const node = await startTraced();
     await createWithin(node, TRACEPARENT);
@@ -171,7 +174,7 @@ describe("without an SDK", () => {
     expect(node.asked).toEqual([]);
   });
 
-  it("and without the API package there is no tracing", async () => {
+  it("is disabled if the OpenTelemetry API package is missing", async () => {
     world = new World();
     expect(await openTracing({ clock: world.clock, version: "1.0.0", api: null })).toBeNull();
   });

@@ -41,14 +41,14 @@ const message: AlertMessage = {
   txId: sampleTxId(1),
 };
 
-describe("the format of an alert", () => {
+describe("an alert webhook's message format", () => {
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-formats.ts
-  it("is the alert itself as plain JSON", () => {
+  it("json is the alert itself as plain JSON", () => {
     expect(formatAlert("json", message)).toEqual(message);
   });
 
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-formats.ts
-  it("is a text with all fields in the envelope of Slack, DingTalk or Feishu", () => {
+  it("for Slack, DingTalk or Feishu is a text with all fields in the service's envelope", () => {
     const slack = formatAlert("slack", message) as { text: string };
     expect(slack.text).toContain("[Fencepost CRITICAL] DEEP_REORG: a &lt; b &amp; c");
     for (const part of [SIGNER_EIP55, sampleTxId(1), "3 times", "node-a"]) expect(slack.text).toContain(part);
@@ -64,7 +64,7 @@ describe("the format of an alert", () => {
     ["https://open.feishu.cn/open-apis/bot/v2/hook/x", "feishu"],
     ["https://open.larksuite.com/open-apis/bot/v2/hook/x", "feishu"],
     ["https://alerts.example.com/hooks.slack.com", "json"],
-  ])("for %s is %s", (url, format) => {
+  ])("for the URL %s is %s", (url, format) => {
     expect(formatOf(url)).toBe(format);
   });
 
@@ -75,12 +75,12 @@ describe("the format of an alert", () => {
     ["feishu", '{"code":19001,"msg":"param invalid"}', "refused it: param invalid"],
     ["slack", "ok", null],
     ["feishu", "<html>", null],
-  ])("of %s has its refusal %s read from a 200 response", (format, answer, refusal) => {
+  ])("%s: reads the refusal from the body of a 200 response %s", (format, answer, refusal) => {
     expect(refusalIn(format, answer)).toBe(refusal);
   });
 });
 
-/** A sink whose webhook takes everything at once, under a clock of the test. */
+/** An alert sink with a manual clock, whose webhook accepts everything immediately. */
 function quietSink(options: Partial<AlertSinkOptions> = {}) {
   const clock = createManualClock();
   const sent: AlertMessage[] = [];
@@ -100,7 +100,7 @@ function quietSink(options: Partial<AlertSinkOptions> = {}) {
 
 describe("the alert webhook", () => {
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
-  it("gets each alert with node, code and place, and no other events", async () => {
+  it("gets each alert with its node, code and lane, and no other events", async () => {
     const { alerts, sent } = quietSink();
     alerts.sink({ type: "chain.reachable", chainId: 1 });
     alerts.sink(anAlert());
@@ -124,7 +124,7 @@ describe("the alert webhook", () => {
   });
 
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
-  it("gets a repeated alert once per window, then once more with a count, then nothing", async () => {
+  it("gets a repeated alert once, then its repeat count when the window ends, then nothing", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     for (let n = 0; n < 5; n++) alerts.sink(anAlert({ message: `attempt ${n}` }));
     await clock.advance(59_000);
@@ -139,7 +139,7 @@ describe("the alert webhook", () => {
   });
 
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
-  it("gets alerts of another code, lane or transaction separately", async () => {
+  it("gets alerts with a different code, lane or transaction as separate messages", async () => {
     const { alerts, clock, sent } = quietSink();
     alerts.sink(anAlert());
     alerts.sink(anAlert({ code: "LOW_BALANCE" }));
@@ -150,7 +150,7 @@ describe("the alert webhook", () => {
   });
 
   // protects [Signals] src/domain/troubles/table.ts
-  it("gets alerts of another chain or endpoint separately, with their names", async () => {
+  it("gets alerts about different chains or endpoints as separate messages that name them", async () => {
     const { alerts, clock, sent } = quietSink();
     const down = { type: "alert", severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message: "m" } as const;
     alerts.sink({ ...down, chainId: 1, endpoint: 0 });
@@ -164,7 +164,7 @@ describe("the alert webhook", () => {
     ]);
   });
 
-  it("gets the resolution of a sent alert at once, once, with its severity, and of no other", async () => {
+  it("gets the resolution of an alert that was sent, at once, only once and with the alert's severity", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     const over = { type: "alert.resolved", code: "CHAIN_DOWN", message: "chain 1 answers again", chainId: 1 } as const;
     alerts.sink(over);
@@ -172,7 +172,7 @@ describe("the alert webhook", () => {
     expect(sent).toEqual([]);
     const down = { type: "alert", severity: "CRITICAL", code: "CHAIN_DOWN", message: "m", chainId: 1 } as const;
     alerts.sink(down);
-    // Longer than the window: an alert stays known until it is over.
+    // Longer than the window: the sink remembers an alert until it is resolved.
     await clock.advance(600_000);
     alerts.sink(over);
     alerts.sink(over);
@@ -189,7 +189,7 @@ describe("the alert webhook", () => {
     );
   });
 
-  it("gets pending repeats at the end", async () => {
+  it("gets the count of pending repeats when the sink is closed", async () => {
     const { alerts, sent } = quietSink();
     for (let n = 0; n < 3; n++) alerts.sink(anAlert());
     await alerts.close();
@@ -199,12 +199,12 @@ describe("the alert webhook", () => {
   });
 
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
-  it("has a queue of a hundred: the oldest are dropped, and that is reported", async () => {
+  it("has a queue of a hundred alerts: when it is full, the oldest is dropped and reported as lost", async () => {
     const never: typeof globalThis.fetch = (_, init) =>
       new Promise((__, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
     const { alerts, clock, lost } = quietSink({ fetch: never });
     for (let n = 0; n < 150; n++) alerts.sink(anAlert({ txId: sampleTxId(n) }));
-    // One is out, a hundred wait.
+    // Of 150 alerts, one is being sent and a hundred are queued, so 49 were dropped.
     expect(lost).toEqual(Array.from({ length: 49 }, () => "the queue is full"));
     const closing = alerts.close();
     await clock.advance(2_000);
@@ -212,7 +212,7 @@ describe("the alert webhook", () => {
   });
 });
 
-describe("a webhook on a real socket", () => {
+describe("an alert webhook on a real socket", () => {
   let receiver: WebhookReceiver;
   let url: string;
   beforeEach(async () => {
@@ -229,7 +229,7 @@ describe("a webhook on a real socket", () => {
     return { alerts, lost };
   }
 
-  it("is retried while it fails, and then gets the alert", async () => {
+  it("gets the alert by retries after it has failed with 500", async () => {
     let failures = 2;
     receiver.answer = (response) => response.writeHead(failures-- > 0 ? 500 : 200).end("{}");
     const { alerts, lost } = realSink();
@@ -239,7 +239,7 @@ describe("a webhook on a real socket", () => {
     expect(lost).toEqual([]);
   });
 
-  it("that refuses, hangs or is gone costs the alert and nothing else", async () => {
+  it("that refuses or hangs causes the loss of the alert and nothing else", async () => {
     receiver.answer = (response) => response.writeHead(400).end();
     const refused = realSink();
     refused.alerts.sink(anAlert());

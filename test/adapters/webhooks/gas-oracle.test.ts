@@ -30,13 +30,13 @@ const answering = (body: unknown): void => {
   receiver.answer = (response) => response.end(typeof body === "string" ? body : JSON.stringify(body));
 };
 
-describe("a gas oracle behind a URL", () => {
+describe("the gas oracle client", () => {
   it.each<[string, unknown, string, Unit, bigint, bigint | undefined]>([
     ["decimal wei", { maxFeePerGas: "30000000000", maxPriorityFeePerGas: "1" }, "", "wei", 30n * GWEI, 1n],
     ["hexadecimal wei", { maxFeePerGas: "0x6fc23ac00" }, "", "wei", 30n * GWEI, undefined],
     ["gwei deep inside", { s: { max: 31.25, tip: "30" } }, "s.max/s.tip", "gwei", 31_250_000_000n, 30n * GWEI],
     ["gwei with more digits than there are wei", { a: "1.1234567891" }, "a/b", "gwei", 1_123_456_789n, undefined],
-  ])("reads %s", async (_, body, fields, unit, maxFeePerGas, tip) => {
+  ])("reads fees given as %s", async (_, body, fields, unit, maxFeePerGas, tip) => {
     answering(body);
     const expected = { maxFeePerGas, ...(tip === undefined ? {} : { maxPriorityFeePerGas: tip }), isFixed: false };
     expect(await oracle(fields === "" ? undefined : fields, unit).offer()).toEqual(expected);
@@ -54,7 +54,7 @@ describe("a gas oracle behind a URL", () => {
       "maxPriorityFeePerGas is not a price",
     ],
     ["inherits what it lacks", { maxFeePerGas: 1, maxPriorityFeePerGas: [] }, "maxPriorityFeePerGas is not a price"],
-  ])("whose answer %s has no advice, and that is reported once", async (_, body, reason) => {
+  ])("offers no fee and raises one alert if the response %s", async (_, body, reason) => {
     answering(body);
     const asked = oracle();
     expect(await asked.offer()).toBeNull();
@@ -65,7 +65,7 @@ describe("a gas oracle behind a URL", () => {
     expect(JSON.stringify(alerts)).toContain(reason);
   });
 
-  it("is asked every three seconds at most, and used again when it is back", async () => {
+  it("sends at most one request every three seconds, and uses the oracle again once it responds", async () => {
     receiver.answer = (response) => response.writeHead(503).end();
     const asked = oracle();
     expect(await asked.offer()).toBeNull();
@@ -80,7 +80,7 @@ describe("a gas oracle behind a URL", () => {
     expect([(over as { chainId?: number }).chainId, more]).toEqual([(said as { chainId?: number }).chainId, []]);
   });
 
-  it("that hangs is abandoned after two seconds", async () => {
+  it("abandons a request without a response after two seconds", async () => {
     const heard = new Promise<void>((resolve) => {
       receiver.answer = () => resolve();
     });

@@ -15,7 +15,7 @@ afterEach(() => {
   }
 });
 
-/** On this machine, at any of its addresses. */
+/** Starts an HTTP server on this machine that listens on all of its addresses. */
 async function serve(listener: RequestListener) {
   let asked = 0;
   const server = createServer((request, response) => {
@@ -27,7 +27,7 @@ async function serve(listener: RequestListener) {
   return { port: (server.address() as AddressInfo).port, asked: () => asked };
 }
 
-/** A name server that says what the test says. */
+/** A fake DNS lookup that returns the given addresses. */
 function resolving(...addresses: readonly string[]): LookupFunction {
   return (_, __, callback) => {
     const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
@@ -40,30 +40,30 @@ function post(url: string, fetch: typeof globalThis.fetch) {
   return postJson(ports, { url, headers: {}, body: "{}", timeoutMs: 1_000, tries: 1 });
 }
 
-describe("an address", () => {
+describe("the address guard for outgoing hooks", () => {
   it.each([
     ["127.0.0.1", "127.8.8.8", "0.0.0.0", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1"],
     ["169.254.169.254", "192.0.0.192", "198.18.0.1", "224.0.0.1", "255.255.255.255", "not an address", ""],
     ["::", "::1", "fd00::1", "fc00::1", "fe80::1", "fe80::1%eth0", "ff02::1", "64:ff9b::a00:1", "2002:a00:1::"],
     ["::ffff:10.0.0.1", "::ffff:a00:1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::10.0.0.1", "fd00:ec2::254"],
-  ])("is private: %s, %s, %s, %s and the like", (...addresses) => {
+  ])("treats %s, %s, %s, %s and similar addresses as private", (...addresses) => {
     expect(addresses.filter(addressGuard([]))).toEqual([]);
   });
 
   it.each([["1.1.1.1", "172.15.0.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "::ffff:1.1.1.1"]])(
-    "is public: %s, %s, %s and the like",
+    "treats %s, %s, %s and similar addresses as public",
     (...addresses) => {
       expect(addresses.filter(addressGuard([]))).toEqual(addresses);
     },
   );
 
-  it("of a configured network may be connected to, and no other", () => {
+  it("permits private addresses of the configured networks only", () => {
     const mayConnect = addressGuard(["10.1.0.0/16", "::1"]);
     expect(["10.1.2.3", "::ffff:10.1.2.3", "::1"].map(mayConnect)).toEqual([true, true, true]);
     expect(["10.2.0.1", "127.0.0.1", "::2"].map(mayConnect)).toEqual([false, false, false]);
   });
 
-  it("or a network has a valid notation", () => {
+  it("accepts only valid notations of addresses and networks in its configuration", () => {
     expect(["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"].map(isNetwork)).toEqual([true, true, true, true]);
     expect(["", "localhost", "10.0.0.0/33", "10.0.0.0/", "10/8", "::/129", "1.1.1.1/8/8"].filter(isNetwork)).toEqual(
       [],
@@ -74,7 +74,7 @@ describe("an address", () => {
 describe("a post to a hook", () => {
   it.each([["127.0.0.1"], ["169.254.169.254"], ["fd00::1"], ["::ffff:10.0.0.1"], ["::1"]])(
     // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
-    "is not sent if its name resolves to %s",
+    "is not sent if the URL's host name resolves to the private address %s",
     async (address) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
       const reached = post(`http://hook.example:${port}/`, guardedFetch([], resolving(address)));
@@ -84,7 +84,7 @@ describe("a post to a hook", () => {
   );
 
   // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
-  it("is not sent if one of several addresses is private", async () => {
+  it("is not sent if one of several resolved addresses is private", async () => {
     const { port, asked } = await serve((_, response) => response.end("{}"));
     const fetch = guardedFetch([], resolving("1.1.1.1", "127.0.0.1"));
     await expect(post(`http://hook.example:${port}/`, fetch)).rejects.toThrow("private address");
@@ -93,7 +93,7 @@ describe("a post to a hook", () => {
 
   it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "2130706433", "0x7f.1", "0"])(
     // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
-    "is not sent if its URL has %s, resolved by the system",
+    "is not sent if the URL's host is %s, which the system resolves to a private address",
     async (host) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
       await expect(post(`http://${host}:${port}/`, guardedFetch([]))).rejects.toThrow("private address");
@@ -101,7 +101,7 @@ describe("a post to a hook", () => {
     },
   );
 
-  it("arrives if the network is configured, by name and by address", async () => {
+  it("is sent to a private address of a configured network, given by host name or by address", async () => {
     const { port } = await serve((_, response) => response.end("taken"));
     const fetch = guardedFetch(["127.0.0.0/8"], resolving("127.0.0.1"));
     expect(await post(`http://hook.example:${port}/`, fetch)).toBe("taken");
@@ -116,7 +116,7 @@ describe("a post to a hook", () => {
   });
 
   // protects [Attacks] src/adapters/webhooks/post-json.ts
-  it("reads no endless body, and does not wait for a slow answer", async () => {
+  it("fails if the response body is endless or the response too slow", async () => {
     const endless = await serve((_, response) => {
       const more = () => void response.write("x".repeat(64 * 1024), () => more());
       more();
@@ -128,7 +128,7 @@ describe("a post to a hook", () => {
   });
 
   // protects [Attacks] src/adapters/webhooks/post-json.ts
-  it("names neither host nor address if nobody answers", async () => {
+  it("fails with an error that names neither host nor address if the hook is unreachable", async () => {
     const fetch = guardedFetch(["127.0.0.1"], (_, __, callback) =>
       callback(Object.assign(new Error("getaddrinfo ENOTFOUND secret.example"), { code: "ENOTFOUND" }), []),
     );

@@ -46,9 +46,9 @@ function hook(options: { secret?: string } = {}) {
   });
 }
 
-describe("a hook over HTTP", () => {
+describe("the client of the HTTP hook for stuck transactions", () => {
   // protects [The hook] src/adapters/webhooks/http-stuck-hook.ts
-  it("posts the context, signed, and reads the decision", async () => {
+  it("posts the transaction's context, signed with HMAC, and reads the decision", async () => {
     receiver.answer = (response) => response.end(JSON.stringify(decision));
     expect(await hook({ secret: "s3cret" }).decide(context)).toEqual(decision);
     const [request] = receiver.received;
@@ -58,14 +58,14 @@ describe("a hook over HTTP", () => {
     expect(digest).toBe(createHmac("sha256", "s3cret").update(`${at}.${request?.body}`).digest("hex"));
   });
 
-  it("signs nothing without a secret", async () => {
+  it("sends no signature if no secret is configured", async () => {
     receiver.answer = (response) => response.end(JSON.stringify(decision));
     await hook().decide(context);
     expect(receiver.received[0]?.headers).not.toHaveProperty("fencepost-signature");
   });
 
   // protects [The hook] src/adapters/webhooks/http-stuck-hook.ts
-  it("is retried after 5xx and 429, with the same idempotency key", async () => {
+  it("retries after 5xx and 429, with the same idempotency key", async () => {
     const statuses = [503, 429];
     receiver.answer = (response) => {
       const status = statuses.shift();
@@ -79,7 +79,7 @@ describe("a hook over HTTP", () => {
     expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("fails after three tries, and at once if it was refused", async () => {
+  it("fails after three tries with 5xx, and at once after 403", async () => {
     receiver.answer = (response) => response.writeHead(502).end("<html>");
     await expect(hook().decide(context)).rejects.toThrow("answered 502");
     expect(receiver.received).toHaveLength(3);
@@ -90,7 +90,7 @@ describe("a hook over HTTP", () => {
   });
 
   // protects [The hook] src/adapters/webhooks/post-json.ts
-  it("has a time limit, accepts no HTML, limits the size, and follows no redirect", async () => {
+  it("has a time limit and a size limit, accepts only JSON, and follows no redirect", async () => {
     receiver.answer = (response) => response.end("<html>");
     await expect(hook().decide(context)).rejects.toThrow("not JSON");
     receiver.answer = (response) => response.end("x".repeat(300 * 1024));

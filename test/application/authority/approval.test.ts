@@ -31,13 +31,13 @@ const order = (action: TransactionAction, txId: string, actor = "operator:bob") 
   return { action, txId, request: { reason: `${action} it` }, actor };
 };
 const refusal = (promise: Promise<unknown>) => world.refusal(promise);
-/** Created by "ann", with a request id. */
+/** A transaction that waits for approval, created by "ann" with a request id. */
 const waiting = async (entry: WorldNode, value = 500, requestId = "big") => {
   const created = await world.settle(entry.node.api.create(moving(value, { requestId }), "ann"));
   expect(created).toMatchObject({ outcome: "created", state: "CREATED", nonce: null });
   return created.txId;
 };
-/** Written by "ann" in her own database transaction. */
+/** An intent that "ann" inserted in her own database transaction. */
 const intakeIntent = (request: ReturnType<typeof moving>) => {
   const ports = { codec: createCodec(), entropy: createSeededEntropy(5), chainIds: [CHAIN_ID] };
   return normalise(ports, request, { owner: "ann" });
@@ -48,9 +48,9 @@ const statusOf = async ({ node }: WorldNode, txId: string) => {
 };
 const AWAITING = { state: "CREATED", subState: "AWAITING_APPROVAL", nonce: null };
 
-describe("a transaction above the bound", () => {
+describe("a transaction that needs approval", () => {
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("is decided once under one key, however often that is said", async () => {
+  it("is approved, rejected or cancelled once per idempotency key, however often the action is repeated", async () => {
     const entry = await start();
     const keyed = (action: TransactionAction, txId: string) => ({ ...order(action, txId), idempotencyKey: "k" });
     const txId = await waiting(entry);
@@ -65,7 +65,7 @@ describe("a transaction above the bound", () => {
     checkInvariants(world);
   });
 
-  it("keeps its caller's word that its receiver need not have code", async () => {
+  it("keeps the caller's allowNoCode flag until it is approved and sent", async () => {
     const entry = await start();
     const call = moving(500, { payload: { ...(moving(500).payload as object), data: "0x01", gas: 60_000 } });
     const created = await world.settle(entry.node.api.create({ ...call, allowNoCode: true }, "ann"));
@@ -75,7 +75,7 @@ describe("a transaction above the bound", () => {
     expect(await statusOf(entry, created.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("waits for approval and blocks nobody; a repeat finds it, and explain says who may approve", async () => {
+  it("waits without blocking its lane; a repeated create finds it, and explain says who may approve it", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     const [again, small] = await world.settle(
@@ -94,7 +94,7 @@ describe("a transaction above the bound", () => {
     checkInvariants(world);
   });
 
-  it("gets the next nonce once it is approved, at any node, and is followed to its end", async () => {
+  it("gets the next nonce once it is approved at any node, and is tracked until it is final", async () => {
     const entry = await start();
     const other = await world.startNode();
     const txId = await waiting(entry);
@@ -105,14 +105,15 @@ describe("a transaction above the bound", () => {
     expect(ops.row(txId).history.find(({ event }) => event === "approve")).toMatchObject({
       ...{ reason: "approve it", decision: { actor: "operator:bob" } },
     });
-    // A second approval returns the same result. A rejection is refused, and the error names the approval.
+    // A second approval returns the same result. A rejection after the approval is refused, and the error names the
+    // approval.
     const late = await world.settle(other.node.api.act(order("approve", txId, "operator:cid")));
     expect(late).toMatchObject({ state: "CONFIRMED" });
     expect((await refusal(entry.node.api.act(order("reject", txId)))).message).toMatch(/was approved by operator:bob/);
     checkInvariants(world);
   });
 
-  it("is rejected with who and why, and completed", async () => {
+  it("is rejected with the operator and the reason recorded, and appears in the feed of completions", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     const view = await world.settle(entry.node.api.act(order("reject", txId)));
@@ -127,7 +128,7 @@ describe("a transaction above the bound", () => {
   });
 
   // protects [Attacks] src/application/operations/transaction-actions.ts, src/application/detours/intake.ts
-  it("expires by the database's clock, also where its owner has changed", async () => {
+  it("expires by the database's clock, even if the lane's owner has changed", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     world.crash(entry);
@@ -138,7 +139,7 @@ describe("a transaction above the bound", () => {
     expect((await refusal(other.node.api.act(order("approve", txId)))).message).toMatch(/not approved in time/);
   });
 
-  it("is cancelled by its maker while it waits, and by nobody else without operate", async () => {
+  it("can be cancelled while it waits by the key that created it, or by a key with the scope operate", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     const eve = asKey(entry, "eve", "read", "submit");
@@ -148,7 +149,7 @@ describe("a transaction above the bound", () => {
   });
 
   // protects [Attacks] src/application/detours/intake.ts, src/domain/ledger/settle-intake.ts
-  it("holds nobody up where it is approved and cannot be prepared yet, and its maker can still cancel it", async () => {
+  it("blocks no other transaction if it is approved but cannot be prepared yet, and can still be cancelled", async () => {
     const entry = await start();
     const ann = asKey(entry, "ann", "read", "submit");
     const unpriced = { payload: { to: DOOMED, value: 500 }, requestId: "big" };
@@ -176,7 +177,7 @@ describe("a transaction above the bound", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("is not approved by the key that made it, whatever that key may do, nor by one without approve", async () => {
+  it("can be approved neither by the key that created it nor by a key without the scope approve", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     const ann = asKey(entry, "ann", "read", "submit", "operate", "approve", "admin");
@@ -194,34 +195,37 @@ describe("a transaction above the bound", () => {
   });
 });
 
-describe("two decisions at once", () => {
+describe("concurrent approval decisions", () => {
   it.each([
     ["approve", "approve"],
     ["approve", "reject"],
     ["reject", "approve"],
     // protects [Attacks] src/domain/ledger/settle-intake.ts
-  ] as const)("%s and %s: one counts, and both are told which", async (first, second) => {
-    const entry = await start();
-    const other = await world.startNode();
-    for (let round = 0; round < 5; round++) {
-      const txId = await waiting(entry, 500, `r${round}`);
-      const asked = [
-        entry.node.api.act(order(first, txId, "operator:one")),
-        other.node.api.act(order(second, txId, "operator:two")),
-      ];
-      const told = await world.settle(Promise.allSettled(asked));
-      const made = (await world.settle(entry.node.api.transaction(txId, ["history"]))).history ?? [];
-      const counted = made.filter(({ event }) => event === "approve" || event === "reject");
-      expect(counted).toHaveLength(1);
-      const isAnswered = (action: TransactionAction) => (counted[0]?.event === action ? "fulfilled" : "rejected");
-      expect(told.map(({ status }) => status)).toEqual([isAnswered(first), isAnswered(second)]);
-    }
-    await world.allSettled(5);
-    checkInvariants(world);
-  });
+  ] as const)(
+    "%s and %s for one transaction: exactly one takes effect, and the contradicting one is refused",
+    async (first, second) => {
+      const entry = await start();
+      const other = await world.startNode();
+      for (let round = 0; round < 5; round++) {
+        const txId = await waiting(entry, 500, `r${round}`);
+        const asked = [
+          entry.node.api.act(order(first, txId, "operator:one")),
+          other.node.api.act(order(second, txId, "operator:two")),
+        ];
+        const told = await world.settle(Promise.allSettled(asked));
+        const made = (await world.settle(entry.node.api.transaction(txId, ["history"]))).history ?? [];
+        const counted = made.filter(({ event }) => event === "approve" || event === "reject");
+        expect(counted).toHaveLength(1);
+        const isAnswered = (action: TransactionAction) => (counted[0]?.event === action ? "fulfilled" : "rejected");
+        expect(told.map(({ status }) => status)).toEqual([isAnswered(first), isAnswered(second)]);
+      }
+      await world.allSettled(5);
+      checkInvariants(world);
+    },
+  );
 
   // protects [Attacks] src/domain/ledger/guard.ts
-  it("of many that are approved at once, no more get a nonce than the limit allows", async () => {
+  it("on many transactions give out no more nonces than the policy's limit allows", async () => {
     const entry = await start({ ...BOUND, maxValue: { perDay: "2000" } });
     const other = await world.startNode();
     const txIds = await Promise.all([1, 2, 3, 4, 5, 6].map((each) => waiting(entry, 500, `m${each}`)));
@@ -236,9 +240,9 @@ describe("two decisions at once", () => {
   });
 });
 
-describe("no way around it", () => {
+describe("the approval threshold", () => {
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("for what a caller wrote into its own transaction", async () => {
+  it("also applies to a transaction inserted through the intake table", async () => {
     const entry = await start();
     const intent = intakeIntent(moving(500, { requestId: "in" }));
     world.database.insertIntake(intent);
@@ -249,7 +253,7 @@ describe("no way around it", () => {
   });
 
   // protects [Attacks] src/domain/ledger/guard.ts
-  it("by a replacement, which cannot wait and is refused", async () => {
+  it("also applies to a replacement, which is refused because it cannot wait for approval", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -262,7 +266,7 @@ describe("no way around it", () => {
     await world.allSettled(1);
   });
 
-  it("by the policy of the key, on a signer that has none", async () => {
+  it("also applies if only the API key's policy sets it, not the signer's", async () => {
     const entry = await start({}, { policies: policiesOf({ keys: { ann: BOUND } }) });
     const txId = await waiting(entry);
     expect(await world.settle(entry.node.api.create(moving(500), "bob"))).toMatchObject({ nonce: 0 });
@@ -272,7 +276,7 @@ describe("no way around it", () => {
     await world.allSettled(1);
   });
 
-  it("and a dry run says so", async () => {
+  it("is reported by a dry run of the policy", async () => {
     const entry = await start();
     const verdict = await world.settle(entry.node.api.checkPolicy(moving(101)));
     expect(verdict).toMatchObject({ allowed: true, awaitsApproval: true, rule: "signer.requireApproval" });
@@ -280,10 +284,10 @@ describe("no way around it", () => {
   });
 });
 
-describe("a crash", () => {
+describe("an approval", () => {
   it.each(["unknown-committed", "unknown-lost"] as const)(
     // protects [Attacks] src/application/operations/transaction-actions.ts, src/application/detours/intake.ts
-    "of the commit's answer (%s) leaves one transaction that waits, or one decision",
+    "ends in one pending transaction and one decision if the commit's result is lost (%s)",
     async (fault) => {
       const entry = await start();
       const create = () => entry.node.api.create(moving(500, { requestId: "big" }), "ann");
@@ -302,7 +306,7 @@ describe("a crash", () => {
   );
 
   // protects [Attacks] src/application/operations/transaction-actions.ts, src/application/detours/intake.ts
-  it("between the approval and the nonce leaves it to the next owner", async () => {
+  it("is completed by the next owner if its node crashes before the nonce is allocated", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     await world.settle(entry.node.api.act(order("approve", txId)));
@@ -313,7 +317,7 @@ describe("a crash", () => {
     checkInvariants(world);
   });
 
-  it("and neither a suspended lane nor a kill takes the decision away", async () => {
+  it("takes effect while the lane is suspended or under a kill", async () => {
     const entry = await start();
     await world.settle(entry.node.api.kill({ signer: null, request: { reason: "stop" }, actor: "operator:ops" }));
     const txId = await waiting(entry);

@@ -32,9 +32,9 @@ function cancelOf(txId: string): Explanation["actions"][number] {
   return { action: "cancel", code: "CANCEL", label: "", method: "POST", path, body: { reason: "r" }, scope: "operate" };
 }
 
-describe("a key that is limited to signers and chains", () => {
+describe("an API key limited to signers and chains", () => {
   // protects [Attacks] src/application/authority.ts
-  it("finds nothing else under an id, be it read, explained, acted on or reserved", async () => {
+  it("gets NOT_FOUND for a transaction of another lane, whether it reads, explains or acts on it", async () => {
     for (const lane of FOREIGN) {
       const act = vi.fn(async () => sampleTransaction());
       const transaction = async () => sampleTransaction({ lane });
@@ -53,7 +53,7 @@ describe("a key that is limited to signers and chains", () => {
     }
   });
 
-  it("may not name another signer or chain", async () => {
+  it("is refused if it names another signer or chain in a query", async () => {
     const signers = scriptedApi({});
     const api = limitedTo(key(), signers);
     const [other, chain] = FOREIGN as [Lane, Lane];
@@ -73,7 +73,7 @@ describe("a key that is limited to signers and chains", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("sees its own part of every list; of the feed too, whose numbers keep their places", async () => {
+  it("sees only its own lanes in every list and in the feed, where sequence numbers stay unchanged", async () => {
     const transactions = vi.fn(async () => ({ items: each((lane) => sampleTransaction({ lane })), next: "more" }));
     const api = limitedTo(
       key(),
@@ -106,7 +106,7 @@ describe("a key that is limited to signers and chains", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("stops its own signers alone, and nothing where it is not for all chains; it hears of no other order", async () => {
+  it("can kill only its own signers, only if it covers all chains, and sees no kill of other signers", async () => {
     const [other] = FOREIGN as [Lane];
     const killOf = (signer: Lane["signer"] | null) => ({ killId: "k", signer, actor: "operator:ops", reason: "why" });
     const kills = [killOf(null), killOf(SIGNER), killOf(other.signer)];
@@ -129,7 +129,7 @@ describe("a key that is limited to signers and chains", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("is told the nonce that a transaction waits for, and not whose transaction it is", async () => {
+  it("sees the nonce that its transaction waits for, but not the id of the blocking transaction", async () => {
     const told: Explanation = {
       summary: "waits",
       causes: [{ code: "WAITING_BEHIND", text: "waits behind nonce 3", data: { nonce: 3, txId: sampleTxId(3) } }],
@@ -155,12 +155,12 @@ describe("a key that is limited to signers and chains", () => {
   });
 });
 
-describe("on a node", () => {
+describe("API key limits on a node", () => {
   let world: World;
   afterEach(() => world.close());
 
   // protects [Attacks] src/domain/keys/principal.ts, src/application/requests/normalise.ts, src/application/operations/operations.ts
-  it("creates, reservations and orders outside a key's limits are refused, and consume nothing", async () => {
+  it("refuse creates, reservations and lane actions outside the limits, without consuming a nonce", async () => {
     world = new World();
     const { node } = await world.startNode();
     const [other] = FOREIGN as [Lane];
@@ -181,7 +181,7 @@ describe("on a node", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("creates count against the rate of a key where its caller is heard, and not again at the lane's owner", async () => {
+  it("count creates against the key's rate at the node that receives them, and not again at the lane's owner", async () => {
     world = new World();
     const nodes = [await world.startNode(), await world.startNode()];
     await world.until(() => world.ownerOf(SIGNER) !== undefined);
@@ -200,7 +200,7 @@ describe("on a node", () => {
   });
 
   // protects [Attacks] src/domain/keys/principal.ts, src/application/stages/1-create/create.ts, src/application/operations/reservations.ts
-  it("a request id that another key owns is REQUEST_ID_REUSED, and says nothing of its transaction", async () => {
+  it("answer a request id that another key owns with REQUEST_ID_REUSED, without details of its transaction", async () => {
     world = new World();
     const { node } = await world.startNode();
     const unlimited = { signers: null, chains: null };
@@ -222,7 +222,7 @@ describe("on a node", () => {
     expect(await world.settle(again as Promise<unknown>)).toMatchObject({ code: "REQUEST_ID_REUSED", extras: {} });
   });
 
-  it("a request from before keys owned anything may be repeated with a key", async () => {
+  it("permit a key to repeat a request that was created without a key", async () => {
     world = new World();
     const { node } = await world.startNode();
     const request = transfer({ requestId: "order-1" });

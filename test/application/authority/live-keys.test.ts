@@ -25,9 +25,9 @@ afterEach(async () => {
   await stopped;
 });
 
-describe("the keys of the database, on a node", () => {
+describe("API keys in the database, used by a node", () => {
   // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
-  it("may be any before they were read for the first time: callers are told to come again, not that theirs is unknown", async () => {
+  it("cause UNAVAILABLE, not an unknown key error, until the node has read them for the first time", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);
@@ -44,7 +44,7 @@ describe("the keys of the database, on a node", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts
-  it("are known, both while one is rotated, and refused when they are revoked: within a second", async () => {
+  it("take effect within a second when added, rotated (both secrets are valid) or revoked", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);
@@ -69,7 +69,7 @@ describe("the keys of the database, on a node", () => {
     expect(keys.find(SECOND)).toBeNull();
   });
 
-  it("have their own rate and share of a queue, and the node's where they name none", async () => {
+  it("have their own rate and queue share, or the node's defaults if they set none", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret({ ...TERMS, createsPerSecond: 2, queueShare: 0.1 }, FIRST, ME);
@@ -85,7 +85,7 @@ describe("the keys of the database, on a node", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts
-  it("hold for the length of a lease where the database does not answer, and are then not let in", async () => {
+  it("stay valid for the length of a lease if the database is unavailable, and are then refused", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);

@@ -28,7 +28,7 @@ let ops: OperatedWorld;
 afterEach(() => world.close());
 
 const GWEI = 1_000_000_000n;
-/** Cost of `transfer`: 21,000 gas for at most 20 gwei each, and one wei. */
+/** Highest possible cost of `transfer` in wei: 21,000 gas at no more than 20 gwei, plus a value of one wei. */
 const WORST = 21_000n * 20n * GWEI + 1n;
 const OTHER = `0x${"c".repeat(40)}` as const;
 
@@ -59,7 +59,10 @@ async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
-/** A blob transaction as `FakeSigner` would sign it if it supported blobs: one blob, for at most one gwei. */
+/**
+ * A blob transaction as `FakeSigner` would sign it if it supported blobs: one blob, with a blob fee of at most one
+ * gwei.
+ */
 function blobAt(nonce: number): Hex {
   const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, maxFeePerBlobGas: GWEI };
   const said = { type: "eip4844", chainId: CHAIN_ID, nonce, to: TO, value: 0n, gas: 21_000n, ...fees } as const;
@@ -79,7 +82,7 @@ const to = (receiver: string) => transfer({ payload: { ...(transfer().payload as
 
 describe("a policy", () => {
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("refuses a create with 403 and the rule, and consumes no nonce", async () => {
+  it("refuses a create with 403 and the violated rule, and consumes no nonce", async () => {
     const entry = await start({ to: [TO], selectors: ["0x"] });
     expect(await refusal(entry.node.api.create(to(OTHER)))).toMatchObject(forbidden("signer.to"));
     world.chain.burnGasAt(TO, 0n);
@@ -93,14 +96,14 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("lets the others of a batch through", async () => {
+  it("refuses one item of a batch and accepts the others", async () => {
     const entry = await start({ to: [TO] });
     const results = await world.settle(entry.node.api.createBatch([transfer(), to(OTHER), transfer()]));
     expect(results).toMatchObject([{ nonce: 0 }, forbidden("signer.to"), { nonce: 1 }]);
   });
 
   // protects [Attacks] src/domain/policy/charges.ts
-  it("counts the worst case until a transaction is final, and what was paid from then on", async () => {
+  it("counts a transaction's worst-case cost until it is final, and the cost actually paid from then on", async () => {
     const entry = await start({ maxCost: { perHour: `${2n * WORST - 1n}` } });
     world.holdBlocks();
     await world.settle(entry.node.api.create(transfer()));
@@ -118,7 +121,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
-  it("counts blobs until a transaction is final, and what they cost from then on", async () => {
+  it("counts the maximum blob cost until a transaction is final, and the blob cost actually paid from then on", async () => {
     const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
     const entry = await start({ maxCost: { perDay: `${worst}` } });
     const submit = (nonce: number) => entry.node.api.submitSigned({ chainId: CHAIN_ID, rawTransaction: blobAt(nonce) });
@@ -133,7 +136,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/another-attempt.ts
-  it("does not let the loop offer more than it allows, says so, and the transaction is still tracked and mined", async () => {
+  it("stops automatic fee increases at its limit and raises an alert; the transaction is still tracked and mined", async () => {
     const entry = await start(
       { maxCost: { perTransaction: `${WORST + 21_000n * GWEI}` } },
       { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
@@ -151,7 +154,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/stages/3-sign/sign.ts
-  it("signs at first for no more than was counted, also where the market has risen, and pays the rest as a further payload", async () => {
+  it("bounds the first attempt's fee by the counted cost, even if the market has risen; a later attempt pays more", async () => {
     const entry = await start(
       { maxCost: { perDay: `${10n ** 18n}` } },
       { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
@@ -173,7 +176,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-  it("judges an operator's replacement, signed or still queued, and lets a cancel through", async () => {
+  it("applies to an operator's replacement of a sent or queued transaction, and permits a cancel", async () => {
     const entry = await start({ to: [TO], maxCost: { perDay: `${3n * WORST}` } });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -197,7 +200,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-  it("judges what a caller signed itself, and leaves its reservation open", async () => {
+  it("applies to transactions signed by the caller, and leaves the reservation open after a refusal", async () => {
     const entry = await start({ to: [TO], maxCost: { perTransaction: `${WORST}` } });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     const submit = async (content: Partial<UnsignedTransaction>) => {
@@ -222,7 +225,7 @@ describe("a policy", () => {
     ],
   ])(
     // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-    "judges what a hook puts in the place of a transaction by %s: nothing is stored, and people are told",
+    "applies to a stuck hook's replacement given as %s: nothing is stored, and an alert is raised",
     async (_, decide) => {
       const entry = await start({ to: [TO] }, { settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
       world.holdBlocks();
@@ -235,7 +238,7 @@ describe("a policy", () => {
   );
 
   // protects [Attacks] src/application/detours/intake.ts
-  it("ends an intent of the intake table as FAILED_FINAL/REJECTED, with the rule", async () => {
+  it("ends an intent of the intake table that breaks a rule as FAILED_FINAL/REJECTED, with the rule", async () => {
     const entry = await start({ to: [TO] });
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
     const [allowed, refused] = [normalise(ports, transfer()), normalise(ports, to(OTHER))];
@@ -248,7 +251,7 @@ describe("a policy", () => {
     expect(ops.row(allowed.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("limits a key over all its signers, wherever they are owned, and nobody else", async () => {
+  it("for an API key applies across all signers and nodes, and to no other key", async () => {
     const policies = policiesOf({ keys: { payments: { maxValue: { perDay: "3" } } } });
     const entry = await start({}, { policies });
     await world.startNode();
@@ -260,7 +263,7 @@ describe("a policy", () => {
     checkInvariants(world);
   });
 
-  it("is taken over with the lane: the next owner counts on", async () => {
+  it("keeps its counts when another node takes over the lane", async () => {
     const entry = await start({ maxValue: { perDay: "2" } });
     const next = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));
@@ -272,7 +275,7 @@ describe("a policy", () => {
     expect(await refusal(create())).toMatchObject(forbidden("signer.maxValue.perDay"));
   });
 
-  it("can be asked beforehand: nothing is counted by that", async () => {
+  it("can be checked in advance by a dry run that counts nothing", async () => {
     const entry = await start({ maxValue: { perTransaction: "1" } });
     const check = (value: string) =>
       world.settle(entry.node.api.checkPolicy(transfer({ payload: { ...(transfer().payload as object), value } })));
@@ -284,7 +287,7 @@ describe("a policy", () => {
     expect(policies).toEqual({ signers: { [SIGNER]: { maxValue: { perTransaction: "1" } } } });
   });
 
-  it("is noted when it is another than before, by whichever node starts with it", async () => {
+  it("raises one alert when it changes, on the first node that starts with it", async () => {
     const entry = await start({ to: [TO] });
     const next = await world.startNode();
     const changed = ({ events }: WorldNode) =>
@@ -293,7 +296,7 @@ describe("a policy", () => {
   });
 });
 
-describe("a placeholder at the nonce of an expired reservation", () => {
+describe("a placeholder for an expired reservation", () => {
   const silence = async (policies: object, options: WorldOptions = {}) => {
     const entry = await start({}, { ...options, policies: policiesOf(policies) });
     const signed: number[] = [];
@@ -309,7 +312,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   const usedByAnn = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage({ key: "ann" }))).keys[0];
 
   // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is charged to the key that reserved", async () => {
+  it("is charged to the key that made the reservation", async () => {
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${10n ** 18n}` } } } });
     await world.allSettled(2);
     expect(ops.outcome(behind)).toBe("CONFIRMED");
@@ -322,7 +325,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is signed and charged also where that key has no room for it", async () => {
+  it("is signed and charged even if it exceeds the limits of the key that reserved the nonce", async () => {
     const most = 1n;
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${most}` } } } });
     await world.allSettled(2);
@@ -334,7 +337,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is signed on an operator's word, whatever the key that reserved may still spend", async () => {
+  it("is signed at an operator's request, whatever the limits of the key that reserved the nonce", async () => {
     const keys = { ann: { maxCost: { perTransaction: "1" } } };
     const { entry, behind } = await silence({ keys }, { settings: { expiredReservations: "hole" } });
     await world.until(() => ops.row(behind).state === "STUCK");
@@ -345,7 +348,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("takes the nonce of a key's own transaction on an operator's word, too; a cancel has to fit into the key's limits", async () => {
+  it("requested by an operator may also replace a key's transaction beyond the key's limits; a cancel may not", async () => {
     const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${WORST}` } } } }) });
     world.holdBlocks();
     const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));
@@ -356,7 +359,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is offered more for on a dearer market, by the loop and not by the key that has no room for that", async () => {
+  it("is repriced automatically beyond the key's limits, while an operator's reprice is refused", async () => {
     const keys = { ann: { maxCost: { perDay: "1" } } };
     const { entry, behind, nonce } = await silence({ keys }, { settings: { resubmitIntervalMs: 2_000 } });
     const placed = () => world.rows().find((row) => row.nonce === nonce);
@@ -378,7 +381,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   });
 
   // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is not signed where the signer's policy has no room for it: the head is STUCK, and says which rule", async () => {
+  it("is not signed if it exceeds the signer's policy: the head becomes STUCK with the violated rule", async () => {
     const signers = { [SIGNER]: { maxCost: { perDay: `${WORST}` } } };
     const { entry, behind, signed, nonce } = await silence({ signers });
     await world.until(() => ops.row(behind).state === "STUCK");

@@ -10,7 +10,7 @@ const codec = createCodec();
 let world: World;
 afterEach(() => world.close());
 
-/** A node whose file limits nothing. */
+/** Starts a node whose policy file sets no limits. */
 async function start(): Promise<WorldNode> {
   world = new World({ policies: policiesOf({}) });
   return world.startNode();
@@ -30,7 +30,7 @@ describe("the policy document", () => {
   const none = { signers: { [SIGNER]: { maxValue: { perTransaction: "0" } } } };
 
   // protects [Attacks] src/application/operations/policies.ts, src/adapters/postgres/commit/commit.ts
-  it("is seeded by the first node that has one, and binds a node that has none", async () => {
+  it("is stored by the first node that has a policy file, and binds nodes without one", async () => {
     world = new World({ signers: [SIGNER] });
     const bare = await world.startNode();
     expect(await world.settle(bare.node.api.policies())).toMatchObject({ version: 0, policies: null });
@@ -42,7 +42,7 @@ describe("the policy document", () => {
     );
   });
 
-  it("is changed for all nodes by one, without a restart, and a version that moved is a conflict", async () => {
+  it("is changed for all nodes through any node without a restart; an outdated expectedVersion is a CONFLICT", async () => {
     const entry = await start();
     const other = await world.startNode();
     expect((await world.settle(other.node.api.create(transfer()))).nonce).toBe(0);
@@ -63,7 +63,7 @@ describe("the policy document", () => {
   });
 
   // protects [Attacks] src/application/loops/node-core.ts
-  it("wins over another file of a node, which says so until they are the same", async () => {
+  it("takes precedence over a node's differing policy file, and an alert lasts until both are equal", async () => {
     const entry = await start();
     const other = await world.startNode({ policies: policiesOf(none) });
     expect(alerts(entry, "POLICY_FILE_DIFFERS")).toEqual([]);
@@ -73,7 +73,7 @@ describe("the policy document", () => {
     expect(alerts(other, "POLICY_FILE_DIFFERS")).toMatchObject([{ type: "alert" }, { type: "alert.resolved" }]);
   });
 
-  it("that a node cannot read has it give no nonce: creates are 503, what waits goes on waiting, and people are alerted", async () => {
+  it("in an unreadable format stops nonce allocation: creates get 503, pending ones wait, and an alert is raised", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     const ofTomorrow = { document: { moods: [] }, hash: "0x01" } as const;

@@ -7,10 +7,10 @@ import { policiesOf } from "../../support/policies.ts";
 import { RECIPIENT, scriptedApi } from "../../support/scripted-api.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World } from "../../support/world.ts";
 
-/** Policies as a key may see them: only its own part if it is limited to signers or chains. */
+/** Tests of the policies that an API key may read: only its own part if the key is limited to signers or chains. */
 
 const OTHER = SIGNERS.at(-1) as typeof SIGNER;
-/** Addresses in the casing that people use: two casings are one signer. */
+/** The signer's address in upper case: people write addresses in any casing, and two casings are one signer. */
 const WRITTEN = `0x${SIGNER.slice(2).toUpperCase()}`;
 const UNLIMITED = { signers: null, chains: null };
 const LIMITED = { signers: new Set([SIGNER]), chains: new Set([CHAIN_ID]) };
@@ -26,7 +26,7 @@ const DOCUMENT = {
 
 const change = { version: 2, changedAt: new Date(0), changedBy: "operator:a", reason: "r" };
 
-describe("the policies in force", () => {
+describe("reading the policies in force", () => {
   const shownTo = (principal: Principal, document: typeof DOCUMENT | null = DOCUMENT) => {
     return limitedTo(
       principal,
@@ -35,7 +35,7 @@ describe("the policies in force", () => {
   };
 
   // protects [Attacks] src/application/authority.ts
-  it("are shown to a limited key as far as they are its own signers', its own, and everybody's", async () => {
+  it("with a limited key shows the policies of its signers, its own policy and the defaults", async () => {
     const { signers, keys, abis } = DOCUMENT;
     expect(await shownTo(key(["read"], LIMITED))).toEqual({
       ...change,
@@ -48,13 +48,13 @@ describe("the policies in force", () => {
     });
   });
 
-  it("are shown to a key of one chain for all its signers, and of keys its own and everybody's", async () => {
+  it("with a key limited to one chain shows all signers' policies, its own policy and the default for keys", async () => {
     const { policies } = await shownTo(key(["read"], { ...LIMITED, signers: null }));
     const { mine, "*": any } = DOCUMENT.keys;
     expect(policies).toEqual({ ...DOCUMENT, keys: { mine, "*": any } });
   });
 
-  it("are shown whole to a key without limits, and where none is asked for; and none are none", async () => {
+  it("with an unlimited key or without a key shows the whole document, or null if there is none", async () => {
     for (const principal of [key(["read"], UNLIMITED), ANYBODY]) {
       expect(await shownTo(principal)).toEqual({ ...change, hash: "0x01", policies: DOCUMENT });
     }
@@ -62,7 +62,7 @@ describe("the policies in force", () => {
   });
 });
 
-describe("what is used", () => {
+describe("reading policy usage", () => {
   const window = { value: 1n, cost: 2n, maxValue: null, maxCost: null };
   const windows = { since: new Date(0), hour: window, day: window };
   const of = (chainId: number, signer: Lane["signer"]) => ({ lane: { chainId, signer }, ...windows });
@@ -74,19 +74,19 @@ describe("what is used", () => {
   };
 
   // protects [Attacks] src/application/authority.ts
-  it("is shown to a limited key of its own lanes, and by itself on its own chains", async () => {
+  it("with a limited key shows its own lanes, and its own usage on its own chains", async () => {
     const api = limitedTo(key(["read"], LIMITED), scriptedApi({ policyUsage: async () => all }));
     const { signers, keys } = await api.policyUsage();
     expect([signers, keys]).toEqual([[of(CHAIN_ID, SIGNER)], [by(CHAIN_ID, "mine")]]);
   });
 
-  it("is shown whole to a key without limits", async () => {
+  it("with an unlimited key shows everything", async () => {
     const api = limitedTo(key(["read"], UNLIMITED), scriptedApi({ policyUsage: async () => all }));
     expect(await api.policyUsage()).toEqual(all);
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("is refused to a limited key that names another signer or key, which says nothing of whether there is one", async () => {
+  it("with a limited key that names another signer or key is refused, without revealing whether that exists", async () => {
     const policyUsage = vi.fn(async () => all);
     const api = limitedTo(key(["read", "operate"], LIMITED), scriptedApi({ policyUsage }));
     for (const query of [{ signer: OTHER }, { key: "other" }, { key: "unheard-of" }]) {
@@ -100,12 +100,12 @@ describe("what is used", () => {
   });
 });
 
-describe("a dry run", () => {
+describe("a dry run of the policy", () => {
   let world: World | undefined;
   afterEach(async () => world?.close());
 
   // protects [Attacks] src/application/authority.ts
-  it("is for the key that is shown; for another one it takes operate or admin", async () => {
+  it("is made for the calling API key; for another key it requires the scope operate or admin", async () => {
     const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
     const script = scriptedApi({ checkPolicy });
     for (const scopes of [["read"], ["submit"], ["read", "submit", "reserve", "approve"]] as const) {
@@ -131,7 +131,7 @@ describe("a dry run", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("is not for another key where the one that asks is limited: what is left would tell what the other has used", async () => {
+  it("for another key is refused to a limited key, because the result would reveal the other key's usage", async () => {
     const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
     for (const [limits, rule] of [
       [LIMITED, "signers"],
@@ -146,7 +146,7 @@ describe("a dry run", () => {
     }
   });
 
-  it("is judged by the policy of the key that it is for, and not outside the limits of the one that asks", async () => {
+  it("applies the policy of the key it is made for, and is refused outside the caller's limits", async () => {
     const policies = policiesOf({ keys: { mine: { maxValue: { perTransaction: "0" } } } });
     world = new World({ policies });
     const { node } = await world.startNode();

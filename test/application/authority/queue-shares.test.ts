@@ -5,7 +5,7 @@ import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { forSigner } from "../../support/policies.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** A tenth of a queue of forty: four. */
+/** The key may use a tenth of a queue of forty, that is, four. */
 const LIMITS = { signers: null, chains: null, queueShare: 0.1 } as const;
 const FULL = { code: "QUOTA_EXCEEDED", extras: { rule: "queueShare", limit: 4, retryAfterSeconds: 1 } };
 
@@ -39,9 +39,9 @@ async function batch({ node }: WorldNode, owner: string, count: number): Promise
 
 const isRefused = (result: Result): boolean => result instanceof FencepostError;
 
-describe("a key that may fill a part of a lane's queue", () => {
+describe("an API key with a share of a lane's queue", () => {
   // protects [Attacks] src/application/stages/1-create/answer-existing.ts
-  it("is refused beyond it, and every other key still gets in", async () => {
+  it("is refused when its share is full, while every other key is still accepted", async () => {
     const [node] = (await start()) as [WorldNode];
     const results = await batch(node, "greedy", 6);
     expect(results.map(isRefused)).toEqual([false, false, false, false, true, true]);
@@ -54,7 +54,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  it("has its place again when a transaction is mined, and not before, and loses it when a reorg brings it back", async () => {
+  it("regains a slot only when a transaction is mined, and loses it if a reorg makes that pending again", async () => {
     const [node] = (await start()) as [WorldNode];
     await batch(node, "greedy", 4);
     await world.clock.advance(20_000);
@@ -71,7 +71,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/answer-existing.ts
-  it("fills it once, however many come at the same moment, alone or in batches", async () => {
+  it("cannot exceed its share by concurrent creates, single or in batches", async () => {
     const [node] = (await start()) as [WorldNode];
     const alone = Array.from({ length: 10 }, () => create(node, "greedy"));
     const results = [...(await Promise.all(alone)), ...(await batch(node, "greedy", 3))];
@@ -80,7 +80,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("is told of its own transactions when it repeats them, also beyond its part", async () => {
+  it("gets its existing transaction for a repeated create, even if its share is full", async () => {
     const [node] = (await start()) as [WorldNode];
     const first = await create(node, "greedy", "order-1");
     await batch(node, "greedy", 3);
@@ -92,7 +92,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("keeps no place for what was refused for another reason, or could not be stored", async () => {
+  it("loses no slot to a create that was refused for another reason or could not be stored", async () => {
     const [node] = (await start()) as [WorldNode];
     const hopeless = { payload: { to: SIGNER, value: "1", gas: 1 } };
     for (let each = 0; each < 6; each++) {
@@ -108,7 +108,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("has no place for what waits for approval: it takes one with its nonce, and none where it is rejected", async () => {
+  it("uses no slot for a transaction that awaits approval or is rejected, and one when it is approved", async () => {
     world = new World({
       node: { queueLimit: 40 },
       policies: forSigner(SIGNER, { requireApproval: { aboveValue: "100" } }),
@@ -129,7 +129,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  it("is counted by the next owner of the lane as the one before had it", async () => {
+  it("keeps its used slots when another node takes over the lane", async () => {
     const [first] = (await start()) as [WorldNode];
     await batch(first, "greedy", 3);
     world.crash(first);
@@ -139,7 +139,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  it("is held to it by the lane's owner, whichever node is asked", async () => {
+  it("is limited by the lane's owner, whichever node receives the create", async () => {
     const nodes = await start(2);
     await world.until(() => world.ownerOf(SIGNER) !== undefined);
     const asked = nodes.find(
@@ -152,7 +152,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect((await batch(asked as WorldNode, "greedy", 1))[0]).toMatchObject(FULL);
   });
 
-  it("is not counted at all where no key has a part: nothing is read", async () => {
+  it("is counted by one database read; without any limited key, nothing is read", async () => {
     const [node] = (await start()) as [WorldNode];
     let reads = 0;
     const read = node.store.openOf.bind(node.store);
@@ -167,7 +167,7 @@ describe("a key that may fill a part of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts
-  it("is told to come again where it cannot be counted, and is counted at the next create", async () => {
+  it("gets UNAVAILABLE while its used slots cannot be read, and is counted at the next create", async () => {
     const [node] = (await start()) as [WorldNode];
     await world.settle(node.node.api.create(transfer()));
     const read = node.store.openOf.bind(node.store);

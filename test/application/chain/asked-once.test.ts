@@ -15,8 +15,8 @@ function marketBench() {
   return { ...bench, asked };
 }
 
-describe("the fee market", () => {
-  it("is asked once per poll, by however many", async () => {
+describe("the fee market of a chain", () => {
+  it("is read once per poll, for any number of callers", async () => {
     const { context, clock, asked } = marketBench();
     await Promise.all(Array.from({ length: 20 }, () => context.feeMarket()));
     await clock.advance(999);
@@ -27,7 +27,7 @@ describe("the fee market", () => {
     expect(asked.times).toBe(2);
   });
 
-  it("is asked again at a new head", async () => {
+  it("is read again at a new head", async () => {
     const { context, asked } = marketBench();
     await context.feeMarket();
     context.forget();
@@ -35,7 +35,7 @@ describe("the fee market", () => {
     expect(asked.times).toBe(2);
   });
 
-  it("is not remembered as unavailable", async () => {
+  it("is read again after a failed read", async () => {
     const { context, asked } = marketBench();
     asked.fails = true;
     await Promise.all([1, 2].map(() => expect(context.feeMarket()).rejects.toThrow(ChainUnavailable)));

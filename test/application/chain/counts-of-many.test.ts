@@ -1,4 +1,4 @@
-/** How often the chain is asked for counts on behalf of fifty lanes that all wait for a block. */
+/** How many transaction counts are requested from the chain for fifty lanes that all wait for a block. */
 import { afterEach, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";
 import { transfer, World } from "../../support/world.ts";
@@ -10,7 +10,7 @@ const LANES = 50;
 const SIGNERS = Array.from({ length: LANES }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "c")}` as Address);
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/adapters/evm/reads/read-sent.ts
-it("fifty lanes whose heads stand still for five minutes ask once for all that looks at a count in the same poll", async () => {
+it("fifty lanes without a new block for five minutes share one transaction count request per signer and poll", async () => {
   world = new World({ signers: SIGNERS });
   const { node, rpc } = await world.startNode();
   world.holdBlocks();
@@ -26,7 +26,7 @@ it("fifty lanes whose heads stand still for five minutes ask once for all that l
     return everywhere(...question);
   };
   await world.clock.advance(300_000);
-  // Four polls of an unchanged head, for external use and for a better price; one mined and one pending count for the
-  // comparison with the chain. If each reader asked by itself, there would be eleven requests.
+  // Per lane: four polls of an unchanged head, shared by the check for external use and by repricing, and one mined and
+  // one pending count for reconciliation. If each reader sent its own requests, there would be eleven.
   expect(asked).toEqual({ one: 6 * LANES, everywhere: 4 * LANES });
 });

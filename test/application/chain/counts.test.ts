@@ -34,8 +34,8 @@ beforeEach(() => {
   counts = new Counts({ chain, follower: { head: block(12) }, settings: { pollIntervalMs: POLL_MS } }, clock);
 });
 
-describe("a count", () => {
-  it("says who gave it, at which block and when it was asked for", async () => {
+describe("a signer's transaction count", () => {
+  it("has the endpoint that returned it, the block and the time of the request", async () => {
     await clock.advance(5);
     const fact = { count: 7, endpoint: "a", atBlock: 12, askedAtMs: 5 };
     expect(await counts.mined(ONE, ANEW)).toEqual(fact);
@@ -43,7 +43,7 @@ describe("a count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
-  it("serves those for whom it is young enough, and is asked anew for the others", async () => {
+  it("is reused while it is younger than the caller's limit, and read again otherwise", async () => {
     await counts.mined(ONE, ANEW);
     await clock.advance(99);
     await counts.mined(ONE, { atMostMs: 100 });
@@ -58,7 +58,7 @@ describe("a count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("that is on its way is waited for by all, and one that fails serves no later question", async () => {
+  it("is shared by all callers while its request is pending; a failed result is not reused", async () => {
     const failing = deferred();
     answer = () => failing.promise.then(() => Promise.reject(new ChainUnavailable("away")));
     const both = Promise.allSettled([counts.mined(ONE, ANEW), counts.mined(ONE, { atMostMs: 100 })]);
@@ -70,7 +70,7 @@ describe("a count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("that never comes keeps no other signer waiting, and its own no longer than a count may be old", async () => {
+  it("that never arrives delays no other signer, and its own signer only up to the age limit of a count", async () => {
     answer = (signer) => (signer === ONE ? new Promise(() => undefined) : Promise.resolve(7));
     const hanging: CountFact[] = [];
     void counts.mined(ONE, ANEW).then((fact) => hanging.push(fact));
@@ -81,7 +81,7 @@ describe("a count", () => {
     expect(hanging).toEqual([]);
   });
 
-  it("is shown to operators as it was last heard, by any question", async () => {
+  it("is shown to operators as last read, whichever request read it", async () => {
     expect(counts.lastKnown(ONE)).toEqual({ latest: null, pending: null });
     await counts.pending(ONE, ANEW);
     await counts.everywhere(ONE, 0);
@@ -89,8 +89,8 @@ describe("a count", () => {
   });
 });
 
-describe("those who wait for the next poll", () => {
-  it("go on together where they began in the same moment, and never before a whole interval", async () => {
+describe("waiters for the next poll", () => {
+  it("resume together if they began at the same time, and never before a whole interval has passed", async () => {
     const over: string[] = [];
     const wait = (name: string) => void counts.nextPoll().then(() => over.push(name));
     wait("first");
@@ -105,11 +105,11 @@ describe("those who wait for the next poll", () => {
   });
 });
 
-describe("what the next nonce is compared with", () => {
+describe("the count that the next nonce is compared with", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
-  it("is also a count that another question brought meanwhile, but none from before a failed batch", async () => {
+  it("may come from any other request in the meantime, but not from before a failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];
     bench.faults.lieAboutNonce((honest) => read.push(bench.clock.monotonicMs()) * 0 + honest);
@@ -121,7 +121,7 @@ describe("what the next nonce is compared with", () => {
     await bench.clock.advance(29_000);
     await floor();
     expect(read).toEqual([0, 29_000]);
-    // The age is that of the count, not of the comparison.
+    // The reported age is that of the count, not of the comparison with it.
     await bench.clock.advance(1_000);
     await floor();
     happened(lane, batchFailed);
@@ -130,7 +130,7 @@ describe("what the next nonce is compared with", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/application/lane/lanes.ts
-  it("is not what was being proved when the lane was read again", async () => {
+  it("is not taken from a comparison that began before the lane was reloaded", async () => {
     const bench = createChainBench({ settings });
     bench.simulated.setNonce(SIGNER, 45);
     const before = nonceFloor(bench, bench.context, createOwnedLane({ cursor: 5 }));

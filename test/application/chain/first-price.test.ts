@@ -5,11 +5,11 @@ import { type ChainBench, type ChainBenchOptions, createChainBench } from "../..
 
 const GWEI = 1_000_000_000n;
 const FORTUNE = 1_000_000n * GWEI;
-/** The values that docs/configuration.md gives for chain 31337. */
+/** The fee ceiling that docs/configuration.md gives for chain 31337. */
 const MOST = 1_000n * GWEI;
 const TRANSFER = { gas: 21_000n, value: 1n };
 
-/** After some blocks at one base fee, an endpoint that answers the question for the market like this. */
+/** After some blocks at one base fee, an endpoint that reports this fee market. */
 async function offered(market: Partial<FeeMarket>, options: ChainBenchOptions = {}): Promise<ChainBench> {
   const bench = createChainBench(options);
   bench.simulated.mine(90);
@@ -28,13 +28,13 @@ async function capOf({ context }: ChainBench): Promise<bigint> {
   return feeCap((await context.price({}, TRANSFER)).fees);
 }
 
-describe("a first price", () => {
+describe("a transaction's first fee", () => {
   it.each([
     ["the whole history", {}],
     ["the last base fee, with no history beside it", { baseFees: [FORTUNE], priorityFees: [] }],
     ["the tips", { baseFees: [GWEI] }],
     // protects [Sent again, priced again, stuck] src/application/chain/chain-context.ts
-  ])("is bounded by the blocks that were followed where one answer lies about %s", async (_, market) => {
+  ])("is bounded by the base fees of followed blocks if one endpoint lies about %s", async (_, market) => {
     const bench = await offered(market);
     const most = 10n * usualBaseFee(bench) + 2n * GWEI;
     for (const wishes of [{}, { type: "legacy" }] as const) {
@@ -44,7 +44,7 @@ describe("a first price", () => {
     }
   });
 
-  it("follows the blocks: one lying head among them changes little, and a dearer chain is paid", async () => {
+  it("follows the base fees of the blocks: one lying head changes little, and lasting higher fees are paid", async () => {
     const bench = await offered({ baseFees: [20n * GWEI], priorityFees: [GWEI] });
     const { follower } = bench.context;
     bench.simulated.setBaseFee(FORTUNE);
@@ -62,7 +62,7 @@ describe("a first price", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
-  it("is not bounded by headers that do not hash to their hash, once others of the chain did", async () => {
+  it("ignores base fees of headers that do not match their block hash, once other headers did", async () => {
     const bench = createChainBench();
     const { follower } = bench.context;
     const head = bench.chain.head.bind(bench.chain);
@@ -87,7 +87,7 @@ describe("a first price", () => {
     expect(follower.seenBaseFees.slice(-2)).toEqual([20n * GWEI, 21n * GWEI]);
   });
 
-  it("is bounded by its own base fees where two endpoints have the header, whatever blocks were followed", async () => {
+  it("is bounded by the fee market's own base fees if two endpoints agree on the header", async () => {
     const market = { baseFees: [100n * GWEI], priorityFees: [GWEI] };
     const bench = await offered(market);
     expect(await capOf(bench)).toBeLessThan(100n * GWEI);
@@ -100,7 +100,7 @@ describe("a first price", () => {
     ["have no base fee", null, { baseFees: [] }],
     ["tell the same lie from the first one on", FORTUNE, {}],
     // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
-  ])("ends at the ceiling, and says which, where blocks %s", async (_, baseFee, market: Partial<FeeMarket>) => {
+  ])("ends at the configured ceiling, and names it, if blocks %s", async (_, baseFee, market: Partial<FeeMarket>) => {
     const bench = await offered(market, { chain: { baseFee } });
     for (const wishes of [{}, { type: "legacy" }] as const) {
       const { fees, reached } = await bench.context.price(wishes, TRANSFER);
@@ -109,7 +109,7 @@ describe("a first price", () => {
     }
   });
 
-  it("leaves for much gas what the ceiling of gas times fee leaves", async () => {
+  it("for a high gas limit is bounded by the ceiling on gas times fee", async () => {
     const bench = await offered({ baseFees: [] }, { chain: { baseFee: null } });
     const { fees, reached } = await bench.context.price({}, { gas: 30_000_000n, value: 1n });
     expect(feeCap(fees) * 30_000_000n).toBeLessThanOrEqual(10n ** 18n);
@@ -117,7 +117,7 @@ describe("a first price", () => {
     expect(reached?.variable).toBe("FENCEPOST_MAX_GAS_COST_WEI");
   });
 
-  it("is the caller's own where it brings one, and no more than a ceiling that was lowered since", async () => {
+  it("is the caller's own if given, up to the configured ceiling", async () => {
     const bench = await offered({});
     const wishes = { maxFeePerGas: MOST, maxPriorityFeePerGas: GWEI };
     expect((await bench.context.price(wishes, TRANSFER)).fees).toMatchObject(wishes);

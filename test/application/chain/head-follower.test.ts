@@ -5,7 +5,7 @@ import { type Block, type Chain, ChainUnavailable } from "../../../src/ports/cha
 import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
 import { CHAIN_SETTINGS } from "../../support/world.ts";
 
-/** Two times the confirmations or 64, and 16 to spare. */
+/** Blocks that a follower reads below the head: the larger of twice the confirmations and 64, plus 16. */
 const DEPTH = 80;
 const CAPACITY = 256;
 
@@ -19,7 +19,7 @@ async function following(
   return { ...bench, follower: new HeadFollower(chain, bench.telemetry, CHAIN_SETTINGS) };
 }
 
-/** The port, some of its methods replaced. */
+/** The chain port with some of its methods replaced. */
 function overriding(chain: Chain, overrides: Partial<Chain>): Chain {
   return new Proxy(chain, {
     get(target, name) {
@@ -35,8 +35,8 @@ function numbers(blocks: readonly { readonly number: number }[]): readonly numbe
   return blocks.map(({ number }) => number);
 }
 
-describe("a chain that is quicker than the looks at it", () => {
-  /** The requests of each poll: all that leave before the first answer are one batch. */
+describe("the head follower on a chain faster than its polls", () => {
+  /** Returns the requests of each poll. Requests sent before the first response count as one batch. */
   async function looks(blocks: readonly number[]) {
     const asked: string[][] = [];
     const bench = await following(100);
@@ -69,7 +69,7 @@ describe("a chain that is quicker than the looks at it", () => {
   }
 
   // protects [Many lanes] src/application/chain/head-follower.ts
-  it("is asked for as many blocks as it had last time together with its head", async () => {
+  it("requests the head together with as many blocks as the previous poll had", async () => {
     expect(await looks([4, 4, 6, 3, 1, 0, 1])).toEqual([
       "head | 101 to 103",
       "head 105 to 107 |",
@@ -82,7 +82,7 @@ describe("a chain that is quicker than the looks at it", () => {
   });
 
   // protects [Many lanes] src/application/chain/head-follower.ts
-  it("is followed where those blocks cannot be had with the head", async () => {
+  it("still follows the chain if the blocks requested together with the head are unavailable", async () => {
     const { simulated, chain, telemetry } = await following(100);
     let fails = false;
     const follower = new HeadFollower(
@@ -104,7 +104,7 @@ describe("a chain that is quicker than the looks at it", () => {
   });
 });
 
-describe("a chain on which nothing is awaited", () => {
+describe("the head follower without pending transactions", () => {
   async function resting() {
     const asked: string[] = [];
     const bench = await following(100);
@@ -127,7 +127,7 @@ describe("a chain on which nothing is awaited", () => {
   }
   const nothing = (): boolean => false;
 
-  it("is asked for its head alone, and its blocks are skipped without a gap", async () => {
+  it("requests only the head, and skips the other blocks without reporting a gap", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     for (const count of [4, 4, 1, 7]) {
       simulated.mine(count);
@@ -141,7 +141,7 @@ describe("a chain on which nothing is awaited", () => {
     expect(follower.takeDiscontinuity()).toBe(false);
   });
 
-  it("is read block by block from the moment something is, also where that is while the question is under way", async () => {
+  it("reads every block as soon as a transaction is pending, even if that begins during a request", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     simulated.mine(4);
     await follower.advance(nothing);
@@ -156,7 +156,7 @@ describe("a chain on which nothing is awaited", () => {
     expect(items.flatMap(({ added }) => numbers(added))).toEqual([104, 105, 106, 107, 108, 109, 110]);
   });
 
-  it("is read block by block where somebody follows its blocks", async () => {
+  it("reads every block if there is a second subscriber", async () => {
     const { follower, simulated, asked } = await resting();
     const other = follower.subscribe();
     simulated.mine(4);
@@ -165,7 +165,7 @@ describe("a chain on which nothing is awaited", () => {
     expect(other.drain().items.flatMap(({ added }) => numbers(added))).toEqual([101, 102, 103, 104]);
   });
 
-  it("has a gap where a reorg goes below what was skipped, found without asking for one parent after the other", async () => {
+  it("reports a gap if a reorg goes below the skipped blocks, without reading parent after parent", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     simulated.mine(4);
     await follower.advance(nothing);
@@ -179,8 +179,8 @@ describe("a chain on which nothing is awaited", () => {
   });
 });
 
-describe("first sight", () => {
-  it("fills the window below the head, and tells everyone that blocks may have been missed", async () => {
+describe("the head follower's first poll", () => {
+  it("fills the window below the head, and reports to subscribers that blocks may have been missed", async () => {
     const { follower, simulated, telemetry } = await following(500);
     const subscription = follower.subscribe();
     expect([follower.head, follower.window.tip]).toEqual([null, null]);
@@ -195,13 +195,13 @@ describe("first sight", () => {
     expect(telemetry.of("chain.gap")).toEqual([]);
   });
 
-  it("of a young chain reaches down to its first block", async () => {
+  it("of a young chain reaches down to the first block", async () => {
     const { follower } = await following(3);
     await follower.advance();
     expect(follower.window.oldest?.number).toBe(0);
   });
 
-  it("is refused where the node knows no block, or one below its head is missing, or the chain moved meanwhile", async () => {
+  it("fails if the node has no block, if one below the head is missing, or if the chain moved during the read", async () => {
     const none = await following(3, { head: async () => null });
     await expect(none.follower.advance()).rejects.toThrow("no latest block");
     const holes = await following(3, { blocksByNumber: async (asked) => asked.map(() => null) });
@@ -216,8 +216,8 @@ describe("first sight", () => {
   });
 });
 
-describe("growth", () => {
-  it("is nothing new where the head is the same", async () => {
+describe("the head follower on a growing chain", () => {
+  it("reports nothing new if the head is the same", async () => {
     const { follower } = await following(10);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -225,7 +225,7 @@ describe("growth", () => {
     expect(subscription.drain()).toEqual({ items: [], gapPotential: false });
   });
 
-  it.each([1, 2, 65, 130])("by %i blocks gives every one of them, in order", async (count) => {
+  it.each([1, 2, 65, 130])("reports all of %i new blocks, in order", async (count) => {
     const { follower, simulated } = await following(10);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -239,7 +239,7 @@ describe("growth", () => {
     expect(items[0]?.removed).toEqual([]);
   });
 
-  it("keeps at most its capacity", async () => {
+  it("keeps at most its capacity of blocks in the window", async () => {
     const { follower, simulated } = await following(200);
     for (let round = 0; round < 10; round++) {
       simulated.mine(50);
@@ -248,7 +248,7 @@ describe("growth", () => {
     expect(follower.window.size).toBe(CAPACITY);
   });
 
-  it("beyond what the window could ever hold is a gap, and the window begins anew", async () => {
+  it("reports a gap and starts a new window if more blocks are new than the window can hold", async () => {
     const { follower, simulated, telemetry } = await following(10);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -260,23 +260,26 @@ describe("growth", () => {
   });
 });
 
-describe("a reorg", () => {
-  it.each([1, 3, 20])("of depth %i removes what left, descending, and adds what came, ascending", async (depth) => {
-    const { follower, simulated, telemetry } = await following(60);
-    await follower.advance();
-    const before = follower.window;
-    const subscription = follower.subscribe();
-    simulated.reorg(depth);
-    await follower.advance();
-    const [change] = subscription.drain().items;
-    expect(numbers(change?.removed ?? [])).toEqual(Array.from({ length: depth }, (_, index) => 60 - index));
-    expect(numbers(change?.added ?? [])).toEqual(Array.from({ length: depth + 1 }, (_, index) => 61 - depth + index));
-    expect(change?.removed.every((block) => before.contains(block))).toBe(true);
-    expect(follower.window.tip?.hash).toBe(simulated.head.hash);
-    expect(telemetry.of("chain.reorg")).toMatchObject([{ depth, fromBlock: 61 - depth }]);
-  });
+describe("the head follower after a reorg", () => {
+  it.each([1, 3, 20])(
+    "of depth %i reports removed blocks in descending and added blocks in ascending order",
+    async (depth) => {
+      const { follower, simulated, telemetry } = await following(60);
+      await follower.advance();
+      const before = follower.window;
+      const subscription = follower.subscribe();
+      simulated.reorg(depth);
+      await follower.advance();
+      const [change] = subscription.drain().items;
+      expect(numbers(change?.removed ?? [])).toEqual(Array.from({ length: depth }, (_, index) => 60 - index));
+      expect(numbers(change?.added ?? [])).toEqual(Array.from({ length: depth + 1 }, (_, index) => 61 - depth + index));
+      expect(change?.removed.every((block) => before.contains(block))).toBe(true);
+      expect(follower.window.tip?.hash).toBe(simulated.head.hash);
+      expect(telemetry.of("chain.reorg")).toMatchObject([{ depth, fromBlock: 61 - depth }]);
+    },
+  );
 
-  it("to a branch of the same length, or a shorter one, is seen too", async () => {
+  it("notices a new branch of the same length or a shorter one", async () => {
     const { follower, simulated } = await following(60);
     await follower.advance();
     simulated.reorg(3, { newBlocks: 3 });
@@ -287,7 +290,7 @@ describe("a reorg", () => {
     expect(follower.window.hashAt(58)).toBeNull();
   });
 
-  it("deeper than the window remembers is a gap, not a lie", async () => {
+  it("deeper than its window reports a gap instead of an incomplete list of blocks", async () => {
     const { follower, simulated, telemetry } = await following(400);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -300,7 +303,7 @@ describe("a reorg", () => {
     expect(telemetry.of("chain.gap").length).toBe(1);
   });
 
-  it("whose branch the node cannot show is a gap", async () => {
+  it("reports a gap if the node cannot return the new branch's blocks", async () => {
     const { follower, simulated } = await following(60, { blockByHash: async () => null });
     await follower.advance();
     const subscription = follower.subscribe();
@@ -311,9 +314,9 @@ describe("a reorg", () => {
   });
 });
 
-describe("an endpoint", () => {
+describe("the head follower with a faulty endpoint", () => {
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
-  it("that falls behind changes nothing, inside the window or below it", async () => {
+  it("changes nothing if the endpoint falls behind, inside the window or below it", async () => {
     const { follower, simulated, faults } = await following(200);
     await follower.advance();
     for (const height of [199, 150, 5]) {
@@ -323,7 +326,7 @@ describe("an endpoint", () => {
     }
   });
 
-  it("that does not answer changes nothing, and the next answer goes on from there", async () => {
+  it("changes nothing while the endpoint does not respond, and continues with its next response", async () => {
     const { follower, simulated, faults } = await following(20);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -337,7 +340,7 @@ describe("an endpoint", () => {
     expect(numbers(subscription.drain().items[0]?.added ?? [])).toEqual([21, 22, 23]);
   });
 
-  it("whose chain moves while it is read is asked again, and nothing torn is believed", async () => {
+  it("reads again if the chain moves during a read, and uses no inconsistent blocks", async () => {
     const bench = await following(20);
     let torn = 1;
     const blocksByNumber = async (asked: readonly number[]): Promise<readonly (Block | null)[]> => {
@@ -358,8 +361,8 @@ describe("an endpoint", () => {
   });
 });
 
-describe("consumers", () => {
-  it("have buffers of their own: a slow one loses the oldest and is told, a quick one notices nothing", async () => {
+describe("subscribers of the head follower", () => {
+  it("have separate buffers: a slow one loses the oldest blocks and is notified, a fast one is not affected", async () => {
     const bench = createChainBench({ settings: { blockQueueLength: 3 } });
     bench.simulated.mine(10);
     const { follower } = bench.context;
@@ -381,7 +384,7 @@ describe("consumers", () => {
     expect(slow.drain().gapPotential).toBe(false);
   });
 
-  it("that left hear nothing more", async () => {
+  it("receive nothing after they unsubscribe", async () => {
     const { follower, simulated } = await following(10);
     await follower.advance();
     const gone = follower.subscribe();

@@ -46,14 +46,14 @@ function heights({ blocks }: Stream): readonly number[] {
   return blocks.map(({ number }) => number);
 }
 
-/** Canonical, consecutive, once. */
+/** Checks that the stream delivered canonical, consecutive blocks, each once. */
 function expectCanonical(bench: ChainBench, stream: Stream, first: number): void {
   expect(heights(stream)).toEqual(stream.blocks.map((_, index) => first + index));
   for (const block of stream.blocks) expect(bench.simulated.blocks.byNumber(block.number)?.hash).toBe(block.hash);
 }
 
-describe("the stream", () => {
-  it("that begins far back is read page by page, and goes on where the chain stopped answering", async () => {
+describe("the stream of stable blocks", () => {
+  it("that begins far back reads page by page, and continues where the chain stopped responding", async () => {
     const bench = await at(3_000);
     const asked: number[] = [];
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
@@ -77,7 +77,7 @@ describe("the stream", () => {
     expect(asked.filter((number) => number === 500)).toHaveLength(1);
   });
 
-  it("begins at the head it finds, or with the first block there is", async () => {
+  it("begins at the current head, or with the first block of an empty chain", async () => {
     const bench = await at(10);
     const [stream, early] = [follow(bench, { depth: 0 }), createChainBench()];
     const waiting = follow(early, { depth: 0 });
@@ -89,7 +89,7 @@ describe("the stream", () => {
     expect(heights(waiting)).toEqual([0]);
   });
 
-  it("begins in the past where it is asked to, and catches up in pieces", async () => {
+  it("begins at a past height if requested, and catches up in pages", async () => {
     const bench = await at(150);
     const stream = follow(bench, { depth: 2, from: 3 });
     await bench.clock.advance(0);
@@ -97,7 +97,7 @@ describe("the stream", () => {
     expect(heights(stream).at(-1)).toBe(148);
   });
 
-  it("from a height that is still to come begins there", async () => {
+  it("from a future height begins at that height", async () => {
     const bench = await at(5);
     const stream = follow(bench, { depth: 0, from: 8 });
     for (let round = 0; round < 5; round++) {
@@ -109,7 +109,7 @@ describe("the stream", () => {
     expect(heights(stream)).toEqual([8, 9, 10]);
   });
 
-  it("ends when its reader leaves, and listens no more", async () => {
+  it("ends when its reader stops, and leaves no timer", async () => {
     const bench = await at(10);
     const stream = follow(bench, { depth: 0 });
     await bench.clock.advance(0);
@@ -120,8 +120,8 @@ describe("the stream", () => {
   });
 });
 
-describe("reading again what was missed", () => {
-  it("waits while the chain is away, and loses nothing", async () => {
+describe("the stream of stable blocks, reading missed blocks,", () => {
+  it("waits while the chain is unavailable, and loses no block", async () => {
     const bench = await at(20);
     bench.faults.inject({ kind: "unavailable" });
     const stream = follow(bench, { depth: 1, from: 15 });
@@ -135,7 +135,7 @@ describe("reading again what was missed", () => {
     expect(heights(stream).at(-1)).toBe(20);
   });
 
-  it("while the follower is still on the branch before: no height comes twice", async () => {
+  it("repeats no height if the head follower is still on the old branch", async () => {
     const bench = await at(20);
     bench.simulated.reorg(2);
     const stream = follow(bench, { depth: 1, from: 15 });
@@ -150,7 +150,7 @@ describe("reading again what was missed", () => {
     expect(bench.telemetry.of("alert")).toEqual([]);
   });
 
-  it("at an endpoint that lacks a block: no height is left out", async () => {
+  it("leaves out no height if an endpoint lacks a block", async () => {
     const bench = await at(20);
     bench.faults.pinHead(17);
     const stream = follow(bench, { depth: 1, from: 15 });
@@ -161,7 +161,7 @@ describe("reading again what was missed", () => {
     expect(heights(stream).at(-1)).toBe(19);
   });
 
-  it("after a gap goes on where the stream was", async () => {
+  it("continues after a gap where it stopped", async () => {
     const bench = await at(20, { settings: { blockQueueLength: 1 } });
     const stream = follow(bench, { depth: 3 });
     await bench.clock.advance(0);
@@ -174,7 +174,7 @@ describe("reading again what was missed", () => {
     expect(heights(stream).at(-1)).toBe(27);
   });
 
-  it("that fails for another reason ends the stream with it", async () => {
+  it("ends with the error if the read fails for a reason other than an unavailable chain", async () => {
     const bench = await at(20);
     const broken = { blocksByNumber: () => Promise.reject(new TypeError("a mistake of ours")) };
     const stream = follow(
@@ -186,7 +186,7 @@ describe("reading again what was missed", () => {
   });
 });
 
-it("what was stable and is replaced is told, not sent again", async () => {
+it("the stream of stable blocks raises an alert, and sends no height again, if a reorg replaces stable blocks", async () => {
   const bench = await at(20);
   const stream = follow(bench, { depth: 1, from: 18 });
   await bench.clock.advance(0);

@@ -10,7 +10,7 @@ let world: World;
 afterEach(() => world.close());
 
 describe("creates sent to any node", () => {
-  it("reach the owner: consecutive nonces, nothing refused, and 95 of 100 guesses right", async () => {
+  it("reach the lane's owner: nonces are consecutive, no create is refused, and 95 % of forwards hit the owner", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 3);
     const entropy = createSeededEntropy(7);
@@ -27,7 +27,7 @@ describe("creates sent to any node", () => {
     expect(forwards.filter(({ result }) => result === "hit").length / forwards.length).toBeGreaterThanOrEqual(0.95);
   });
 
-  it("in basic mode are sent on by the client itself", async () => {
+  it("in basic mode are redirected by the client, using the owner URL of NOT_LEADER", async () => {
     world = new World({ signers: TWENTY, node: { mode: "basic" } });
     const nodes = await startNodes(world, 3);
     const byUrl = new Map(nodes.map((node) => [node.url, node]));
@@ -44,7 +44,7 @@ describe("creates sent to any node", () => {
     expectConsecutive(world, TWENTY);
   });
 
-  it("whose answer is lost on the way back are told again, and are one transaction, with or without a request id", async () => {
+  it("are retried if the request or reply between nodes is lost, and create one transaction, even without a request id", async () => {
     world = new World();
     const nodes = await startNodes(world, 2);
     for (const requestId of ["named", undefined]) {
@@ -61,7 +61,7 @@ describe("creates sent to any node", () => {
     checkInvariants(world);
   });
 
-  it("for a signer whose key no node holds are refused; for one that only another node holds, forwarded", async () => {
+  it("are refused if no node holds the signer's key, and forwarded if only another node holds it", async () => {
     world = new World();
     const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     await world.startNode({ signers: SIGNERS.slice(1, 2) });
@@ -73,7 +73,7 @@ describe("creates sent to any node", () => {
   });
 
   it.each(["basic", "worker-queue"] as const)(
-    "(%s) for a signer of a node that has just joined are known at once",
+    "(%s) reach the signer of a node that has just joined at once",
     async (mode) => {
       world = new World({ node: { mode } });
       const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
@@ -87,7 +87,7 @@ describe("creates sent to any node", () => {
     },
   );
 
-  it("for a signer that another node may hold, while that cannot be asked, are not called unknown", async () => {
+  it("get UNAVAILABLE, not UNKNOWN_SIGNER, while the database cannot be asked for other nodes' signers", async () => {
     world = new World();
     const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     first.store.cut();

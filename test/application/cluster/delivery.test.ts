@@ -14,7 +14,7 @@ function deliveryTo(stop: string): Delivery<string> {
   return new Delivery({ lane, items: 1, repeatable: true, ...ways, unknown: () => UNKNOWN }, stop, 1_000);
 }
 
-/** A first node may have done it, and a second one is asked after that. */
+/** Cases in which the first node may have performed the request and the request is then forwarded to a second node. */
 const DOUBTS = {
   "did not answer": (delivery: Delivery<string>) =>
     delivery.unanswered(new PeerUnreachable("silence", false), { isLive: false, other: () => "second" }),
@@ -27,12 +27,12 @@ const DOUBTS = {
 const conclude = (delivery: Delivery<string>) => delivery.conclude(() => new NobodyActs(null))[0];
 const refusal = (code: ErrorCode) => new FencepostError(code, "no");
 
-describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, leaveInDoubt) => {
+describe.each(Object.entries(DOUBTS))("a forwarded request that %s", (_, leaveInDoubt) => {
   const aboutTheNode = ["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"] as const;
   it.each([...aboutTheNode, "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
     // protects [Operators] src/application/cluster/route.ts
     // protects [Attacks] src/application/cluster/route.ts
-    "stays unknown where another node refuses it with %s: that says nothing about the first",
+    "keeps an unknown outcome if a second node refuses it with %s, because the first may have accepted it",
     (code) => {
       const delivery = deliveryTo("first");
       leaveInDoubt(delivery);
@@ -42,7 +42,7 @@ describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, l
   );
 
   it.each(["SUBMISSION_REJECTED", "CONFLICT", "REQUEST_ID_REUSED"] as const)(
-    "is refused where the next owner says %s: it has looked for the first one's work under its own term",
+    "is refused if the next owner refuses it with %s, because that node has read the first node's work",
     (code) => {
       const delivery = deliveryTo("first");
       leaveInDoubt(delivery);
@@ -52,15 +52,15 @@ describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, l
   );
 
   // protects [Operators] src/application/cluster/route.ts
-  it("is unknown where there is no other node to ask", () => {
+  it("has an unknown outcome if there is no other node to try", () => {
     const delivery = deliveryTo("first");
     leaveInDoubt(delivery);
     expect(conclude(delivery)).toBe(UNKNOWN);
   });
 });
 
-describe("what every node refused", () => {
-  it("was not accepted", () => {
+describe("a forwarded request that every node refused", () => {
+  it("is reported as not accepted", () => {
     const delivery = deliveryTo("first");
     delivery.note([notLeader("not here")]);
     expect(conclude(delivery)).toMatchObject({ message: expect.stringContaining("nothing was accepted") });

@@ -13,7 +13,7 @@ function aRequest(index: number, begunBefore = false): BegunRequest {
   return { leftId: `left-${index}`, lane: LANE, ...words, begunBefore };
 }
 
-/** A table of which a look begins a page at most. */
+/** A fake request table; one read of it begins at most one page of requests. */
 function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => object = () => ({ answer: null })) {
   const asked: number[] = [];
   const received: LaneRequest[] = [];
@@ -47,7 +47,7 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
 }
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-it("begins all that was left for its lanes in one look, however many", async () => {
+it("the owner dequeues all pending requests for its lanes in one pass, in batches of 50", async () => {
   const { asked, answered, look } = bench(Array.from({ length: 120 }, (_, index) => aRequest(index)));
   await look();
   expect(answered.size).toBe(120);
@@ -55,7 +55,7 @@ it("begins all that was left for its lanes in one look, however many", async () 
 });
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-it("does not begin in the same look what it has just put back, because the lane is lost", async () => {
+it("the owner does not dequeue a request again in the pass that put it back because the lane was lost", async () => {
   const { asked, putBack, look } = bench([aRequest(1)], () => notLeader("lost"));
   await look();
   expect(asked).toEqual([1, 0]);
@@ -63,7 +63,7 @@ it("does not begin in the same look what it has just put back, because the lane 
 });
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-it("says of each whether it was begun before: a repeat is looked for first", async () => {
+it("the owner marks each dequeued request as new or begun before, so that a repeat is checked for existing work", async () => {
   const { received, look } = bench([aRequest(1), aRequest(2, true)]);
   await look();
   expect(received).toMatchObject([

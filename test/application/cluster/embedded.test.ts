@@ -2,15 +2,15 @@ import { afterEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** Nodes inside other processes: they have no URL, so they may ask others, but cannot be asked. */
+/** Nodes embedded in other processes have no URL: they can send requests to other nodes but cannot receive any. */
 
 let world: World;
 afterEach(() => world.close());
 
 const lanesOf = ({ node }: WorldNode): number => node.gauges().lanesHeld;
 
-describe("an embedded node beside one that can be reached", () => {
-  it("holds no lane of those that both serve, and takes its creates there", async () => {
+describe("an embedded node beside a reachable node", () => {
+  it("owns no lane of signers that both hold, and forwards its creates to the reachable node", async () => {
     world = new World();
     const embedded = await world.startNode({ embedded: true });
     const reachable = await world.startNode();
@@ -24,7 +24,7 @@ describe("an embedded node beside one that can be reached", () => {
     checkInvariants(world);
   });
 
-  it("takes them over when that one dies, and lets them go when it is back", async () => {
+  it("takes over the lanes when the reachable node dies, and releases them when one starts again", async () => {
     world = new World();
     const embedded = await world.startNode({ embedded: true });
     const first = await world.startNode();
@@ -40,7 +40,7 @@ describe("an embedded node beside one that can be reached", () => {
   });
 
   it.each(["worker-queue", "basic"] as const)(
-    "acts for a signer that only it holds, also on what the other is asked for (%s)",
+    "owns the lane of a signer that only it holds, and processes creates sent to the other node (%s)",
     async (mode) => {
       world = new World({ node: { mode }, hints: true });
       const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
@@ -59,9 +59,9 @@ describe("an embedded node beside one that can be reached", () => {
   );
 });
 
-describe("embedded nodes among themselves", () => {
+describe("embedded nodes without a reachable node", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts
-  it("share the lanes, and each takes creates for all of them", async () => {
+  it("share the lanes, and each accepts creates for all of them", async () => {
     world = new World();
     const nodes = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
     await world.until(() => nodes.every((node) => lanesOf(node) > 0) && held(nodes) === SIGNERS.length, 30_000);
@@ -76,7 +76,7 @@ describe("embedded nodes among themselves", () => {
     checkInvariants(world);
   });
 
-  it("take over from each other: after a crash by lease, after a close at once", async () => {
+  it("take over each other's lanes: after a crash when the lease expires, after a close at once", async () => {
     world = new World();
     const [first, second] = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
     await world.until(() => held([first, second]) === SIGNERS.length, 30_000);

@@ -19,8 +19,8 @@ async function beatAfter(ms: number): Promise<void> {
   wakefulness.beat();
 }
 
-describe("a process", () => {
-  it("that beats in time was not paused, nor was one before its first beat or after its last", async () => {
+describe("the detector of process pauses", () => {
+  it("reports no pause if heartbeats are on time, before the first heartbeat and after the last", async () => {
     await clock.advance(10_000);
     expect(wakefulness.pausedMs()).toBe(0);
     wakefulness.beat();
@@ -31,7 +31,7 @@ describe("a process", () => {
     expect(wakefulness.pausedMs()).toBe(0);
   });
 
-  it("whose beat is overdue was paused, also before the beat itself notices", async () => {
+  it("reports a pause as soon as a heartbeat is overdue, even before the next heartbeat", async () => {
     wakefulness.beat();
     await clock.advance(EVERY_MS + 3_500);
     expect(wakefulness.pausedMs()).toBe(3_500);
@@ -39,7 +39,7 @@ describe("a process", () => {
     expect(wakefulness.pausedMs()).toBe(3_500);
   });
 
-  it("remembers the longest pause for a few seconds, and then forgets it", async () => {
+  it("reports the longest pause for a few seconds, and then forgets it", async () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_500);
     await beatAfter(EVERY_MS + 300);
@@ -49,7 +49,7 @@ describe("a process", () => {
   });
 });
 
-describe("what a caller is told", () => {
+describe("the error for a create that got no database response in time", () => {
   const silent = new DatabaseSilent("nothing was accepted", new Error("timeout"));
 
   async function answerTo(refusal: FencepostError): Promise<readonly [string, unknown]> {
@@ -63,7 +63,7 @@ describe("what a caller is told", () => {
     return [(alone as FencepostError).message, (alone as FencepostError).extras];
   }
 
-  it("is that the database does not answer, where this process was there to hear it", async () => {
+  it("says that the database does not answer, if this process was not paused", async () => {
     wakefulness.beat();
     expect(await answerTo(silent)).toEqual([
       "the database does not answer; nothing was accepted",
@@ -73,7 +73,7 @@ describe("what a caller is told", () => {
   });
 
   // protects [Short of time] src/application/loops/reception.ts
-  it("is for how long this node was not scheduled, where it was not", async () => {
+  it("says for how long this node was not scheduled, if this process was paused", async () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_480);
     expect(await answerTo(silent)).toEqual([

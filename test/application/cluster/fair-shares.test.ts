@@ -5,8 +5,8 @@ import { transfer, World, type WorldNode } from "../../support/world.ts";
 let world: World;
 afterEach(() => world.close());
 
-describe("takeover", () => {
-  it("of a crashed node's lanes in fair shares, within lease duration + 1 s", async () => {
+describe("takeover of lanes", () => {
+  it("after a node's crash: the others get fair shares within lease duration + 1 s", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 4);
     const crashed = nodes[0] as WorldNode;
@@ -17,7 +17,7 @@ describe("takeover", () => {
     expect(world.clock.monotonicMs() - atMs).toBeLessThanOrEqual(11_000);
   });
 
-  it("of everything at once, after a database that was away for longer than the lease: spread evenly", async () => {
+  it("after a database outage longer than the lease: all lanes are spread evenly", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 3);
     for (const { store } of nodes) store.cut();

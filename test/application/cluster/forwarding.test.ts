@@ -7,7 +7,7 @@ import { deferred } from "../../support/deferred.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** The way from the node that was asked to the one that acts, when something happens on it. */
+/** Requests on their way from the node that received them to the owner, when something fails on the way. */
 
 let world: World;
 afterEach(() => world.close());
@@ -48,8 +48,8 @@ async function timed(create: Promise<unknown>): Promise<{ readonly answer: unkno
   return { answer, tookMs: world.clock.monotonicMs() - startedMs };
 }
 
-describe("creates of one moment for the same node", () => {
-  it("are told again each lane alone: one that hangs there leaves the fate of no other unknown", async () => {
+describe("concurrent creates forwarded to the same node", () => {
+  it("are retried per lane, so that a lane that hangs leaves no other lane's outcome unknown", async () => {
     world = new World({ signers: TWENTY, settings: { nonceStateTimeoutMs: 0 } });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -64,7 +64,7 @@ describe("creates of one moment for the same node", () => {
     expect((await hanging).answer).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
   });
 
-  it("of a batch over many lanes travel in one request", async () => {
+  it("in a batch over many lanes are sent in one request", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -76,7 +76,7 @@ describe("creates of one moment for the same node", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/adapters/postgres/rows/transaction-fields.ts
-  it("arrive under the name of the key that asked for each, and so does a reservation", async () => {
+  it("keep the name of the API key that sent each, and so does a reservation", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const asked = nodes.find((node) => node !== ownerOf(nodes, SIGNER)) as WorldNode;
@@ -89,7 +89,7 @@ describe("creates of one moment for the same node", () => {
     expect(await asked.node.api.reservation(reservation.reservationId)).toMatchObject({ owner: "wallet" });
   });
 
-  it("of many callers travel together too, and each gets its own answer", async () => {
+  it("from many callers are sent in one request, and each caller gets its own result", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -100,7 +100,7 @@ describe("creates of one moment for the same node", () => {
     expect(world.network.forwards).toEqual([{ to: other.url, count: 60, repeat: false }]);
   });
 
-  it("beyond what one request may hold are several requests", async () => {
+  it("are split into several requests if one request cannot hold them", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const owner = ownerOf(nodes, SIGNER);
@@ -112,13 +112,14 @@ describe("creates of one moment for the same node", () => {
   });
 });
 
-describe("a create that reaches a node which no longer leads", () => {
-  it("because it is leaving: that one neither takes the lane back nor fails it; the next is asked", async () => {
+describe("a create at a node that no longer owns the lane", () => {
+  it("because it is shutting down: it does not reacquire the lane, and the next node accepts the create", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const leaving = ownerOf(nodes, SIGNER);
     const staying = nodes.find((node) => node !== leaving) as WorldNode;
-    // No node takes the lanes that are let go: the next node asked is asked for a lane that is free.
+    // The staying node claims none of the released lanes, so the forwarded create reaches it for a lane without an
+    // owner.
     const claim = staying.store.claimLanes.bind(staying.store);
     staying.store.claimLanes = async () => [];
     const closing = leaving.node.close();
@@ -135,7 +136,7 @@ describe("a create that reaches a node which no longer leads", () => {
     checkInvariants(world);
   });
 
-  it("because its lease lapsed: it says that others may be asked, and has done nothing", async () => {
+  it("because its lease expired: it returns NOT_LEADER without an owner URL, and stores nothing", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const cut = ownerOf(nodes, SIGNER);
@@ -146,12 +147,12 @@ describe("a create that reaches a node which no longer leads", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("because it was fenced while the create was queued: routed on once, heard here or there", async () => {
+  it("because it was fenced while the create was queued: the create is forwarded and stored once", async () => {
     world = new World();
     const nodes = await startNodes(3);
     const fenced = ownerOf(nodes, SIGNER);
     const [first, second] = nodes.filter((node) => node !== fenced) as [WorldNode, WorldNode];
-    // Both know the way by heart before the owner changes.
+    // Both nodes have the route cached before the owner changes.
     await world.settle(first.node.api.create(transfer()));
     const instanceId = instanceOf(SIGNER);
     const admin = world.database.connect();
@@ -171,15 +172,15 @@ describe("a create that reaches a node which no longer leads", () => {
   });
 });
 
-/** The node is cut off from the database until another node has its lane. */
+/** Cuts the node off from the database until another node owns its lane. */
 async function untilTakenFrom(paused: WorldNode, nodes: readonly WorldNode[]): Promise<void> {
   paused.store.cut();
   await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);
   paused.store.heal();
 }
 
-describe("a create that was queued on a node which stood still past its lease", () => {
-  it("is routed on, however long that took: its caller is still there", async () => {
+describe("a create queued on a node that was paused past its lease", () => {
+  it("is forwarded to the new owner after any delay, because its caller still waits", async () => {
     world = new World();
     const prepared = deferred();
     const resumed = deferred();
@@ -204,7 +205,7 @@ describe("a create that was queued on a node which stood still past its lease", 
     checkInvariants(world);
   });
 
-  it("is routed on also where its write was under way, and the server has ended that connection meanwhile", async () => {
+  it("is forwarded even if its write had begun and that connection was closed", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const paused = ownerOf(nodes, SIGNER);
@@ -228,8 +229,8 @@ describe("a create that was queued on a node which stood still past its lease", 
   });
 });
 
-describe("silence", () => {
-  it("and the repeat after it end within the patience, and the caller learns what to ask for", async () => {
+describe("a forwarded create that gets no response", () => {
+  it("is retried once in time, and the caller gets outcome unknown with the transaction id", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const owner = ownerOf(nodes, SIGNER);
@@ -244,12 +245,12 @@ describe("silence", () => {
     ]);
   });
 
-  it("of a node that is dead by now is not waited for twice: the next owner is asked, once", async () => {
+  it("because the node is dead is sent once to the next owner, without waiting for the dead node again", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const dying = ownerOf(nodes, SIGNER);
     const asked = nodes.find((node) => node !== dying) as WorldNode;
-    // Its last breath: the create is done, the answer never leaves, and then its time is up.
+    // The owner performs the create, its response never leaves, and then its lease expires.
     dying.store.cut();
     world.network.silence(dying.url);
     await world.clock.advance(9_000);
@@ -261,8 +262,8 @@ describe("silence", () => {
   });
 });
 
-describe("an owner that is live and cannot be reached from here", () => {
-  it("is named to the caller: its URL is what an operator has to look at", async () => {
+describe("a live owner that this node cannot reach", () => {
+  it("is named by its URL in the error, for an operator to check", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const owner = ownerOf(nodes, SIGNER);
@@ -274,8 +275,8 @@ describe("an owner that is live and cannot be reached from here", () => {
   });
 });
 
-describe("a signer", () => {
-  it("whose only holder has lost the chain is not unknown: what needs no chain is accepted there", async () => {
+describe("a signer held by one node only", () => {
+  it("stays known if that node loses the chain: creates that need no chain are still accepted there", async () => {
     world = new World();
     const holder = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const other = await world.startNode({ signers: SIGNERS.slice(1, 2) });
@@ -287,7 +288,7 @@ describe("a signer", () => {
     expect(answer).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("whose only holder is leaving is between owners, never unknown", async () => {
+  it("gets UNAVAILABLE, never UNKNOWN_SIGNER, while that node is shutting down", async () => {
     world = new World();
     const holder = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const other = await world.startNode({ signers: SIGNERS.slice(1, 2) });

@@ -14,8 +14,8 @@ function bench(enough = 1_000) {
   return { clock, left, gathering: new Gathering<number, number>(clock, together, enough) };
 }
 
-describe("gathering", () => {
-  it("leaves at the end of the turn with all that came in it, each with its own fate", async () => {
+describe("a batch of concurrent creates", () => {
+  it("is sent at the end of the event loop turn with all creates of that turn, each with its own result", async () => {
     const { clock, left, gathering } = bench();
     const results = Promise.all([1, 2, 3].map((item) => gathering.add(item)));
     expect(left).toEqual([]);
@@ -24,7 +24,7 @@ describe("gathering", () => {
     expect(await results).toEqual([10, 20, 30]);
   });
 
-  it("leaves with enough of them while the turn still brings others, and then with those", async () => {
+  it("is sent early when it is full, and the rest of the turn's creates follow in the next batch", async () => {
     const { clock, left, gathering } = bench(2);
     const results = Promise.all([1, 2, 3, 4, 5].map((item) => gathering.add(item)));
     expect(left).toEqual([
@@ -36,7 +36,7 @@ describe("gathering", () => {
     expect(await results).toEqual([10, 20, 30, 40, 50]);
   });
 
-  it("does not leave empty-handed at the end of a turn whose creates have left before", async () => {
+  it("is not sent empty at the end of a turn whose creates were sent early", async () => {
     const { clock, left, gathering } = bench(2);
     await Promise.all([gathering.add(1), gathering.add(2)]);
     await clock.advance(0);

@@ -10,12 +10,12 @@ function tokens(): readonly number[] {
   return [...world.database.state.lanes.values()].map(({ token }) => token);
 }
 
-/** How often the lane that moved most was taken since. */
+/** Largest number of times that any one lane changed its owner since `before`. */
 function mostMoves(before: readonly number[]): number {
   return Math.max(...tokens().map((token, lane) => token - (before[lane] as number)));
 }
 
-/** A node that joins and is slow to take anything by itself. */
+/** Starts a node that joins and does not claim any lane by itself. */
 async function joinSlowly(): Promise<WorldNode> {
   const joining = world.addNode();
   joining.store.claimLanes = async () => [];
@@ -23,8 +23,8 @@ async function joinSlowly(): Promise<WorldNode> {
   return joining;
 }
 
-describe("hand-over", () => {
-  it("to a node that is slow to take its share moves no lane twice: the node that gave one away sends creates after it", async () => {
+describe("hand-over of lanes", () => {
+  it("to a node that is slow to claim them moves no lane twice, and no create waits longer than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 2);
     const before = tokens();
@@ -40,7 +40,7 @@ describe("hand-over", () => {
     checkInvariants(world);
   });
 
-  it("to a node that crashes as soon as it has joined: what it never took is taken back, once, and no create fails", async () => {
+  it("to a node that crashes before it claims them: they are reclaimed once, and no create fails", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 1);
     const before = tokens();

@@ -16,8 +16,8 @@ import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts"
 let world: World;
 afterEach(() => world.close());
 
-describe("hand-over", () => {
-  it("that the database does not answer leaves no lane without an owner: it is had again, and handed over later", async () => {
+describe("hand-over of lanes", () => {
+  it("whose release gets no database response leaves no lane without an owner, and is repeated later", async () => {
     world = new World({ signers: TWENTY });
     const first = await world.startNode();
     await world.settle(Promise.all(TWENTY.map((signer) => first.node.api.create(transfer({ signer })))));
@@ -34,7 +34,7 @@ describe("hand-over", () => {
     checkInvariants(world);
   });
 
-  it("on shutdown: no create fails, none waits longer than 250 ms", async () => {
+  it("on shutdown fails no create, and delays none by more than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 3);
     const leaving = nodes[0] as WorldNode;
@@ -53,7 +53,7 @@ describe("hand-over", () => {
     checkInvariants(world);
   });
 
-  it("to a node that joins: it gets its share while creates go on unharmed", async () => {
+  it("to a node that joins gives it its share, and delays no create by more than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = [...(await startNodes(world, 2))];
     const waits: number[] = [];
@@ -72,7 +72,7 @@ describe("hand-over", () => {
     ["a node that leaves", async (nodes: WorldNode[]) => world.settle((nodes[0] as WorldNode).node.close(), 30_000)],
     ["a node that joins", async (nodes: WorldNode[]) => void nodes.push(await world.startNode())],
     // protects [Processes that end, and those that only seem to] src/application/lane/lanes.ts, src/application/loops/node.ts
-  ])("does not wait for sends that hang, with %s", async (_, change) => {
+  ])("does not wait for broadcasts that hang, with %s", async (_, change) => {
     world = new World({ signers: TWENTY, node: { drainTimeoutMs: 1_000 } });
     const nodes = [...(await startNodes(world, 2))];
     const ends = nodes.map((node) => slowWire(world, node, 1, () => world.clock.sleep(8_000)));
@@ -90,7 +90,7 @@ describe("hand-over", () => {
     checkInvariants(world);
   });
 
-  it("of a lane whose release failed is tried again at once, not after a lease", async () => {
+  it("is retried at once after a failed release, not after a lease duration", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 1);
     const [giver] = nodes as [WorldNode];
@@ -105,7 +105,7 @@ describe("hand-over", () => {
     expect(world.clock.monotonicMs() - atMs).toBeLessThanOrEqual(5_000);
   });
 
-  it("from a node that lost the chain for a lease, to one that has it", async () => {
+  it("moves the lanes of a node that lost the chain for a lease duration to a node that still has it", async () => {
     world = new World();
     const nodes = await startNodes(world, 2);
     const cut = nodes.find((node) => isOwner(world, node, SIGNER)) as WorldNode;

@@ -31,25 +31,25 @@ const ask = ({ node }: WorldNode, action: string, body = {}) =>
   world.settle(node.actions.forwardToOwner(LANE, { action, body, owner: null }).catch((error: unknown) => error));
 
 describe("an action on a lane", () => {
-  it("is done by the owner, whichever node is asked", async () => {
+  it("is performed by the lane's owner, whichever node receives it", async () => {
     const { owner, other } = split(await startNodes());
     for (const node of [owner, other]) {
       expect(await ask(node, "echo", { n: 1 })).toMatchObject({ url: owner.url, body: { n: 1 } });
     }
   });
 
-  it("is refused as the owner refused it", async () => {
+  it("is refused with the owner's own error", async () => {
     const { owner, other } = split(await startNodes());
     for (const node of [owner, other]) expect(await ask(node, "refuse")).toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is refused with the owner's name in basic mode", async () => {
+  it("is refused with the owner's URL in basic mode", async () => {
     const { owner, other } = split(await startNodes("basic"));
     expect(await ask(other, "echo")).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: owner.url } });
     expect(await ask(owner, "echo")).toMatchObject({ url: owner.url });
   });
 
-  it("follows the lane when its owner leaves", async () => {
+  it("goes to the next owner when the owner shuts down", async () => {
     const { owner, other } = split(await startNodes());
     const closing = owner.node.close();
     await world.clock.advance(20);
@@ -58,7 +58,7 @@ describe("an action on a lane", () => {
   });
 
   it.each(["lostRequest", "lostReply"] as const)(
-    "is never told twice (%s): what became of it is unknown",
+    "is not retried after a network fault (%s), and its outcome is unknown",
     async (fault) => {
       const { owner, other } = split(await startNodes());
       let done = 0;
@@ -69,13 +69,13 @@ describe("an action on a lane", () => {
     },
   );
 
-  it("that never left is taken to the next", async () => {
+  it("is sent again if the connection was refused", async () => {
     const { owner, other } = split(await startNodes());
     world.network.inject("refused");
     expect(await ask(other, "echo")).toMatchObject({ url: owner.url });
   });
 
-  it("that the owner does not know yet is not done, and says why", async () => {
+  it("that the owner's version does not support is not performed, and the error names it", async () => {
     const { other } = split(await startNodes());
     other.node.actions.register("brand-new", async () => "done");
     expect(await ask(other, "brand-new")).toMatchObject({
@@ -91,7 +91,7 @@ describe("an action on a lane", () => {
     await expect(world.settle(asked as Promise<unknown>)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("cannot be registered twice under one name", async () => {
+  it("cannot be registered twice under the same name", async () => {
     const [node] = await startNodes();
     expect(() => node?.node.actions.register("echo", async () => null)).toThrow("registered already");
   });

@@ -29,7 +29,7 @@ interface Row {
   stands(): void;
 }
 
-/** Rows as they were enqueued, each with the way to answer it. */
+/** Rows in the order in which they were enqueued, each with a function that answers it. */
 function bench(perLane = 1_000) {
   const rows: Row[] = [];
   const ask = (_: unknown, { body }: LaneRequest, { onWritten, accepts }: Enqueuing = {}): Promise<Answer> => {
@@ -40,7 +40,7 @@ function bench(perLane = 1_000) {
     return promise;
   };
   const pending = new PendingCreates({ requests: { ask }, perLane });
-  /** They name their nonces, unless `more` says otherwise. */
+  /** Enqueues creates that name their nonces, unless `more` overrides that. */
   const enqueue = (
     creates: readonly ForwardedCreate[],
     mayShare: boolean,
@@ -58,8 +58,8 @@ const turns = async () => {
 const nonces = ({ creates }: { readonly creates: readonly ForwardedCreate[] }) =>
   creates.map((each) => each.request.nonce);
 
-describe("creates that are left for an owner", () => {
-  it("are its words for each, with the key that was shown, and no other", async () => {
+describe("creates enqueued for a lane's owner", () => {
+  it("contain the transaction id, the API key's name and the request of each", async () => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(2), true);
     await turns();
@@ -72,7 +72,7 @@ describe("creates that are left for an owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("share a row while another one is being written, and each call has its own answers", async () => {
+  it("share a row if they arrive while another row is being written, and each call gets its own results", async () => {
     const { rows, enqueue } = bench();
     const all = some(5).map((each) => enqueue([each], true));
     await turns();
@@ -93,7 +93,7 @@ describe("creates that are left for an owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts
-  it("do not share one with those that wait for the chain", async () => {
+  it("do not share a row with creates that need the chain", async () => {
     const { rows, enqueue } = bench();
     for (const index of [0, 1, 2, 3]) void enqueue([aCreate(index)], index !== 1);
     for (let row = 0; row < 3; row++) {
@@ -104,7 +104,7 @@ describe("creates that are left for an owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("of one call that are more than a row holds are left when what is before them is answered", async () => {
+  it("in one call beyond a row's capacity are enqueued row by row, each after the previous row's result", async () => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(450), true);
     for (const [at, size] of [200, 200, 50].entries()) {
@@ -121,7 +121,7 @@ describe("creates that are left for an owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("are not left where what is before them was not answered", async () => {
+  it("are not enqueued if the previous row of the call got no result", async () => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(250), true);
     await turns();
@@ -134,7 +134,7 @@ describe("creates that are left for an owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("are at most a MiB to a row, and one that is larger is refused alone", async () => {
+  it("take at most one MiB per row; a larger one is refused alone", async () => {
     const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
     const results = enqueue(creates, true);
@@ -147,7 +147,7 @@ describe("creates that are left for an owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("are as many as the queue holds; the rest is told so, and there is room again afterwards", async () => {
+  it("are refused with QUEUE_FULL beyond the queue's limit, until earlier ones have finished", async () => {
     const { rows, enqueue } = bench(3);
     const results = enqueue(some(5), true);
     await turns();
@@ -160,7 +160,7 @@ describe("creates that are left for an owner", () => {
     expect(rows[1]?.creates).toHaveLength(3);
   });
 
-  it("that no other process could read are refused here", async () => {
+  it("are refused locally if they cannot be serialized", async () => {
     const { rows, enqueue } = bench();
     const circle: Record<string, unknown> = {};
     circle.itself = circle;
@@ -176,7 +176,7 @@ describe("creates that are left for an owner", () => {
     ["a nonce that is none", { results: [{ ...madeOf(aCreate(0)), nonce: -1 }] }],
     ["a code of a newer version", { results: [{ code: "TOO_NEW", detail: "no" }] }],
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/peers.ts
-  ])("and answered with %s are unknown, with their ids", async (_, answer) => {
+  ])("have an unknown outcome, with their ids, if the owner's response has %s", async (_, answer) => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(1), true);
     await turns();
@@ -184,7 +184,7 @@ describe("creates that are left for an owner", () => {
     expect(await results).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: uuid(0) } }]);
   });
 
-  it("are accepted if nobody begins them, unless one of the row names its nonce or a pool", async () => {
+  it("may be accepted without an owner's response, unless one in the row names its nonce or a pool", async () => {
     const { rows, enqueue } = bench();
     void enqueue(some(2), true, {});
     await turns();

@@ -9,7 +9,7 @@ import { aLane, anIntent } from "../../support/lane-samples.ts";
 
 const MIB = 1024 * 1024;
 
-/** A table in which each request gets the answer that was planned for it. */
+/** A fake request table in which each request gets the answer that `answerOf` returns for it. */
 function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true) {
   const clock = createManualClock();
   const accepted: Intent[] = [];
@@ -37,10 +37,10 @@ function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true
   return { clock, store, left, road, accepted, written, ask };
 }
 
-describe("a request that was left in the database", () => {
+describe("a request enqueued for a lane's owner", () => {
   it.each(["", "not JSON", "null", "7"])(
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/peers.ts
-    "and was answered with '%s' is unknown, and keeps no other waiting",
+    "has an unknown outcome if the response is '%s', and delays no other request",
     async (said) => {
       const { clock, ask } = bench(({ action }) => (action === "odd" ? said : JSON.stringify({ answer: action })));
       const both = Promise.all([ask("odd"), ask("usual")]);
@@ -49,7 +49,7 @@ describe("a request that was left in the database", () => {
     },
   );
 
-  it("and was refused with a code of a newer version is a refusal", async () => {
+  it("is refused with UNAVAILABLE if the owner's error code is of a newer version", async () => {
     const { clock, ask } = bench(() => JSON.stringify({ problem: { code: "TOO_NEW", detail: "no" } }));
     const asked = ask("order");
     await clock.advance(1_000);
@@ -57,7 +57,7 @@ describe("a request that was left in the database", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("finds a process full that has 64 MiB of them waiting, whatever their lanes, and has room again afterwards", async () => {
+  it("is refused with QUEUE_FULL while 64 MiB of requests for any lanes are waiting in the process", async () => {
     const { clock, left, ask } = bench(() => null);
     const waiting = Array.from({ length: 63 }, () => ask("large", "x".repeat(MIB)));
     expect(await ask("too much", "x".repeat(MIB))).toMatchObject({ code: "QUEUE_FULL" });
@@ -69,7 +69,7 @@ describe("a request that was left in the database", () => {
     expect([...left.values()].map(({ action }) => action).slice(-2)).toEqual(["small", "again"]);
   });
 
-  it("is waited for while the database is away, and unknown where it stays away", async () => {
+  it("survives a short database outage, and has an unknown outcome after a long one", async () => {
     const { clock, store, ask } = bench(() => JSON.stringify({ answer: "done" }));
     const { leftStanding } = store;
     store.leftStanding = () => Promise.reject(new StoreUnavailable("away"));
@@ -84,7 +84,7 @@ describe("a request that was left in the database", () => {
     expect(await never).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
   });
 
-  it("is written again where a busy server ended the first try before its commit", async () => {
+  it("is written again if a busy server ended the first try before its commit", async () => {
     const { clock, store, written, ask } = bench(() => JSON.stringify({ answer: "done" }));
     const { leaveRequests } = store;
     store.leaveRequests = () => {
@@ -97,7 +97,7 @@ describe("a request that was left in the database", () => {
     expect(written).toEqual([1]);
   });
 
-  it("is unknown where its row is gone: the database lost it", async () => {
+  it("has an unknown outcome if its row is gone from the database", async () => {
     const { clock, left, ask } = bench(() => null);
     const asked = ask("lost");
     await clock.advance(1);
@@ -106,7 +106,7 @@ describe("a request that was left in the database", () => {
     expect(await asked).toMatchObject({ extras: { outcome: "unknown" } });
   });
 
-  it("shares a write with others of the moment, of all lanes; those that come meanwhile share the next", async () => {
+  it("shares a write with concurrent requests of all lanes; later ones share the next write", async () => {
     const { clock, written, ask } = bench(() => JSON.stringify({ answer: "done" }));
     const all = Array.from({ length: 80 }, () => ask("some"));
     await clock.advance(1_000);
@@ -114,7 +114,7 @@ describe("a request that was left in the database", () => {
     expect(written).toEqual([50, 30]);
   });
 
-  it("is looked for at once when an owner says that it answered", async () => {
+  it("is read at once when a hint says that the owner has responded", async () => {
     let answer: string | null = null;
     const { clock, road, ask } = bench(() => answer);
     let isAnswered = false;
@@ -128,7 +128,7 @@ describe("a request that was left in the database", () => {
     expect(isAnswered).toBe(true);
   });
 
-  it("and consists of creates is accepted where nobody begins it, each without a nonce", async () => {
+  it("is accepted if it consists of creates and no owner begins it; the creates have no nonce yet", async () => {
     const { clock, left, road, accepted } = bench(() => null, false);
     const lane = aLane();
     const accepts = [anIntent(lane, { requestId: "one" }), anIntent(lane)];

@@ -7,7 +7,7 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { anIntent } from "../../support/lane-samples.ts";
 import { CHAIN_ID, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
-/** Several processes that embed a node: none can be asked by another, and each takes every send. */
+/** Several processes that embed a node: no node can receive requests from another, and each accepts every send. */
 
 let world: World;
 afterEach(() => world.close());
@@ -22,8 +22,8 @@ const left = () => [...world.database.state.leftRequests.values()];
 const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
 const intakeRows = () => [...world.database.state.intake.values()].filter(({ aliasOf }) => aliasOf === null);
 
-describe("a send at a replica that does not own the lane", () => {
-  it("resolves with its nonce once the owner took it up, and is sent like any other", async () => {
+describe("a create at a replica that does not own the lane", () => {
+  it("resolves with its nonce once the owner has processed it, and is sent to the chain", async () => {
     const { other, signer } = await pair({ hints: true });
     const startedMs = world.clock.monotonicMs();
     const created = await world.settle(send(other, transfer({ signer, requestId: "one" })));
@@ -35,7 +35,7 @@ describe("a send at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("does without hints, in the order of the calls", async () => {
+  it("works without hints, and nonces follow the order of the calls", async () => {
     const { other, signer } = await pair();
     const sent = Array.from({ length: 60 }, () => send(other, transfer({ signer })));
     const created = await world.settle(Promise.all(sent));
@@ -44,7 +44,7 @@ describe("a send at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("is one transaction where the same request id is sent to both at once", async () => {
+  it("makes one transaction if the same request id is sent to owner and replica at once", async () => {
     const { owner, other, signer } = await pair();
     const requests = Array.from({ length: 20 }, (_, index) => transfer({ signer, requestId: `both-${index}` }));
     const answers = await world.settle(
@@ -60,7 +60,7 @@ describe("a send at a replica that does not own the lane", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/settle-intake.ts
-  it("whose validUntil is over is refused as the owner would, and leaves nothing behind", async () => {
+  it("is refused if its validUntil has passed, with the owner's error, and stores nothing", async () => {
     const { owner, other, signer } = await pair();
     const validUntil = new Date(world.clock.now().getTime() - 1).toISOString();
     const late = transfer({ signer, requestId: "late", validUntil });
@@ -77,7 +77,7 @@ describe("a send at a replica that does not own the lane", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/settle-intake.ts
-  it("is answered with its transaction where it is repeated after its validUntil", async () => {
+  it("returns the existing transaction if it is repeated after its validUntil", async () => {
     const { owner, other, signer } = await pair();
     const validUntil = new Date(world.clock.now().getTime() + 60_000).toISOString();
     const request = transfer({ signer, requestId: "once", validUntil });
@@ -87,7 +87,7 @@ describe("a send at a replica that does not own the lane", () => {
     expect(await world.settle(send(other, request))).toMatchObject({ outcome: "existing", txId });
   });
 
-  it("with another payload under a request id is REQUEST_ID_REUSED: known before, or found by the owner", async () => {
+  it("with another payload under a used request id is REQUEST_ID_REUSED, at replica and owner", async () => {
     const { owner, other, signer } = await pair();
     const first = await world.settle(send(owner, transfer({ signer, requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };
@@ -107,9 +107,9 @@ describe("a send at a replica that does not own the lane", () => {
   });
 });
 
-describe("a lane of another replica", () => {
+describe("a replica that does not own a lane", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts
-  it("is not fought for with each send: the owner's commits would wait", async () => {
+  it("does not try to acquire the lane at each create, because the owner's commits would wait", async () => {
     const { other, signer } = await pair({ hints: true });
     const { acquireLane } = other.store;
     let tries = 0;
@@ -123,9 +123,9 @@ describe("a lane of another replica", () => {
   });
 });
 
-describe("what the owner refuses", () => {
+describe("a create that the lane's owner refuses", () => {
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
-  it("rejects the send as the owner itself would, leaves nothing, and its request id stays free", async () => {
+  it("is rejected at the replica with the owner's error, stores nothing, and its request id stays free", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -143,7 +143,7 @@ describe("what the owner refuses", () => {
     checkInvariants(world);
   });
 
-  it("because it depends on what is pending is told at once, and keeps nobody behind it waiting", async () => {
+  it("because it depends on pending transactions is rejected at once, and does not delay the next create", async () => {
     const { other, signer } = await pair();
     world.holdBlocks();
     await world.settle(send(other, transfer({ signer })));
@@ -160,16 +160,16 @@ describe("what the owner refuses", () => {
   it.each([
     ["a field that is not there", { payload: { to: TO, vlaue: 1 } }, "INVALID_REQUEST"],
     ["a signer that nobody has", { signer: `0x${"c".repeat(40)}` }, "UNKNOWN_SIGNER"],
-  ])("is not asked of it where it can be known before: %s", async (_, wrong, code) => {
+  ])("is refused by the replica without asking the owner if it has %s", async (_, wrong, code) => {
     const { other, signer } = await pair();
     expect(await world.refusal(send(other, transfer({ signer, ...wrong })))).toMatchObject({ code });
     expect(world.database.state.lastIntakeId).toBe(0);
   });
 });
 
-describe("an owner that does not take it up", () => {
+describe("a create whose owner does not process it in time", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("in time leaves it accepted, CREATED and without a nonce; the next owner sends it", async () => {
+  it("is accepted as CREATED without a nonce, and the next owner sends it", async () => {
     const { owner, other, signer } = await pair();
     owner.store.pause();
     const startedMs = world.clock.monotonicMs();
@@ -185,7 +185,7 @@ describe("an owner that does not take it up", () => {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
-  it("and finds afterwards that it reverts fails it for all to see: somebody was told of it", async () => {
+  it("is FAILED_FINAL in the feed if the owner later finds that it reverts", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -198,7 +198,7 @@ describe("an owner that does not take it up", () => {
     expect(world.database.state.completions).toMatchObject([{ txId: created.txId, state: "FAILED_FINAL" }]);
   });
 
-  it("because it crashed hands it to the replica that sent it", async () => {
+  it("because the owner crashed is processed by the replica that received it", async () => {
     const { owner, other, signer } = await pair({ sessionLocks: true });
     world.crash(owner);
     expect(await world.settle(send(other, transfer({ signer })))).toMatchObject({ nonce: 0 });
@@ -206,7 +206,7 @@ describe("an owner that does not take it up", () => {
     checkInvariants(world);
   });
 
-  it("and takes it up in the moment in which the sender gives up waiting: one of the two holds", async () => {
+  it("is either accepted or refused, never both, if the owner dequeues it at the last moment", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -226,7 +226,7 @@ describe("an owner that does not take it up", () => {
   });
 });
 
-describe("two replicas that accept one request id for an owner that is silent", () => {
+describe("two replicas that accept one request id for an unresponsive owner", () => {
   async function bothAccepted() {
     const { owner, other, signer } = await pair();
     const third = await world.startNode({ embedded: true });
@@ -244,7 +244,7 @@ describe("two replicas that accept one request id for an owner that is silent", 
   }
 
   // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
-  it("lead by both of the ids that they answered to the one transaction", async () => {
+  it("return two transaction ids, and both ids lead to the one transaction", async () => {
     const { owner, other, third, ids } = await bothAccepted();
     world.holdBlocks();
     owner.store.resume();
@@ -274,12 +274,12 @@ describe("two replicas that accept one request id for an owner that is silent", 
   });
 });
 
-describe("creates that a node of the release before left in the intake table", () => {
+describe("intake rows left by a node of the previous release", () => {
   const intentOf = (signer: Address, overrides = {}) =>
     asIntent(anIntent({ chainId: CHAIN_ID, signer }, { payload: { to: TO, gasPrice: 2_000_000_000n }, ...overrides }));
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("are taken up, or declined without a trace but the reason", async () => {
+  it("are processed, or declined with only the reason stored", async () => {
     const { signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -297,7 +297,7 @@ describe("creates that a node of the release before left in the intake table", (
   });
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("makes the transaction of the intent that somebody was told of, not of one whose sender still waits", async () => {
+  it("under one request id make the transaction whose id a caller already received", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
     const unheard = intentOf(signer, { requestId: "told" });
@@ -311,9 +311,9 @@ describe("creates that a node of the release before left in the intake table", (
   });
 });
 
-describe("a write into the table of waiting requests without an answer", () => {
+describe("a write to the table of pending requests", () => {
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("is told as unknown, with the id, and the repeat of its request id is the same transaction", async () => {
+  it("without a response has an unknown outcome with the id; a repeat finds the same transaction", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const request = transfer({ signer, requestId: "unheard" });
@@ -325,7 +325,7 @@ describe("a write into the table of waiting requests without an answer", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("that the database refused is told as that, and leaves nothing", async () => {
+  it("that the database refused is reported as not accepted, and stores nothing", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unavailable");
     const refused = await world.refusal(send(other, transfer({ signer })));
@@ -335,9 +335,9 @@ describe("a write into the table of waiting requests without an answer", () => {
   });
 });
 
-describe("a replica that closes while its sends wait", () => {
+describe("a replica that closes while creates wait for their owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/cluster.ts
-  it("answers them as accepted, and another takes them up", async () => {
+  it("returns them as accepted, and another node processes them", async () => {
     const { owner, other, signer } = await pair();
     owner.store.pause();
     const sent = Array.from({ length: 3 }, () => send(other, transfer({ signer })));
@@ -353,7 +353,7 @@ describe("a replica that closes while its sends wait", () => {
 });
 
 // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts
-it("takes no more sends for an owner that does not take them up than its queue holds", async () => {
+it("a replica accepts no more creates for an unresponsive owner than its queue limit", async () => {
   const { owner, other, signer } = await pair({ node: { queueLimit: 5 } });
   owner.store.pause();
   const sent = Array.from({ length: 8 }, () => send(other, transfer({ signer })));

@@ -19,7 +19,7 @@ interface Lone {
 const lane = { chainId: CHAIN_ID, signer: SIGNER };
 const unknown = () => expect.unreachable("nothing was told");
 
-/** A node that knows no other live node. */
+/** A router of a node that sees no other live node. */
 function loneRouter({ serves, hasKey, ...more }: Lone): Router {
   const { clock = createManualClock(), forwards = true, selfUrl = "http://here" } = more;
   return new Router({
@@ -37,7 +37,7 @@ function loneRouter({ serves, hasKey, ...more }: Lone): Router {
   });
 }
 
-/** The answer of a node that is leaving and knows of no live node, not even itself. */
+/** The response of a node that is shutting down and sees no live node, not even itself. */
 async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
   const router = loneRouter({ serves: false, hasKey });
   const nowhere = () => Promise.reject(new Error("asked somebody"));
@@ -47,17 +47,17 @@ async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
 }
 
 describe("a signer whose key no live node holds", () => {
-  it("is unknown to a node without its key", async () => {
+  it("is UNKNOWN_SIGNER at a node without the key", async () => {
     expect(await askedWhileLeaving(false)).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("is between owners to a node that has the key and is leaving", async () => {
+  it("is UNAVAILABLE at a node that has the key and is shutting down", async () => {
     expect(await askedWhileLeaving(true)).toMatchObject({ code: "UNAVAILABLE" });
   });
 });
 
-describe("an order whose lane is read again while it is under way, where no other node is", () => {
-  it("is carried out by the next reading, not refused", async () => {
+describe("an action on a lane that is reloaded meanwhile, without another node", () => {
+  it("is retried after the reload, not refused", async () => {
     const clock = createManualClock();
     const router = loneRouter({ serves: true, hasKey: true, clock });
     const answers = [new PutOff(), "done"];
@@ -78,7 +78,7 @@ describe("an order whose lane is read again while it is under way, where no othe
   });
 });
 
-describe("a request is enqueued for the lane's owner", () => {
+describe("an embedded node enqueues a request for the lane's owner", () => {
   const ENQUEUED = "enqueued";
 
   async function resultOf(result: string | FencepostError, selfUrl = ""): Promise<string | FencepostError | undefined> {
@@ -93,12 +93,12 @@ describe("a request is enqueued for the lane's owner", () => {
     ["another node has the lane", notLeader("another node acts for this signer")],
     ["the lane changes hands", new BetweenOwners("this signer is between two owners")],
     ["no node could be asked", new NobodyActs(null)],
-  ])("where %s", async (_, result) => {
+  ])("if %s", async (_, result) => {
     expect(await resultOf(result)).toBe(ENQUEUED);
     expect(await resultOf(result, "http://here"), "not by a node that can be asked itself").toBe(result);
   });
 
-  it("where its owner is embedded, by any node", async () => {
+  it("if the owner is embedded; a node with a URL does so too", async () => {
     const result = new OutOfReach({ nodeId: "node-1" });
     expect(await resultOf(result)).toBe(ENQUEUED);
     expect(await resultOf(result, "http://here")).toBe(ENQUEUED);
@@ -112,7 +112,7 @@ describe("a request is enqueued for the lane's owner", () => {
     ["the request itself was refused", new FencepostError("SUBMISSION_REJECTED", "it reverts")],
     ["it was done", "done"],
     // protects [Replicas that embed the library] src/application/cluster/route.ts
-  ])("but not where %s", async (_, result) => {
+  ])("but not if %s", async (_, result) => {
     expect(await resultOf(result)).toBe(result);
   });
 });

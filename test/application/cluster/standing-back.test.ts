@@ -1,4 +1,4 @@
-/** A node that lost its lanes by its own silence, and when it gets some again. */
+/** A node that stalled and so lost its lanes, and the time at which it may claim lanes again. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";
 import { checkInvariants } from "../../support/invariants.ts";
@@ -9,14 +9,14 @@ afterEach(() => world.close());
 
 const LEASE_MS = 10_000;
 
-/** Stalls until its lease has expired and another node has taken its lanes, then continues. */
+/** Pauses the node until its lease has expired and another node has taken its lanes, then resumes it. */
 async function pause(entry: WorldNode, takenBy: string, signer = SIGNER): Promise<void> {
   entry.store.pause();
   await world.until(() => world.ownerOf(signer) === takenBy, 60_000);
   entry.store.resume();
 }
 
-/** Two nodes with everything, and a lane that the first of the two was given. */
+/** Two nodes with every key, and a lane that was assigned to the first node. */
 async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (typeof SIGNERS)[number] }> {
   world = new World();
   const first = await world.startNode();
@@ -28,8 +28,8 @@ async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (t
 }
 
 /**
- * Stalls the node until it must leave its lanes to others for four leases. More than one of these leases is over on
- * return.
+ * Stalls the node repeatedly, until it may claim no lanes for four leases. On return, more than one of these leases is
+ * over.
  */
 async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[number]): Promise<void> {
   for (const _ of [1, 2]) {
@@ -40,9 +40,9 @@ async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[nu
   await world.clock.advance(LEASE_MS + 1_000);
 }
 
-describe("a node that wakes from a pause", () => {
+describe("a node that resumes after its lease expired", () => {
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
-  it("leaves its lane for a lease to the node that took it, and then has its share again", async () => {
+  it("leaves its lane for one lease duration to the node that took it over, and then gets it back", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     const wokeMs = world.clock.monotonicMs();
@@ -55,7 +55,7 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
-  it("and pauses again stands back for twice as long", async () => {
+  it("leaves its lane to the other node for twice as long after a second pause", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.until(() => world.ownerOf(signer) === "node-1", 30_000);
@@ -65,7 +65,7 @@ describe("a node that wakes from a pause", () => {
     await world.until(() => world.ownerOf(signer) === "node-1", 10_000);
   });
 
-  it("takes creates all the while, and forwards them to the owner", async () => {
+  it("accepts creates meanwhile, and forwards them to the owner", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.clock.advance(1_000);
@@ -76,7 +76,7 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/cluster.ts
-  it("does not take its lane where it is free for a moment and asked for at this node", async () => {
+  it("does not take its former lane when it receives a create while the lane is briefly unowned", async () => {
     const { first, second, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.clock.advance(2_000);
@@ -95,13 +95,13 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("claims what is still free after a lease: an older release leaves it to us, and no other node would take it", async () => {
+  it("claims lanes that are still unowned after one lease duration, because no other node claims them", async () => {
     const { first, second, signer } = await pair();
     for (const _ of [1, 2]) {
       await pause(first, "node-2", signer);
       await world.until(() => world.ownerOf(signer) === "node-1", 60_000);
     }
-    // It does not claim the lane: by its placement the lane belongs to the node that stalled.
+    // The second node does not claim the lane, because placement assigns it to the node that stalled.
     const claim = second.store.claimLanes.bind(second.store);
     second.store.claimLanes = async (lanes, ...rest) => {
       const others = lanes.filter((lane) => lane.signer !== signer);
@@ -121,7 +121,7 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("does not race for what is freed while it stands back, however long ago its own silence was", async () => {
+  it("does not claim lanes freed while it waits to claim again, even if its pause is long over", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
     const third = await world.startNode();
@@ -142,7 +142,7 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("gives what it took as the last one there to the next node that comes, however long ago its own silence was", async () => {
+  it("claims all lanes as the last live node, and hands them to the next node that joins", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
     await world.settle(second.node.close());
@@ -152,7 +152,7 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("reads who holds what a few times a lease, and not at all before or after", async () => {
+  it("reads the leases at most six times until it has its lane back, and never before or after", async () => {
     const { first, signer } = await pair();
     let looks = 0;
     const leases = first.store.leases.bind(first.store);
@@ -172,7 +172,7 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/cluster/placement.ts
-  it("claims at once what no other node can serve", async () => {
+  it("claims at once the lanes that no other node can serve", async () => {
     world = new World();
     const [mine, ...others] = SIGNERS as [Address, ...Address[]];
     const first = await world.startNode();
@@ -192,7 +192,7 @@ describe("a node that wakes from a pause", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/cluster/placement.ts
-  it("claims everything at once where it is alone", async () => {
+  it("claims all lanes at once if it is the only node", async () => {
     world = new World();
     const only = await world.startNode();
     only.store.pause();
@@ -201,7 +201,7 @@ describe("a node that wakes from a pause", () => {
     await world.until(() => SIGNERS.every((signer) => world.tokenOf(signer) === 2), 1_500);
   });
 
-  it("claims them at once, too, when those who had them are gone", async () => {
+  it("claims its lanes at once if the node that took them over leaves", async () => {
     const { first, second, signer } = await pair();
     await pause(first, "node-2", signer);
     await world.clock.advance(500);
@@ -209,7 +209,7 @@ describe("a node that wakes from a pause", () => {
     await world.until(() => world.ownerOf(signer) === "node-1", 1_500);
   });
 
-  it("together with all the others shares with them as ever", async () => {
+  it("together with all other nodes shares the lanes as before", async () => {
     const { first, second } = await pair();
     for (const { store } of [first, second]) store.pause();
     await world.clock.advance(LEASE_MS + 2_000);

@@ -11,7 +11,7 @@ async function create(entry: WorldNode, count: number): Promise<void> {
 }
 
 describe("two nodes", () => {
-  it("one lane, basic mode: the second tells who acts for it", async () => {
+  it("in basic mode with one lane: the second node refuses a create with the owner's URL", async () => {
     world = new World({ node: { mode: "basic" } });
     const first = await world.startNode();
     const second = await world.startNode();
@@ -23,7 +23,7 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBe(1);
   });
 
-  it("the first closes gracefully: the second takes over at once and everything is confirmed once", async () => {
+  it("when the first closes gracefully: the second takes over at once, and every transaction is confirmed once", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 40);
@@ -35,7 +35,7 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBe(2);
   });
 
-  it("the first is cut from the database past its lease: its late writes are fenced, its sends stop, it re-joins as a new instance", async () => {
+  it("when the first loses the database past its lease: its late writes are fenced, and it registers as a new instance", async () => {
     world = new World({ settings: { resubmitIntervalMs: 1_000 } });
     const first = await world.startNode();
     await create(first, 10);
@@ -54,13 +54,14 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBeGreaterThan(1);
   });
 
-  it("a claimant whose database clock stands still trusts its own: the dead node's lanes are taken all the same", async () => {
+  it("when the database clock jumped back: the second uses its own clock and takes over the dead node's lanes", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
     const instance = [...world.database.state.instances.values()][0];
     world.crash(first);
-    // The database's clock jumped back an hour when its successor was promoted: nothing expires by it for a long time.
+    // The database's clock is an hour behind after a standby was promoted, so no lease expires by that clock for a long
+    // time.
     const later = (time: Date) => new Date(time.getTime() + 3_600_000);
     const { heartbeatAt, expiresAt } = instance as NonNullable<typeof instance>;
     Object.assign(instance as object, { heartbeatAt: later(heartbeatAt), expiresAt: later(expiresAt) });
@@ -73,7 +74,7 @@ describe("two nodes", () => {
     checkInvariants(world);
   });
 
-  it("a crashed node's lanes are claimed within lease duration + 1 s", async () => {
+  it("when the first crashes: the second claims its lanes within lease duration + 1 s", async () => {
     world = new World();
     const first = await world.startNode();
     const second = await world.startNode();
@@ -87,9 +88,9 @@ describe("two nodes", () => {
   });
 });
 
-describe("a node that is killed", () => {
+describe("killed, restarted and joining nodes", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("is taken over within a second: the next create on its lane is accepted by then", async () => {
+  it("when a node is killed, another node accepts the next create on its lane within a second", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
     const second = await world.startNode();
@@ -104,7 +105,7 @@ describe("a node that is killed", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/readiness.ts
-  it("and started again is ready within half a second, and ready means that a create is accepted", async () => {
+  it("a node restarted after a kill is ready within half a second, and then accepts creates at once", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
     await create(first, 3);
@@ -124,7 +125,7 @@ describe("a node that is killed", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/reads.ts
-  it("behind a pooler, and started again, is not ready before a create is accepted", async () => {
+  it("behind a connection pooler, a node restarted after a kill is not ready before it accepts creates", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 1);
@@ -137,7 +138,7 @@ describe("a node that is killed", () => {
     expect(world.clock.monotonicMs() - readyAt).toBeLessThanOrEqual(20);
   });
 
-  it("beside one that lives: a node that joins is ready at once, since it forwards", async () => {
+  it("a node that joins beside a live one is ready at once, because it forwards creates", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
     await create(first, 1);
@@ -149,9 +150,9 @@ describe("a node that is killed", () => {
   });
 });
 
-describe("a node that loses its session, and lives", () => {
+describe("a live node that loses its database session", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
-  it("sends nothing until it has been heard of again, accepts all the while, and keeps its lanes", async () => {
+  it("broadcasts nothing until its heartbeat is renewed, still accepts creates, and keeps its lanes", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
     const second = await world.startNode();
@@ -176,8 +177,8 @@ describe("a node that loses its session, and lives", () => {
   });
 });
 
-describe("a node without a key", () => {
-  it("never takes the lane", async () => {
+describe("a node without a signer's key", () => {
+  it("never acquires the signer's lane", async () => {
     world = new World();
     const entry = await world.startNode({ signers: SIGNERS.slice(1) });
     await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });

@@ -8,7 +8,7 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { policiesOf } from "../../support/policies.ts";
 import { SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
-/** Creates that were left for an owner which then is late, dies, is stopped, or may not make them. */
+/** Creates that were enqueued for an owner which then is late, crashes, is stopped, or may not perform them. */
 
 let world: World;
 afterEach(() => world.close());
@@ -27,7 +27,7 @@ const send = ({ node }: WorldNode, request: CreateRequest, owner: string | null 
 const named = (signer: Address, nonce: number, more: object = {}) => transfer({ signer, nonce, ...more } as Overrides);
 const toPool = (more: object = {}, asked: object = {}) =>
   transfer({ signer: { pool: "payouts", ...asked }, ...more } as Overrides);
-/** To that member of the pool alone. */
+/** A sticky key that selects this member of the pool. */
 const keyOf = (signer: Address) =>
   Array.from({ length: 100 }, (_, index) => `key-${index}`).find((key) => stickyMember(SIGNERS, key) === signer);
 const either = (asked: Promise<Created>) => asked.catch((error: FencepostError) => error);
@@ -36,15 +36,15 @@ const made = (signer: Address) => world.rows().filter(({ lane }) => lane.signer 
 
 type Asking = (signer: Address, requestId?: string) => CreateRequest;
 
-/** Both kinds, for the first nonce of a lane. */
+/** Both kinds of create (named nonce, pool), for the first nonce of a lane. */
 const KINDS: readonly (readonly [string, Asking])[] = [
   ["names its nonce", (signer, requestId = "mine") => named(signer, 0, { requestId })],
   ["is to a pool", (signer, requestId = "mine") => toPool({ requestId }, { stickyKey: keyOf(signer) })],
 ];
 
-describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
+describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) => {
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-  it("dies between its commit and its answer: the next one answers for it, and it is made once", async () => {
+  it("is answered by the next owner, and stored once, if the owner dies between commit and response", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
     const asked = either(send(other, request(signer)));
@@ -57,7 +57,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-  it("dies in between where it has no request id: it is known by its own", async () => {
+  it("without a request id is found by its transaction id, if the owner dies between commit and response", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
     const { requestId: _, ...unnamed } = request(signer);
@@ -69,7 +69,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("dies after it began and before it made anything: the next one makes it", async () => {
+  it("is stored by the next owner, if the owner dies after it began and before it stored anything", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.commit = HELD_UP as never;
     const asked = either(send(other, request(signer)));
@@ -83,7 +83,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
-  it("does not begin it in time: nothing is accepted, and nothing is made afterwards", async () => {
+  it("is refused and never stored, if the owner does not begin it in time", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const refused = await world.refusal(send(other, request(signer)));
@@ -96,7 +96,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
-  it("does not answer in time: it is unknown, by its id, and its repeat is the same transaction", async () => {
+  it("has an unknown outcome with its id, and a repeat finds it, if the owner does not respond in time", async () => {
     const { other, owner, signer } = await pair();
     owner.store.answerRequest = HELD_UP;
     const startedMs = world.clock.monotonicMs();
@@ -113,7 +113,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
-  it("takes it up in the moment in which its sender gives up: it is made, or told that nothing was", async () => {
+  it("is stored if reported as created, but not if refused, when the owner dequeues it at the last moment", async () => {
     const { other, owner, signer } = await pair();
     for (let late = 3_900; late <= 4_100; late += 20) {
       owner.store.pause();
@@ -130,7 +130,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     checkInvariants(world);
   });
 
-  it("was lost to the database for a moment as it was left: unknown is told, never a second one made", async () => {
+  it("has an unknown outcome and is stored once, if the enqueue got no database response", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const unknown = await world.refusal(send(other, request(signer)));
@@ -140,7 +140,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("has no answer of its commit: that is told, with the id", async () => {
+  it("returns the transaction, or an unknown outcome with its id, if the owner's commit got no response", async () => {
     const { other, owner, signer } = await pair();
     owner.store.failNextCommit("unknown-committed");
     const result = await world.settle(either(send(other, request(signer))));
@@ -151,9 +151,9 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
   });
 });
 
-describe("a pool's request that was left on one lane and not answered", () => {
+describe("a pool create that was enqueued for one lane and got no result", () => {
   // protects [Replicas that embed the library] src/domain/ledger/allocate.ts
-  it("is not made there any more once its repeat was made on another", async () => {
+  it("is not stored on that lane once its repeat was stored on another lane", async () => {
     const { other, owner, signer } = await pair();
     const { commit } = owner.store;
     const late: (() => void)[] = [];
@@ -177,9 +177,9 @@ describe("a pool's request that was left on one lane and not answered", () => {
   });
 });
 
-describe("what a caller may do", () => {
+describe("a create enqueued for the lane's owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it.each(KINDS)("is judged where it is made, for the key that was shown elsewhere: %s", async (_, request) => {
+  it.each(KINDS)("is checked by the owner for the API key that the replica received: it %s", async (_, request) => {
     const policies = policiesOf({
       keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
     });
@@ -198,7 +198,7 @@ describe("what a caller may do", () => {
     expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
   });
 
-  it("waits for approval where a policy asks for that, by whichever process it came; a nonce that was named is refused", async () => {
+  it("awaits approval above the threshold, from any node; with a named nonce it is refused", async () => {
     const policies = policiesOf({ keys: { shop: { requireApproval: { aboveValue: "5", expiresAfter: "1h" } } } });
     const { other, owner, signer } = await pair({ policies });
     const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
@@ -214,7 +214,7 @@ describe("what a caller may do", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("is bounded by the part of the owner's queue that its key may fill", async () => {
+  it("is limited to the API key's share of the owner's queue", async () => {
     const { other, signer } = await pair({ node: { queueLimit: 10 } });
     world.holdBlocks();
     const limits = { signers: null, chains: null, queueShare: 0.3 };
@@ -226,7 +226,7 @@ describe("what a caller may do", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("is over when its time is: what was left too late is refused by the database's clock", async () => {
+  it("is refused by the database's clock if it is dequeued after its validUntil", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const validUntil = new Date(world.clock.now().getTime() + 2_000).toISOString();
@@ -237,9 +237,9 @@ describe("what a caller may do", () => {
   });
 });
 
-describe("an owner that was told to stop everything", () => {
+describe("an owner under a kill", () => {
   // protects [Replicas that embed the library] src/application/cluster/kill-switch.ts
-  it("gives the nonce, and signs nothing until the end of that order", async () => {
+  it("allocates nonces for creates from replicas, and signs nothing until the kill ends", async () => {
     const { other, owner, signer } = await pair({ hints: true });
     await world.settle(owner.node.api.kill({ signer: null, request: { reason: "stolen" }, actor: "operator:me" }));
     await world.until(() => [other, owner].every(({ node }) => node.kills.inForce === 1), 5_000);
@@ -255,8 +255,8 @@ describe("an owner that was told to stop everything", () => {
   });
 });
 
-describe("a transaction that is held", () => {
-  it("keeps the nonce that was named for it, and the next one is given behind it", async () => {
+describe("a held transaction with a nonce named by its caller", () => {
+  it("keeps that nonce, and the next transaction gets the nonce after it", async () => {
     const { other, owner, signer } = await pair();
     world.holdBlocks();
     const suspend = { action: "suspend", request: { reason: "wait" }, actor: "operator:me" } as const;
@@ -275,9 +275,9 @@ describe("a transaction that is held", () => {
   });
 });
 
-describe("a request id that is known", () => {
+describe("a repeated request id", () => {
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("wins over the nonce that is named now, wherever it is asked, and no second one is given", async () => {
+  it("returns the existing transaction at any node, even if the repeat names another nonce", async () => {
     const { other, owner, signer } = await pair();
     const { txId } = await world.settle(send(other, named(signer, 0, { requestId: "mine" })));
     for (const at of [other, owner]) {
@@ -288,7 +288,7 @@ describe("a request id that is known", () => {
   });
 
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("and waits without a nonce is told as that, and gets none by its name", async () => {
+  it("of a transaction without a nonce returns that state, and does not assign the nonce named by the repeat", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const { txId } = await world.settle(send(other, transfer({ signer, requestId: "mine" })));
@@ -300,9 +300,9 @@ describe("a request id that is known", () => {
   });
 });
 
-describe("what is left for one owner", () => {
+describe("creates enqueued for one unresponsive owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("has a limit, and the rest is told so", async () => {
+  it("are refused with QUEUE_FULL beyond the limit", async () => {
     const { other, owner, signer } = await pair({ node: { queueLimit: 5 } });
     owner.store.pause();
     const asked = Array.from({ length: 8 }, (_, nonce) => either(send(other, named(signer, nonce))));

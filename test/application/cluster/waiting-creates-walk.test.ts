@@ -5,7 +5,10 @@ import type { Address } from "../../../src/domain/lane.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNERS, TO, transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** Replicas that are asked for pools, named nonces and plain sends while they are paused, killed, started, and lose answers. */
+/**
+ * Replicas that receive sends to pools, with named nonces and without, while they are paused, killed and started, and
+ * while responses get lost.
+ */
 
 let world: World;
 afterEach(() => world.close());
@@ -14,7 +17,7 @@ type Result = Created | FencepostError;
 const POOLS = new Map([["payouts", SIGNERS]]);
 const SENDS = 60;
 
-/** Numbers from 0 to below `most`, the same for the same seed. */
+/** A seeded random generator of integers from 0 to below `most`. */
 function chance(seed: number): (most: number) => number {
   let state = seed * 2_654_435_761 + 1;
   return (most) => {
@@ -26,7 +29,7 @@ function chance(seed: number): (most: number) => number {
 class Walk {
   private readonly draw: (most: number) => number;
   readonly nodes: WorldNode[] = [];
-  /** All answers for each request id, at any time. */
+  /** All results of each request id so far. */
   readonly told = new Map<string, Result[]>();
   private readonly asked: Promise<void>[] = [];
 
@@ -46,7 +49,7 @@ class Walk {
     const signer = this.oneOf(SIGNERS);
     const cursor = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer)?.cursor ?? 0;
     const kind = this.draw(10);
-    // No two payloads are equal: a payload that already has a nonce would be a repeat.
+    // Each payload is unique: an equal payload at a nonce already used would count as a repeat.
     const payload = { to: TO, value: requestId.replace(/\D/g, ""), gas: 21_000, gasPrice: "20000000000" };
     if (kind < 4) return transfer({ requestId, payload, signer: { pool: "payouts" } });
     if (kind < 8) return { ...transfer({ requestId, payload, signer }), nonce: cursor + this.draw(2) };
@@ -103,10 +106,10 @@ const isMade = (result: Result): result is Created => !(result instanceof Fencep
 const isRefused = (result: Result) => result instanceof FencepostError && result.extras.outcome !== "unknown";
 const laneOf = ({ lane }: { readonly lane: { readonly signer: Address } }) => lane.signer;
 
-describe("any walk through pools, named nonces, pauses and crashes", () => {
+describe("a random sequence of pool creates, named nonces, pauses and crashes", () => {
   it.each([1, 2, 3, 4, 5, 6])(
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/stages/1-create/asked-create.ts
-    "makes each request once, as it was told, and nothing that was refused (%i)",
+    "stores each request at most once, as reported, and no refused one (seed %i)",
     async (seed) => {
       const { told } = await walk(seed);
       await world.until(

@@ -6,7 +6,7 @@ import { type EmbeddedPair, startPair } from "../../support/embedded-pair.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
-/** Sends that name their nonce, or a pool, at a replica that does not own the lane and cannot ask its owner. */
+/** Sends that name their nonce or a pool, at a replica that does not own the lane and cannot reach its owner. */
 
 let world: World;
 afterEach(() => world.close());
@@ -29,9 +29,9 @@ const noncesOf = (signer: Address) =>
     .filter(({ lane }) => lane.signer === signer)
     .map(({ nonce }) => nonce);
 
-describe("a send that names its nonce, at a replica that does not own the lane", () => {
+describe("a create with a named nonce, at a replica that does not own the lane,", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("gets that nonce, and is sent like any other", async () => {
+  it("gets that nonce, and is sent to the chain", async () => {
     const { other, signer } = await pair({ hints: true });
     const startedMs = world.clock.monotonicMs();
     const created = await world.settle(send(other, named(signer, 0, { requestId: "one" })));
@@ -47,7 +47,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
     ["low", 0],
     ["high", 7],
     // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  ])("that is too %s is refused as the owner would, and none is taken", async (_, nonce) => {
+  ])("is refused with the owner's error if the nonce is too %s, and consumes no nonce", async (_, nonce) => {
     const { other, owner, signer } = await pair();
     await world.settle(send(owner, transfer({ signer })));
     const request = named(signer, nonce, { payload: { to: TO, value: "9", gas: 21_000, gasPrice: "2000000000" } });
@@ -59,7 +59,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
     expect(noncesOf(signer)).toEqual([0]);
   });
 
-  it("goes to one of many who name it at once, at both of them", async () => {
+  it("succeeds for only one of many concurrent creates with that nonce", async () => {
     const { other, owner, signer } = await pair();
     const asked = Array.from({ length: 12 }, (_, index) => {
       const payload = { to: TO, value: String(index), gas: 21_000, gasPrice: "2000000000" };
@@ -73,7 +73,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
     expect(noncesOf(signer)).toEqual([0]);
   });
 
-  it("is known again by its nonce and payload, at either of them", async () => {
+  it("is recognised as a repeat by its nonce and payload, at both nodes", async () => {
     const { other, owner, signer } = await pair();
     const first = await world.settle(send(other, named(signer, 0)));
     for (const at of [other, owner]) {
@@ -83,7 +83,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("keeps the order of the calls, also of those that are not awaited", async () => {
+  it("keeps the order of the calls, even if they are not awaited", async () => {
     const { other, signer } = await pair();
     const sent: Promise<{ nonce: number | null }>[] = [];
     for (let nonce = 0; nonce < 30; nonce++) {
@@ -96,7 +96,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("keeps its place in a batch among others that name none, of this lane and of others", async () => {
+  it("keeps its position in a batch with other creates", async () => {
     const { other, signer } = await pair();
     const [elsewhere] = SIGNERS.filter((each) => each !== signer) as [Address];
     const batch = [
@@ -115,9 +115,9 @@ describe("a send that names its nonce, at a replica that does not own the lane",
   });
 });
 
-describe("a send to a pool, whose lanes are shared by replicas", () => {
+describe("a create for a pool whose lanes several replicas own", () => {
   // protects [Replicas that embed the library] src/application/cluster/cluster.ts
-  it("is spread over all of them, whichever replica is asked", async () => {
+  it("is spread over all lanes, whichever replica receives it", async () => {
     const { other, owner } = await pair();
     for (const at of [other, owner]) {
       const created = await world.settle(Promise.all(Array.from({ length: 15 }, () => send(at, toPool()))));
@@ -130,7 +130,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("is one transaction under one request id, asked of both at once and afterwards", async () => {
+  it("makes one transaction per request id, if sent to two replicas at once or repeated", async () => {
     const { other, owner } = await pair();
     const ask = (index: number) =>
       Promise.all([other, owner, other].map((at) => send(at, toPool({ requestId: `p-${index}` }))));
@@ -147,7 +147,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
     checkInvariants(world);
   });
 
-  it("stays with the signer of its sticky key, whoever owns that", async () => {
+  it("stays with the signer of its sticky key, whichever replica owns that lane", async () => {
     const { other, owner } = await pair();
     const keys = Array.from({ length: 6 }, (_, index) => `customer-${index}`);
     for (const stickyKey of keys) {
@@ -159,7 +159,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
     expect(new Set(world.rows().map(({ lane }) => lane.signer)).size).toBeGreaterThan(1);
   });
 
-  it("with another payload under its request id is REQUEST_ID_REUSED", async () => {
+  it("with another payload under a used request id is REQUEST_ID_REUSED", async () => {
     const { other, owner } = await pair();
     const { txId } = await world.settle(send(other, toPool({ requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };
@@ -171,7 +171,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
 });
 
 // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-it("from a node with a URL reaches an embedded owner as well", async () => {
+it("a create with a named nonce or for a pool, sent to a node with a URL, reaches an embedded owner", async () => {
   world = new World({ hints: true, node: { pools: POOLS } });
   const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
   const reachable = await world.startNode({ signers: SIGNERS.slice(1) });

@@ -6,8 +6,8 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNERS, transfer, World, type WorldOptions } from "../../support/world.ts";
 
 /**
- * Work of a lane's owner, requested from a node that cannot reach the owner: it waits in the database and is answered
- * there.
+ * Work for a lane's owner, requested at a node that cannot reach the owner: the request waits in the database and is
+ * answered there.
  */
 
 let world: World;
@@ -29,9 +29,9 @@ const laneOrder = (action: "suspend" | "resume", signer: string, idempotencyKey?
 const decisionsOf = (txId: string) =>
   (world.rows().find((row) => row.txId === txId)?.history ?? []).filter(({ decision }) => decision !== undefined);
 
-describe("an order at a replica that does not own the lane", () => {
+describe("an action at a replica that does not own the lane", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
-  it("is carried out by the owner, and answered as if that had been asked", async () => {
+  it("is performed by the owner, with the same result as at the owner", async () => {
     const { other, owner, signer } = await pair({ hints: true });
     world.holdBlocks();
     const { txId } = await world.settle(other.node.api.create(transfer({ signer })));
@@ -47,7 +47,7 @@ describe("an order at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("holds, lets go, suspends and resumes; without hints, too", async () => {
+  it("can suspend and resume a lane and hold and release a transaction, even without hints", async () => {
     const { other, signer } = await pair();
     const { api } = other.node;
     const [suspended] = await world.settle(api.actOnLane(laneOrder("suspend", signer)));
@@ -63,7 +63,7 @@ describe("an order at a replica that does not own the lane", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
-  it("that the owner refuses is refused in its words", async () => {
+  it("that the owner refuses is refused with the owner's error", async () => {
     const { other, owner, signer } = await pair();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
     await world.allSettled(1);
@@ -73,7 +73,7 @@ describe("an order at a replica that does not own the lane", () => {
     expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
   });
 
-  it("under one key, at both at once, is carried out once", async () => {
+  it("is performed once if owner and replica receive it at once with the same idempotency key", async () => {
     const { other, owner, signer } = await pair();
     world.holdBlocks();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
@@ -87,8 +87,8 @@ describe("an order at a replica that does not own the lane", () => {
   });
 });
 
-describe("a nonce for a caller's own signature, at a replica that does not own the lane", () => {
-  it("is reserved, given back and reserved again", async () => {
+describe("a nonce reservation at a replica that does not own the lane", () => {
+  it("can be made, released and made again for the same nonce", async () => {
     const { other, signer } = await pair();
     const { api } = other.node;
     const first = await world.settle(api.reserveNonce({ signer, requestId: "mine" }));
@@ -102,9 +102,9 @@ describe("a nonce for a caller's own signature, at a replica that does not own t
   });
 });
 
-describe("an owner that does not take it up", () => {
+describe("an action whose owner does not begin it in time", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("in time finds it withdrawn: the caller was told that nothing was done, and nothing is", async () => {
+  it("is withdrawn: the caller gets UNAVAILABLE, and nothing is done then or later", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const startedMs = world.clock.monotonicMs();
@@ -120,7 +120,7 @@ describe("an owner that does not take it up", () => {
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
-  it("because its sender died before it could withdraw it, leaves it: its time is over", async () => {
+  it("is not performed later, even if its sender died before withdrawing it", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     void other.node.api.actOnLane(laneOrder("suspend", signer)).catch(() => undefined);
@@ -133,7 +133,7 @@ describe("an owner that does not take it up", () => {
   });
 });
 
-describe("an owner that ends after it began", () => {
+describe("a request whose owner crashes before its response", () => {
   async function begunAndCrashed(options: { readonly key?: string; readonly action: "suspend" | "reserve" }) {
     const nodes = await pair({ sessionLocks: true });
     const { other, owner, signer } = nodes;
@@ -156,20 +156,20 @@ describe("an owner that ends after it began", () => {
   }
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-  it("has it finished by the next, where a repeat is recognised: once, and the caller hears it", async () => {
+  it("with a request id is completed once by the next owner, and the caller gets the result", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve", key: "mine" });
     expect(await world.settle(answer)).toMatchObject({ reservation: { nonce: 0, requestId: "mine" } });
     expect(world.database.state.reservations()).toHaveLength(1);
     checkInvariants(world);
   });
 
-  it("has an order with a key finished, too", async () => {
+  it("that is a lane action with an idempotency key is completed by the next owner", async () => {
     const { answer } = await begunAndCrashed({ action: "suspend", key: "once" });
     expect(await world.settle(answer)).toMatchObject([{ suspendedBy: "OPERATOR" }]);
     expect(left()).toMatchObject([{ begunBy: expect.any(String), answer: expect.any(String) }]);
   });
 
-  it("has an order about a transaction finished without a key: the order has an id of its own", async () => {
+  it("that is an action on a transaction is completed by the next owner, even without a key", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     world.holdBlocks();
     const { txId } = await world.settle(other.node.api.create(transfer({ signer })));
@@ -187,7 +187,7 @@ describe("an owner that ends after it began", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-  it("leaves the rest unknown, and it is not done twice", async () => {
+  it("that cannot be repeated safely has an unknown outcome, and is not performed twice", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve" });
     const unknown = await world.settle(answer);
     expect(unknown).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
@@ -197,8 +197,8 @@ describe("an owner that ends after it began", () => {
   });
 });
 
-describe("a database that does not answer", () => {
-  it("at once has left nothing", async () => {
+describe("a request that the database does not confirm when it is enqueued", () => {
+  it("is refused, and nothing is stored, if the database is unavailable at once", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unavailable");
     const refused = await world.refusal(other.node.api.reserveNonce({ signer }));
@@ -207,7 +207,7 @@ describe("a database that does not answer", () => {
     expect(left()).toEqual([]);
   });
 
-  it("whether it has it is told as unknown", async () => {
+  it("has an unknown outcome if it may have been committed", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const unknown = await world.refusal(other.node.api.reserveNonce({ signer }));
@@ -215,7 +215,7 @@ describe("a database that does not answer", () => {
   });
 });
 
-it("withdraws what waits when its process ends", async () => {
+it("a replica withdraws its pending requests when it closes", async () => {
   const { other, owner, signer } = await pair();
   owner.store.pause();
   const startedMs = world.clock.monotonicMs();
@@ -230,7 +230,7 @@ it("withdraws what waits when its process ends", async () => {
 });
 
 // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
-it("reaches an embedded owner from a node with a URL as well", async () => {
+it("an action sent to a node with a URL reaches an embedded owner through the database", async () => {
   world = new World({ hints: true });
   const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
   const reachable = await world.startNode({ signers: SIGNERS.slice(1) });

@@ -1,4 +1,4 @@
-/** Nodes that notify each other; and the same, a little later, without notifications. */
+/** Nodes that notify each other. Without notifications, the same results arrive a little later. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
@@ -8,7 +8,7 @@ import { CHAIN_ID, SIGNER, transfer, World, type WorldNode } from "../../support
 let world: World;
 afterEach(() => world.close());
 
-/** How long it took, in virtual time. */
+/** Virtual time in ms until `fact` holds. */
 async function timeUntil(fact: () => boolean): Promise<number> {
   const startedMs = world.clock.monotonicMs();
   while (!fact()) await world.clock.advance(1);
@@ -20,8 +20,8 @@ const holds = ({ node }: WorldNode, count: number) => node.gauges().lanesHeld ==
 describe.each([
   { hints: true, feedMs: 20, intakeMs: 40, lateMs: 110, looks: 1 },
   { hints: false, feedMs: 260, intakeMs: 150, lateMs: 310, looks: 4 },
-])("with hints: $hints", ({ hints, feedMs, intakeMs, lateMs, looks }) => {
-  /** The first holds the lane, the second is asked. */
+])("across nodes, with hints: $hints", ({ hints, feedMs, intakeMs, lateMs, looks }) => {
+  /** Starts two nodes: the first owns the lane, the second receives the requests. */
   async function two(): Promise<readonly [WorldNode, WorldNode]> {
     world = new World({ hints, signers: [SIGNER] });
     const nodes = [await world.startNode(), await world.startNode()] as const;
@@ -30,7 +30,7 @@ describe.each([
     return holds(nodes[0], 1) ? nodes : [nodes[1], nodes[0]];
   }
 
-  it("a caller that waits at another node hears of a completion", async () => {
+  it("a caller that waits at another node receives a completion in time", async () => {
     const [owner, other] = await two();
     await world.settle(owner.node.api.create(transfer()));
     let woken = false;
@@ -41,7 +41,7 @@ describe.each([
     expect(await timeUntil(() => woken)).toBeLessThanOrEqual(feedMs);
   });
 
-  it("an intent that was written at another node is taken up", async () => {
+  it("an intent inserted at another node is processed in time", async () => {
     const [, other] = await two();
     const ports = { codec: createCodec(), entropy: createSeededEntropy(7), chainIds: [CHAIN_ID] };
     world.database.insertIntake(normalise(ports, transfer()));
@@ -50,7 +50,7 @@ describe.each([
   });
 
   // protects [Many lanes] src/application/detours/intake.ts, src/application/loops/node.ts
-  it("an intent that was committed long after it was written is taken up", async () => {
+  it("an intent committed long after its hint is processed in time", async () => {
     const [, other] = await two();
     other.node.intakeWritten();
     await world.clock.advance(8_000);
@@ -60,7 +60,7 @@ describe.each([
   });
 
   // protects [Many lanes] src/application/detours/intake.ts
-  it(`the intake table is looked at no more than ${looks} times a second where nothing comes`, async () => {
+  it(`the intake table is polled at most ${looks} times a second while it is empty`, async () => {
     const [owner] = await two();
     await world.clock.advance(11_000);
     let asked = 0;
@@ -73,14 +73,14 @@ describe.each([
     expect(asked).toBeGreaterThanOrEqual(9);
   });
 
-  it("lanes of a node that leaves are taken up at once", async () => {
+  it("lanes of a node that shuts down are claimed at once", async () => {
     const [owner, other] = await two();
     const closing = owner.node.close();
     await world.until(() => holds(other, 1), 1_000);
     await world.settle(closing);
   });
 
-  it("lanes of a node that died are taken up by their next owner, whichever node noticed", async () => {
+  it("lanes of a dead node are claimed by their next owner, whichever node detected the death", async () => {
     world = new World({ hints });
     const nodes = [await world.startNode(), await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);
@@ -89,7 +89,7 @@ describe.each([
     await world.until(() => left.reduce((sum, { node }) => sum + node.gauges().lanesHeld, 0) === 3, 11_000);
   });
 
-  it("nothing is missed by a node whose connection for hints is gone", async () => {
+  it("no completion is missed by a node that lost its connection for hints", async () => {
     const [owner, other] = await two();
     owner.wakeUps?.disconnect();
     await world.settle(owner.node.api.create(transfer()));

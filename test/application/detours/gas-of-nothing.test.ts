@@ -3,7 +3,7 @@ import { gasOfNothing } from "../../../src/application/detours/another-attempt.t
 import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
 import { SIGNER } from "../../support/world.ts";
 
-/** A chain on which the estimate of a transfer counts. */
+/** A chain on which a plain transfer may need more than 21,000 gas, so that its estimate is used. */
 const ARBITRUM = 42_161;
 const LIE = 14_191_170n;
 
@@ -14,28 +14,28 @@ async function ready(endpoints: 1 | 2): Promise<ChainBench> {
   return bench;
 }
 
-describe("the gas of a cancel or a placeholder", () => {
-  it("is what the chain estimates, where that is more than a plain transfer", async () => {
+describe("the gas limit of a cancel or a placeholder", () => {
+  it("follows the chain's estimate, if that exceeds a plain transfer's gas", async () => {
     const bench = await ready(1);
     bench.faults.lieAboutGas(() => 45_000n);
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(54_000n);
   });
 
   // protects [Holes] src/application/detours/another-attempt.ts
-  it("is a plain transfer's where one of two endpoints makes more of it up: that holds nothing up", async () => {
+  it("is a plain transfer's if only one of two endpoints estimates more", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(21_000n);
   });
 
-  it("is what both of two endpoints estimate, however much", async () => {
+  it("follows the estimate that both of two endpoints return, however high", async () => {
     const bench = await ready(2);
     for (const endpoint of [bench.faults, bench.elsewhere]) endpoint.lieAboutGas(() => LIE);
     expect(await gasOfNothing(bench.context, SIGNER)).toBeGreaterThan(LIE);
   });
 
   // protects [Holes] src/application/detours/another-attempt.ts
-  it("is a plain transfer's where no price can be had, by which an estimate is judged", async () => {
+  it("is a plain transfer's if there is no fee market to judge a higher estimate by", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
     bench.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });

@@ -38,7 +38,10 @@ async function take(bench: StageBench, ...rows: readonly IntakeRow[]): Promise<b
   return (await look(bench, [bench.lane])).hasMore;
 }
 
-/** The only endpoint has to refuse what was accepted at two blocks. */
+/**
+ * Processes the rows at two successive blocks: a single endpoint must refuse an accepted request at both before the
+ * refusal counts.
+ */
 async function takeAtTwoBlocks(bench: StageBench, ...rows: readonly IntakeRow[]): Promise<boolean> {
   await take(bench, ...rows);
   bench.simulated.mine();
@@ -46,7 +49,7 @@ async function takeAtTwoBlocks(bench: StageBench, ...rows: readonly IntakeRow[])
   return take(bench, ...rows);
 }
 
-/** Looks once, and waits for what that began. */
+/** Performs one poll of the intake, and waits for the work that it started. */
 async function look(bench: StageBench, lanes: readonly OwnedLane[]) {
   const asked: (readonly Lane[])[] = [];
   const failures: unknown[] = [];
@@ -80,7 +83,7 @@ function existing({ intent }: IntakeRow, overrides: Partial<ExistingTransaction>
 }
 
 describe("rows of the intake table", () => {
-  it("are allocated in call order, each with the row it consumes", async () => {
+  it("get nonces in call order, each in the write that consumes its row", async () => {
     const bench = await ready();
     expect(await take(bench, row(4), row(7), row(9))).toBe(false);
     expect(intakeIds(bench.writes)).toEqual([4, 7, 9]);
@@ -88,13 +91,13 @@ describe("rows of the intake table", () => {
     expect(bench.lane.toSign(64, 10).length).toBe(3);
   });
 
-  it("that are none cost no write", async () => {
+  it("cause no write if there are none", async () => {
     const bench = await ready();
     await take(bench);
     expect(bench.writes).toEqual([]);
   });
 
-  it("that would be refused are settled with the reason, and those behind go on", async () => {
+  it("that would be refused are ended with the reason, and the rows behind them proceed", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { payload: BARE });
@@ -108,7 +111,7 @@ describe("rows of the intake table", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  it("that need the chain while it is away stop their lane: nothing overtakes", async () => {
+  it("that need the chain while it is unavailable stop their lane, so that no row overtakes them", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await take(bench, row(1), row(2, { payload: BARE }), row(3));
@@ -116,7 +119,7 @@ describe("rows of the intake table", () => {
     expect(results(bench.writes)).toEqual([]);
   });
 
-  it("that depend on what is pending wait for it, and so do those behind", async () => {
+  it("that depend on pending transactions wait for them, and so do the rows behind", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     bench.lane.count("creating", 1);
@@ -124,7 +127,7 @@ describe("rows of the intake table", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("before which another of the same page stands count it as pending", async () => {
+  it("count earlier rows of the same page as pending transactions", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await take(bench, row(1, { payload: { ...BARE, to: SIGNER } }), row(2, { payload: BARE }));
@@ -132,15 +135,15 @@ describe("rows of the intake table", () => {
     expect(results(bench.writes)).toEqual([]);
   });
 
-  it("fail loudly for a mistake of ours", async () => {
+  it("fail with an unexpected error instead of hiding it", async () => {
     const bench = await ready();
     Object.assign(bench.context, { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) });
     await expect(take(bench, row(1, { payload: BARE }))).rejects.toThrow(TypeError);
   });
 });
 
-describe("a request id that exists", () => {
-  it("with the same payload makes the row another name of it, with another it is refused", async () => {
+describe("an intake row with a request id that exists", () => {
+  it("becomes an alias of the transaction if the payload is the same, and is refused otherwise", async () => {
     const bench = await ready();
     const [same, other] = [row(1, { requestId: "r" }), row(2, { requestId: "r" })];
     bench.control.answer = (write) =>
@@ -165,7 +168,7 @@ describe("a request id that exists", () => {
     ["with the same payload", {}, { result: "alias", of: "the first" }],
     ["with another payload", { fingerprint: "0x01" } as const, { event: "refuseReusedRequestId" }],
     ["only as an intake row itself", { state: "CREATED" } as const, { event: "refuse" }],
-  ])("%s is looked for before any refusal", async (_, overrides, expected) => {
+  ])("%s is compared with the existing request before any refusal", async (_, overrides, expected) => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { requestId: "r", payload: BARE });
@@ -174,7 +177,7 @@ describe("a request id that exists", () => {
     expect(results(bench.writes).at(-1)).toMatchObject(expected);
   });
 
-  it("is its own", async () => {
+  it("is refused like any other row if that request is the row itself, or if it has no request id", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { requestId: "r", payload: BARE });
@@ -186,7 +189,7 @@ describe("a request id that exists", () => {
     expect(results(bench.writes)).toMatchObject([{ event: "refuse" }, { intakeId: 2, event: "refuse" }]);
   });
 
-  it("and a row that the database cannot hold is refused", async () => {
+  it("or without one is refused if the database cannot store it", async () => {
     const bench = await ready();
     bench.control.answer = (write) =>
       write.kind === "allocate"
@@ -200,8 +203,8 @@ describe("a request id that exists", () => {
   });
 });
 
-describe("a lane that is lost", () => {
-  it("settles nothing more, and does not ask for more", async () => {
+describe("the intake of a lane that is lost", () => {
+  it("ends no more rows, and does not read more", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await take(bench, row(0, { payload: BARE }));
@@ -216,15 +219,15 @@ describe("a lane that is lost", () => {
   });
 });
 
-describe("a full page", () => {
+describe("a full page of intake rows", () => {
   const full = (overrides: Parameters<typeof transfer>[0] = {}): readonly IntakeRow[] =>
     Array.from({ length: 200 }, (_, n) => row(n, overrides));
 
-  it("is followed by another look, where it was taken", async () => {
+  it("is followed by another read, if its rows were allocated", async () => {
     expect(await take(await ready(), ...full())).toBe(true);
   });
 
-  it("of a lane that waits is not asked for again, and the others' rows come next", async () => {
+  it("of a lane that waits for the chain is not read again; rows of other lanes come next", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     const other = createStageBench({ cursor: 5 }).lane;
@@ -236,7 +239,7 @@ describe("a full page", () => {
     });
   });
 
-  it("of a lane whose chain is not trusted, or that the database does not take, is not asked for again either", async () => {
+  it("of a lane with a distrusted chain or a failed commit is not read again; rows of other lanes come next", async () => {
     const bench = await ready();
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
@@ -255,9 +258,9 @@ describe("a full page", () => {
   });
 });
 
-describe("how often the table is looked at", () => {
+describe("the intake table's polling", () => {
   // protects [Many lanes] src/application/detours/intake.ts
-  it("on every beat for ten seconds after a row came, else on every tenth, or on every third where no hints are heard", async () => {
+  it("runs on every timer tick for ten seconds after a row, else on every tenth, or on every third without hints", async () => {
     const bench = await ready();
     const intake = new Intake(
       { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },

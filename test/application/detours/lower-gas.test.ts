@@ -4,13 +4,13 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 const CAP = 16_777_216n;
-/** With a fifth on top it is above the cap. */
+/** Gas that the contract needs; with the usual fifth on top, it exceeds CAP. */
 const NEEDED = 14_191_170n;
 
 let world: World;
 afterEach(() => world.close());
 
-/** A chain that takes no more than the cap, which no node knows yet, and a contract that needs nearly all of it. */
+/** A chain with a gas cap per transaction that no node knows yet, and a contract that needs nearly the whole cap. */
 async function start(options: WorldOptions = {}): Promise<WorldNode> {
   world = new World({ ...options, chain: { transactionGasCap: CAP, ...options.chain } });
   world.chain.burnGasAt(TO, NEEDED - 21_064n);
@@ -27,27 +27,30 @@ const row = (txId: string) => world.rows().find((each) => each.txId === txId);
 const elsewhere = () => transfer({ payload: { ...(transfer().payload as object), to: SIGNER } });
 const states = () => world.database.state.completions.map(({ state }) => state);
 
-describe("a payload that was signed before the cap of its chain was known", () => {
+describe("a transaction signed before the gas cap was known", () => {
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
-  it.each(["move", "heal"] as const)("is signed again with less gas, and confirmed (%s)", async (holePolicy) => {
-    const entry = await start({ settings: { holePolicy } });
-    const first = await create(entry, call());
-    const behind = await create(entry, elsewhere());
-    await world.allSettled(2);
-    expect(row(first.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
-    expect(row(first.txId)?.attempts.map(({ kind, gas }) => ({ kind, gas }))).toEqual([
-      { kind: "initial", gas: (NEEDED * 6n) / 5n },
-      { kind: "reprice", gas: CAP },
-    ]);
-    const [initial, lowered] = row(first.txId)?.attempts ?? [];
-    expect(lowered?.fees, "at the same price").toEqual(initial?.fees);
-    expect(row(behind.txId)).toMatchObject({ state: "CONFIRMED", nonce: 1 });
-    expect(states()).toEqual(["CONFIRMED", "CONFIRMED"]);
-    checkInvariants(world);
-  });
+  it.each(["move", "heal"] as const)(
+    "is signed again with less gas, and confirmed (hole policy %s)",
+    async (holePolicy) => {
+      const entry = await start({ settings: { holePolicy } });
+      const first = await create(entry, call());
+      const behind = await create(entry, elsewhere());
+      await world.allSettled(2);
+      expect(row(first.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+      expect(row(first.txId)?.attempts.map(({ kind, gas }) => ({ kind, gas }))).toEqual([
+        { kind: "initial", gas: (NEEDED * 6n) / 5n },
+        { kind: "reprice", gas: CAP },
+      ]);
+      const [initial, lowered] = row(first.txId)?.attempts ?? [];
+      expect(lowered?.fees, "at the same price").toEqual(initial?.fees);
+      expect(row(behind.txId)).toMatchObject({ state: "CONFIRMED", nonce: 1 });
+      expect(states()).toEqual(["CONFIRMED", "CONFIRMED"]);
+      checkInvariants(world);
+    },
+  );
 
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("teaches the cap: the next one asks for no more, and one that needs more is refused", async () => {
+  it("makes the cap known: the next one stays within it, and one that needs more is refused", async () => {
     const entry = await start();
     await create(entry, call());
     await world.allSettled(1);
@@ -62,7 +65,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
   });
 
   // protects [Holes] src/application/detours/reprice.ts
-  it("is left alone where the caller named the gas: the head is STUCK, and says why", async () => {
+  it("is not signed again if the caller set the gas: the head becomes STUCK with the reason", async () => {
     const entry = await start();
     const { txId } = await create(entry, call({ gas: 20_000_000 }));
     await world.until(() => row(txId)?.state === "STUCK");
@@ -70,7 +73,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
     expect(row(txId)?.history.at(-1)?.reason).toMatch(/transaction gas limit too high \(cap: 16777216/);
   });
 
-  it("is left alone where it needs more than the cap by now", async () => {
+  it("is not signed again if it now needs more gas than the cap", async () => {
     const entry = await start();
     const { txId } = await create(entry, call());
     world.chain.burnGasAt(TO, CAP);
@@ -79,7 +82,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
   });
 
   // protects [Holes] src/application/detours/holes.ts
-  it("waits for an estimate before any policy acts on it", async () => {
+  it("waits for a gas estimate before the hole policy applies to it", async () => {
     const entry = await start({ settings: { holePolicy: "heal" } });
     const { txId } = await create(entry, call());
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_estimateGas" });
@@ -92,7 +95,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
   });
 
   // protects [Holes] src/application/detours/reprice.ts
-  it("is signed again once, also where an endpoint names a lower cap each time", async () => {
+  it("is signed again only once, even if an endpoint names a lower cap each time", async () => {
     const entry = await start({ chain: { transactionGasCap: null } });
     let cap = 17_000_000n;
     world.chain.submit = () => {
@@ -105,7 +108,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
     expect(row(txId)?.attempts).toHaveLength(2);
   });
 
-  it("counts as one of the payloads that may be signed for it", async () => {
+  it("is not signed again if maxAttempts is 1: the new attempt would count", async () => {
     const entry = await start({ settings: { maxAttempts: 1 } });
     const { txId } = await create(entry, call());
     await world.until(() => row(txId)?.state === "STUCK");

@@ -18,7 +18,7 @@ async function open(
   return world.startNode();
 }
 
-/** The node does what it is asked, or not, and names another hash the first time. */
+/** The signing node performs the send if `does` is true, and returns a wrong hash the first time. */
 function misname(entry: WorldNode, { hash, does }: { readonly hash: Hash; readonly does: boolean }): void {
   const send = entry.rpc.sendUnsigned.bind(entry.rpc);
   entry.rpc.sendUnsigned = async (from, transaction, mayLeave) => {
@@ -32,7 +32,7 @@ const create = (entry: WorldNode) => world.settle(entry.node.api.create(transfer
 const rowOf = (txId: string) => world.rows().find((row) => row.txId === txId);
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("a signing node that names a wrong hash: what it made at our nonce, saying what ours says, is ours", async () => {
+it("if a signing node returns a wrong hash, its mined transaction with our nonce and content confirms ours", async () => {
   const entry = await open({ staleReceiptTimeoutMs: 5_000 });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -45,7 +45,7 @@ it("a signing node that names a wrong hash: what it made at our nonce, saying wh
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("a signing node that names a foreign transaction: that one's block confirms nothing", async () => {
+it("if a signing node returns the hash of a foreign transaction, that transaction's block confirms nothing", async () => {
   const entry = await open({ stuckAfterMs: 5_000 });
   const other: Address = `0x${"0d".repeat(20)}`;
   const { hash } = world.chain.injectForeign(other);
@@ -56,7 +56,7 @@ it("a signing node that names a foreign transaction: that one's block confirms n
   expect(rowOf(txId)?.receipt).toBeNull();
 });
 
-/** Two endpoints, of which the first says something else of what this signer sent than the block holds. */
+/** Two endpoints; the first reports this signer's transaction differently from what the block holds. */
 async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode> {
   world = new World({ signers: [], nodeSigners: [SIGNER], settings: { staleReceiptTimeoutMs: 5_000 } });
   const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
@@ -66,7 +66,7 @@ async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode
 }
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("one endpoint of two that lies about what was mined at our nonce makes nothing foreign that is ours", async () => {
+it("if one of two endpoints lies about the transaction mined at our nonce, our own is not taken for foreign", async () => {
   const entry = await openBesideLiar({ value: 999n });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -75,7 +75,7 @@ it("one endpoint of two that lies about what was mined at our nonce makes nothin
 });
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("one endpoint of two that lies about what was mined at our nonce makes nothing ours that is foreign", async () => {
+it("if one of two endpoints lies about the transaction mined at our nonce, a foreign one is not taken for ours", async () => {
   const entry = await openBesideLiar({ to: TO, value: 1n, data: "0x" });
   misname(entry, { hash: NOBODYS, does: false });
   world.holdBlocks();

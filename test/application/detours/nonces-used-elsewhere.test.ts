@@ -46,7 +46,7 @@ const explained = async ({ node }: WorldNode, txId: string) => {
   return { causes, codes: causes.map(({ code }) => code), helps: help.map(({ code }) => code) };
 };
 
-describe("a hash that a caller named and no endpoint ever saw", () => {
+describe("a reservation marked as used with an unknown transaction hash", () => {
   const named = async (entry: WorldNode) => {
     const { reservationId } = await reserve(entry);
     const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash: NEVER_SENT }));
@@ -54,7 +54,7 @@ describe("a hash that a caller named and no endpoint ever saw", () => {
   };
 
   // protects [Reservations] src/application/detours/change-payload.ts
-  it("is cancelled by one action, at the market's price: what it offered is not known, and not nothing", async () => {
+  it("is cancelled by one action, at the market's fee, because its own fee is unknown", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId, behind } = await named(entry);
     await world.until(() => ops.row(txId).state === "STUCK");
@@ -66,14 +66,14 @@ describe("a hash that a caller named and no endpoint ever saw", () => {
     checkInvariants(world);
   });
 
-  it("is followed: nothing of it waits here to be sent", async () => {
+  it("is explained as waiting for a block, tracked by its hash", async () => {
     const entry = await open();
     const { txId } = await named(entry);
     const { causes } = await explained(entry, txId);
     expect(causes).toMatchObject([{ code: "WAITING_FOR_BLOCK", text: expect.stringContaining("by its hash") }]);
   });
 
-  it("is named once", async () => {
+  it("is refused if the same hash was named before", async () => {
     const entry = await open();
     await named(entry);
     const { reservationId } = await reserve(entry);
@@ -81,7 +81,7 @@ describe("a hash that a caller named and no endpoint ever saw", () => {
     await expect(again).rejects.toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is not said to offer too little, and no advice is given that would be refused", async () => {
+  it("is not explained as underpriced, and only a cancel is advised", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId } = await named(entry);
     await world.until(() => ops.row(txId).state === "STUCK");
@@ -93,11 +93,11 @@ describe("a hash that a caller named and no endpoint ever saw", () => {
   });
 });
 
-describe("a hash that belongs to another transaction than the caller says", () => {
+describe("a reservation marked as used with a foreign transaction's hash", () => {
   const OTHER = SIGNERS[1] as typeof SIGNER;
 
   // protects [Reservations] src/application/operations/reservations.ts
-  it("is refused where the chain knows it by then, and the nonce stays reserved", async () => {
+  it("is refused if the chain already has that transaction, and the nonce stays reserved", async () => {
     const entry = await open();
     const { reservationId } = await reserve(entry);
     const rawTransaction = await signed(0, OTHER);
@@ -112,7 +112,7 @@ describe("a hash that belongs to another transaction than the caller says", () =
     ["of another signer", 0, OTHER],
     ["at another nonce", 7, SIGNER],
     // protects [Reservations] src/application/stages/5-receipt/receipt.ts
-  ] as const)("%s confirms nothing when it is mined: it is STUCK, says why, and can be cancelled", async (...named) => {
+  ] as const)("(%s) is not confirmed when that is mined: it is STUCK, and can be cancelled", async (...named) => {
     const [, nonce, from] = named;
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { reservationId } = await reserve(entry);
@@ -132,7 +132,7 @@ describe("a hash that belongs to another transaction than the caller says", () =
     expect(ops.outcome(behind)).toBe("CONFIRMED");
   });
 
-  it("is looked at again where the chain could not say whose it is, and holds up no other receipt", async () => {
+  it("is checked again if the chain could not return that, and delays no other receipt", async () => {
     const entry = await open();
     const before = await ops.create(entry);
     await ops.settled(before);
@@ -151,9 +151,9 @@ describe("a hash that belongs to another transaction than the caller says", () =
   });
 });
 
-describe("a hole that the chain has passed", () => {
+describe("a nonce hole that the chain has already used", () => {
   // protects [Holes] src/application/lane/lane-nonces.ts
-  it("is said and closed although everything above it was mined in the same block", async () => {
+  it("raises an alert and is closed, even if everything above it was mined in the same block", async () => {
     const entry = await open({ settings: { expiredReservations: "hole" } });
     const { reservationId, nonce } = await reserve(entry, "2s");
     const above = await ops.sent(entry);
@@ -166,7 +166,7 @@ describe("a hole that the chain has passed", () => {
     await world.until(() => world.database.state.holes().length === 0);
   });
 
-  it("is not given out: the next transaction goes on above it", async () => {
+  it("is not allocated again: the next transaction gets a nonce above it", async () => {
     const entry = await open();
     const { reservationId, nonce } = await reserve(entry);
     world.holdBlocks();
@@ -195,8 +195,8 @@ describe("a hole that the chain has passed", () => {
   });
 });
 
-describe("what waits above a nonce that no transaction holds is told", () => {
-  it("that it is reserved, and who can do something about it", async () => {
+describe("explain, for a transaction above an unused nonce,", () => {
+  it("says that the nonce is reserved, and how the reservation can be used", async () => {
     const entry = await open();
     await reserve(entry);
     const { causes, codes, helps } = await explained(entry, await ops.sent(entry));
@@ -207,19 +207,19 @@ describe("what waits above a nonce that no transaction holds is told", () => {
     expect(helps).not.toContain("FILL_HOLE");
   });
 
-  it("why nothing holds it, where its reservation expired", async () => {
+  it("says that the nonce's reservation expired, and that waiting is enough", async () => {
     const entry = await open();
     const { reservationId } = await reserve(entry, "2s");
     const txId = await ops.sent(entry);
     await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     const { causes, helps } = await explained(entry, txId);
     expect(causes.find(({ code }) => code === "HOLE_BELOW")?.text).toMatch(/nonce 0 .*expired/);
-    // A loop fills it by itself.
+    // Fencepost fills the hole by itself, so the only advice is to wait.
     expect(helps).toEqual(["WAIT"]);
   });
 });
 
-it("an owner is not called silent because the chain took its time to say nothing", async () => {
+it("explain does not report the owner as silent because the chain is slow to return a count", async () => {
   const entry = await open();
   world.holdBlocks();
   const txId = await ops.sent(entry);
@@ -227,7 +227,7 @@ it("an owner is not called silent because the chain took its time to say nothing
   expect((await explained(entry, txId)).codes).not.toContain("OWNER_SILENT");
 });
 
-it("what the chain is past is not offered to be sent again or paid better", async () => {
+it("explain offers neither resubmit nor reprice for a transaction whose nonce the chain has already used", async () => {
   const entry = await open();
   world.holdBlocks();
   const txId = await ops.sent(entry);

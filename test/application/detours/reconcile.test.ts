@@ -56,8 +56,8 @@ function anotherChain(overrides: Partial<ConstructorParameters<typeof SimulatedC
   return chain;
 }
 
-describe("a lane that is compared with the chain", () => {
-  it("agrees, at its interval, and says what the signer holds", async () => {
+describe("the comparison of a lane with the chain", () => {
+  it("runs at its interval, finds agreement, and reports the signer's balance", async () => {
     const entry = await settledLane();
     await world.clock.advance(60_000);
     expect(results(entry).length).toBeGreaterThanOrEqual(5);
@@ -66,14 +66,14 @@ describe("a lane that is compared with the chain", () => {
     expect(balances.at(-1)).toMatchObject({ balance: world.chain.account(SIGNER).balance });
   });
 
-  it("is not compared where that is switched off", async () => {
+  it("does not run if it is disabled", async () => {
     const entry = await settledLane({ settings: { reconciliationIntervalMs: null, pollIntervalMs: 1_000 } });
     await world.clock.advance(600_000);
     expect(results(entry)).toEqual([]);
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("follows foreign use upwards, with proof, and touches nothing that is pending", async () => {
+  it("moves the next nonce past foreign transactions once proved, and changes no pending transaction", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 4);
@@ -86,7 +86,7 @@ describe("a lane that is compared with the chain", () => {
     await world.allSettled(2);
   });
 
-  it("steps over others that wait in the pool where that is asked for, and leaves ours that wait as they are", async () => {
+  it("with pending counts skips foreign nonces in the mempool, and leaves our transactions unchanged", async () => {
     const entry = await settledLane({ settings: { nonceChainQuery: "pending" } });
     world.holdBlocks();
     await create(entry, 1);
@@ -113,7 +113,7 @@ describe("a lane that is compared with the chain", () => {
     expect(world.rows().map((row) => row.nonce)).toEqual([0, 1, 3]);
   });
 
-  it("does not follow a count that is not there a moment later", async () => {
+  it("ignores a count that is not confirmed by a second read", async () => {
     const entry = await settledLane();
     let lies = 0;
     entry.faults.lieAboutNonce((honest, _, tag) => (tag === "latest" && lies++ === 3 ? honest + 600 : honest));
@@ -123,14 +123,14 @@ describe("a lane that is compared with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
-  it("reports foreign transactions that wait in the pool, and believes nothing", async () => {
+  it("raises an alert for foreign transactions in the mempool, and does not move the next nonce", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     const foreign = [world.chain.injectForeign(SIGNER), world.chain.injectForeign(SIGNER)];
     await world.until(() => alerts(entry, "FOREIGN_PENDING").length > 0);
     expect(cursor()).toBe(1);
     expect(results(entry)).toContain("drift");
-    // Said once while it lasts, and once when it is over.
+    // The alert is raised once while the condition lasts; its end is reported once.
     await world.clock.advance(120_000);
     expect(alerts(entry, "FOREIGN_PENDING")).toHaveLength(1);
     expect(over(entry, "FOREIGN_PENDING")).toEqual([]);
@@ -140,7 +140,7 @@ describe("a lane that is compared with the chain", () => {
   });
 
   // protects [Another program at the key] src/application/detours/reconcile.ts
-  it("tells a foreign replacement in the pool from its own payload, and from its own replacement", async () => {
+  it("distinguishes a foreign replacement in the mempool from our own transaction", async () => {
     const entry = await settledLane({ settings: { resubmitIntervalMs: null } });
     world.holdBlocks();
     await create(entry, 2);
@@ -164,7 +164,7 @@ describe("a lane that is compared with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts
-  it("warns of a balance that runs low, before transactions fail", async () => {
+  it("warns of a low balance before transactions fail", async () => {
     const entry = await settledLane({ settings: { alertLowBalanceWei: 10n ** 18n } });
     await world.clock.advance(30_000);
     expect(alerts(entry, "LOW_BALANCE")).toEqual([]);
@@ -178,7 +178,7 @@ describe("a lane that is compared with the chain", () => {
   });
 
   // protects [Signals] src/application/detours/reconcile.ts
-  it("says so where the chain cannot be asked, and changes nothing", async () => {
+  it("raises an alert if the chain cannot be read, and changes nothing", async () => {
     const entry = await settledLane();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
     world.chain.mineForeign(SIGNER, 3);
@@ -193,7 +193,7 @@ describe("a lane that is compared with the chain", () => {
     await world.until(() => resolved(entry).includes("RECONCILIATION_FAILED"));
   });
 
-  it("finds a nonce that was taken while nothing of the lane moved", async () => {
+  it("finds a nonce consumed by a foreign transaction while the lane was idle", async () => {
     const entry = await settledLane({ settings: { resubmitIntervalMs: null, staleReceiptTimeoutMs: 3_600_000 } });
     world.holdBlocks();
     await create(entry, 1);
@@ -205,12 +205,12 @@ describe("a lane that is compared with the chain", () => {
   });
 });
 
-describe("a chain that is not the one we know", () => {
+describe("a chain that differs from the known one", () => {
   it.each([
     ["was reset: it begins differently", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
     // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
-  ])("%s: the lane stops, sends and decides nothing, and goes on by itself", async (_, other) => {
+  ])("because it %s: the lane stops, sends and decides nothing, and resumes with the known chain", async (_, other) => {
     const entry = await settledLane({ settings: { pollIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
@@ -251,7 +251,7 @@ describe("a chain that is not the one we know", () => {
 
   it.each(["chainId", "genesisHash"] as const)(
     // protects [Keys of the node, other chains, comparison] src/application/loops/chain-loop.ts, src/application/chain/trust.ts
-    "is found out by its %s at every loss of contact, also where its blocks follow on and nothing else looks",
+    "is detected by its %s after every loss of contact, even if its blocks connect to the known ones",
     async (field) => {
       const entry = await settledLane({ settings: { reconciliationIntervalMs: null } });
       const honest = entry.rpc.identity.bind(entry.rpc);
@@ -275,7 +275,7 @@ describe("a chain that is not the one we know", () => {
   );
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("is not decided on by one endpoint while another is silent", async () => {
+  it("is not assumed because one endpoint differs while another does not respond", async () => {
     const entry = await settledLane();
     const another = { chainId: 5, genesisHash: null };
     entry.rpc.identity = async () => another;
@@ -286,7 +286,7 @@ describe("a chain that is not the one we know", () => {
     await world.until(() => alerts(entry, "CHAIN_DISTRUSTED").length === 1);
   });
 
-  it("is found out where another node was first to note how the chain begins, after this one had read the lane", async () => {
+  it("is detected if another node stored a different genesis hash after this node had loaded the lane", async () => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });
     const entry = world.addNode();
     const identity = entry.rpc.identity.bind(entry.rpc);
@@ -302,7 +302,7 @@ describe("a chain that is not the one we know", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("is found out where its blocks do not follow on, though contact was never lost and nothing else looks", async () => {
+  it("is detected if its blocks do not connect to the known ones, even without a loss of contact", async () => {
     const entry = await settledLane({ settings: { reconciliationIntervalMs: null, resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
@@ -316,7 +316,7 @@ describe("a chain that is not the one we know", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
-  it("is sent nothing that waited to be signed, also where an operator resumes the lane meanwhile", async () => {
+  it("gets no broadcast of queued transactions, even if an operator resumes the lane meanwhile", async () => {
     const entry = await settledLane();
     const lane = (action: "suspend" | "resume") => {
       const order = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;
@@ -336,7 +336,7 @@ describe("a chain that is not the one we know", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/pace/lane-pace.ts
-  it("is found out by a new owner before its first pass", async () => {
+  it("is detected by a new owner before its first pass", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     await create(entry, 1);
@@ -353,7 +353,7 @@ describe("a chain that is not the one we know", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("counts less than what is settled beyond any reorg, though it begins the same: the lane stops", async () => {
+  it("with the same genesis is detected by a count below transactions that are final beyond any reorg", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mine(100);
@@ -383,7 +383,7 @@ describe("a chain that is not the one we know", () => {
       },
     ],
     // protects [Keys of the node, other chains, comparison] src/domain/chain/doubt.ts, src/application/chain/trust.ts
-  ])("is not believed of one endpoint by its %s where another knows better", async (_, lie) => {
+  ])("is not assumed because of one endpoint's %s if another endpoint contradicts it", async (_, lie) => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });
     const second = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: second } });
@@ -401,7 +401,7 @@ describe("a chain that is not the one we know", () => {
     await world.allSettled(2);
   });
 
-  it("is a lower count within the watch: a reorg or lag, and no reason to stop", async () => {
+  it("is not assumed because of a lower count while the transactions are watched for reorgs", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     await create(entry, 1);
@@ -412,7 +412,7 @@ describe("a chain that is not the one we know", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/doubt.ts, src/application/chain/trust.ts
-  it("seen once and never again stops nothing", async () => {
+  it("is not assumed after a single observation", async () => {
     const entry = await settledLane();
     await create(entry, 1);
     const impostor = anotherChain();

@@ -19,11 +19,11 @@ type Answer = number | Error;
 interface Script {
   readonly latest?: readonly Answer[];
   readonly pending?: readonly Answer[];
-  /** The other endpoint's answer; without one there is no other endpoint. */
+  /** The second endpoint's answer; if absent, there is no second endpoint. */
   readonly elsewhere?: CountAnswer;
 }
 
-/** Answers in order; the last one for ever. */
+/** An endpoint that gives the scripted answers in order and then repeats the last one. */
 function bench(script: Script = {}) {
   const clock = createManualClock();
   const telemetry = recordTelemetry();
@@ -74,7 +74,7 @@ function bench(script: Script = {}) {
   return { writer: termPorts.writer, aHeldLane, seen, telemetry, run };
 }
 
-describe("a lane after the database's history changed", () => {
+describe("a lane held after the database's history changed", () => {
   it.each<[string, Script, number]>([
     ["the chain has no more than we gave: nothing to prove", { latest: [5] }, 5],
     ["less was mined than we gave", { latest: [3], pending: [4] }, 5],
@@ -92,7 +92,7 @@ describe("a lane after the database's history changed", () => {
       { latest: [8], elsewhere: { kind: "behind", count: 8 } },
       8,
     ],
-  ])("goes on where %s", async (_, script, cursor) => {
+  ])("resumes if %s", async (_, script, cursor) => {
     const { run, aHeldLane, seen, telemetry } = bench(script);
     const lane = aHeldLane();
     expect([lane.heldByHistory, lane.suspended]).toEqual([true, true]);
@@ -119,14 +119,14 @@ describe("a lane after the database's history changed", () => {
     expect(lane.heldByHistory).toBe(true);
   });
 
-  it("begins where the chain is, where the database knows nothing of it", async () => {
+  it("starts at the chain's pending count if the database has no next nonce for it", async () => {
     const { run, aHeldLane } = bench({ latest: [2], pending: [3] });
     const lane = aHeldLane(null);
     await run([lane]);
     expect(lane.cursor).toBe(3);
   });
 
-  it("does not keep others from going on, whatever befalls it; and all of them do not ask at once", async () => {
+  it("delays no other lane if it fails, and at most 64 lanes read the chain at once", async () => {
     const { run, aHeldLane, seen, writer } = bench({ latest: [5] });
     const lanes = Array.from({ length: 200 }, () => aHeldLane());
     const [failing, stopped] = lanes as [OwnedLane, OwnedLane];
@@ -141,7 +141,7 @@ describe("a lane after the database's history changed", () => {
     expect(seen.most).toBeLessThanOrEqual(64);
   });
 
-  it("is left alone once it is reconciled, and not touched where it was lost meanwhile", async () => {
+  it("stays held if it was fenced meanwhile, and is not compared again once it is reconciled", async () => {
     const { run, aHeldLane, seen, writer } = bench({ latest: [8] });
     const lane = aHeldLane();
     writer.write = async () => ({ status: "fenced" });

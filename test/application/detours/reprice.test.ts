@@ -44,7 +44,7 @@ interface Scene {
   run(): ReturnType<typeof repriceIfBelow>;
 }
 
-/** A transaction whose first attempt a node took, on a chain whose base fee is far above it. */
+/** A transaction whose first attempt a node accepted, on a chain whose base fee is far above the attempt's price. */
 async function scene(
   attempts: readonly Attempt[] = [attempt(1)],
   settings: Partial<ChainSettings> = {},
@@ -73,8 +73,8 @@ async function scene(
 
 const alerts = ({ bench }: Scene) => bench.telemetry.of("alert").map(({ code }) => code);
 
-describe("an offer below the market", () => {
-  it("is signed again over what a node took, claimed and found by its new hash from the commit on", async () => {
+describe("a transaction whose fee is below the market", () => {
+  it("is signed again once a node accepted it, and is found by its new hash from the commit on", async () => {
     const { bench, tx, run } = await scene();
     expect(await run()).toBe("signed");
     expect(eventsOf(bench.writes)).toEqual(["reprice tx 1"]);
@@ -89,7 +89,7 @@ describe("an offer below the market", () => {
   });
 
   it.each(["cancel", "replace", "placeholder"] as const)(
-    "of a %s stays one: whose payload it is decides the outcome",
+    "of kind %s is signed again with the same kind, because the kind decides the outcome",
     async (kind) => {
       const { bench, run } = await scene([attempt(1), attempt(2, { kind, fees: offer(25n) })]);
       expect(await run()).toBe("signed");
@@ -97,7 +97,7 @@ describe("an offer below the market", () => {
     },
   );
 
-  it("must beat also what was superseded: a pool may hold it still", async () => {
+  it("must also outbid a superseded attempt, because a mempool may still hold it", async () => {
     const { bench, tx, run } = await scene([
       attempt(1, { fees: offer(90n) }),
       attempt(2, { kind: "cancel", fees: offer(99n) }),
@@ -111,7 +111,7 @@ describe("an offer below the market", () => {
   });
 });
 
-describe("nothing is signed", () => {
+describe("a transaction is not signed again with higher fees", () => {
   it.each<[string, (scene: Scene) => void]>([
     ["where the offer is not below the market", ({ bench }) => bench.simulated.setBaseFee(GWEI)],
     ["where no endpoint says what blocks take", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
@@ -128,7 +128,7 @@ describe("nothing is signed", () => {
     expect(made.tx.attempts.length).toBe(1);
   });
 
-  it("beyond the attempts that are allowed; told once", async () => {
+  it("beyond the permitted number of attempts; one alert is raised", async () => {
     const made = await scene([attempt(1)], { maxAttempts: 1 });
     expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
     expect(made.bench.writes).toEqual([]);
@@ -136,7 +136,7 @@ describe("nothing is signed", () => {
     expect([...made.tx.facts.keys()]).toEqual(["MAX_ATTEMPTS_REACHED"]);
   });
 
-  it("above the ceiling; told once, and forgotten when the market falls", async () => {
+  it("above the fee ceiling; one alert is raised, and cleared when the market falls", async () => {
     const made = await scene([attempt(1)], { maxFeeWei: 21n * GWEI });
     expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
     expect(made.bench.writes).toEqual([]);
@@ -148,7 +148,7 @@ describe("nothing is signed", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("a second time at the same offer: those very bytes are sent", async () => {
+  it("if an attempt with those fees exists: that attempt is broadcast instead", async () => {
     const dear = attempt(2, { fees: { type: "eip1559", maxFeePerGas: 500n * GWEI, maxPriorityFeePerGas: 50n * GWEI } });
     const { bench, tx, run } = await scene([attempt(1), dear]);
     paced(tx, { sendOrdinal: 1 });
@@ -158,7 +158,7 @@ describe("nothing is signed", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("where the payload says more than can be signed here", async () => {
+  it("if it has a payload type that cannot be signed here (eip4844)", async () => {
     const made = await scene();
     const decoded = await createFakeCodec().decodeTransaction(made.bench.rows.raw({ txId: "", ordinal: 1 }));
     const codec = {

@@ -12,7 +12,10 @@ async function create({ node }: WorldNode): Promise<number | null> {
   return (await world.settle(node.api.create(transfer()))).nonce;
 }
 
-/** Nonce 0 is mined; then the chain claims to count `by` more, and the next transaction gets a nonce above that. */
+/**
+ * Nonce 0 is mined. Then the chain falsely reports a count that is higher by `by`, and the next transaction gets a
+ * nonce above it.
+ */
 async function liedTo(by: number, holePolicy: "heal" | "move"): Promise<WorldNode> {
   world = new World({ settings: { ...SETTINGS, holePolicy } });
   const entry = await world.startNode();
@@ -27,8 +30,8 @@ async function liedTo(by: number, holePolicy: "heal" | "move"): Promise<WorldNod
 
 const holes = () => world.database.state.holes();
 
-describe("nonces that were stepped over because of a lie that was believed", () => {
-  it("are taken by placeholders where the policy heals, and those above go on", async () => {
+describe("nonces skipped because of a false count", () => {
+  it("are filled by placeholders under the policy heal, and the transactions above them proceed", async () => {
     await liedTo(3, "heal");
     await world.allSettled(5);
     expect(world.rows().map(({ nonce, state, subState }) => [nonce, state, subState])).toEqual([
@@ -40,7 +43,7 @@ describe("nonces that were stepped over because of a lie that was believed", () 
     checkInvariants(world);
   });
 
-  it("are named by the STUCK head by default, and go to the next transactions", async () => {
+  it("are named by the STUCK head by default, and given to the next transactions", async () => {
     const entry = await liedTo(2, "move");
     await world.until(() => world.rows()[1]?.state === "STUCK");
     const said = world.rows()[1]?.history.find(({ event }) => event === "stick")?.reason;
@@ -55,7 +58,7 @@ describe("nonces that were stepped over because of a lie that was believed", () 
     checkInvariants(world);
   });
 
-  it("are found by the next owner, where the one that was lied to is gone", async () => {
+  it("are found by the next owner if the node that skipped them crashed", async () => {
     const entry = await liedTo(1, "heal");
     world.crash(entry);
     await world.startNode();
@@ -65,8 +68,8 @@ describe("nonces that were stepped over because of a lie that was believed", () 
   });
 });
 
-describe("nonces that were stepped over because another program used them", () => {
-  it("are no holes where a second endpoint has seen them used, whatever the first says", async () => {
+describe("nonces skipped because another program used them", () => {
+  it("are not holes if a second endpoint has seen them used, whatever the first one counts", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry);
@@ -83,9 +86,9 @@ describe("nonces that were stepped over because another program used them", () =
   });
 });
 
-describe("nonces that are not known to be unused", () => {
+describe("nonces not proved to be unused", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
-  it("are no holes while the first endpoint counts too few and the second has not come so far", async () => {
+  it("are not treated as holes while one endpoint's count is too low and the other lags behind", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const late = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: late } });
@@ -108,8 +111,8 @@ describe("nonces that are not known to be unused", () => {
   });
 });
 
-describe("a head that waits for what is known", () => {
-  it("is not taken for one above a hole: an endpoint that lags behind settled transactions finds none", async () => {
+describe("a head that waits for its block", () => {
+  it("is not treated as blocked by a hole if an endpoint lags behind final transactions", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode();
     for (let index = 0; index < 3; index++) await create(entry);

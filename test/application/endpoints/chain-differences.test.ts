@@ -1,4 +1,4 @@
-/** Chains that differ from the usual development chain, each on the whole application. */
+/** Chains that differ from the usual development chain, each tested with the whole application. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
@@ -17,21 +17,22 @@ function answered(entry: WorldNode, answer: SubmitAnswer): number {
   return entry.events.filter((event) => event.type === "submit.answered" && event.answer === answer).length;
 }
 
-describe("a node without room for future nonces", () => {
+describe("a chain node that refuses future nonces", () => {
   // protects [Chains that differ] src/domain/pace/lane-pace.ts
-  it("is sent the next one alone: the window closes to what is mined, and is tried again ever more rarely", async () => {
+  it("is sent one nonce at a time: the window closes, and reopening is tried ever more rarely", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 40);
     await world.allSettled(40, 600_000);
     checkInvariants(world);
-    // Nonces beyond the head that were tried in vain: the first batch, and once for each time the window was tried again.
+    // Refused sends of nonces beyond the head: those of the first batch, and one for each later retry of a wider
+    // window.
     expect(answered(entry, "nonceTooHigh")).toBeLessThan(60);
     const arrivals = world.chain.witness.filter(({ submission }) => submission.accepted).map(({ nonce }) => nonce);
     expect(arrivals).toEqual([...arrivals].sort((a, b) => (a ?? 0) - (b ?? 0)));
   });
 
-  it("loses no block to it: each block takes the next, once the window has closed", async () => {
+  it("gets a transaction into nearly every block, once the window has closed", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 10);
@@ -42,7 +43,7 @@ describe("a node without room for future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/loops/chain-loop.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("is sent the next one as soon as the one before is mined, not at the next poll; and asked no more often when idle", async () => {
+  it("is sent each nonce as soon as the previous one is mined, and is polled no more often when idle", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } },
       settings: { pollIntervalMs: 1_000 },
@@ -74,7 +75,7 @@ describe("a node without room for future nonces", () => {
   });
 
   // protects [Chains that differ] src/domain/pace/lane-pace.ts
-  it("that is exchanged for one with room: the window opens again by itself", async () => {
+  it("and is replaced by one that accepts them: the window reopens without an operator", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -89,7 +90,7 @@ describe("a node without room for future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/stages/4-broadcast/note-answer.ts
-  it("but for the one after what it holds: what it forgot is sent first, then the rest", async () => {
+  it("only above a gap is sent its dropped transactions first, then the rest", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseGaps" } },
       settings: { resubmitIntervalMs: 600_000 },
@@ -109,9 +110,9 @@ describe("a node without room for future nonces", () => {
   });
 });
 
-describe("a chain that is final at once", () => {
+describe("a chain that is final at the first block", () => {
   // protects [Chains that differ] src/domain/chain/finality.ts
-  it("mines what it is sent in the same breath, and nothing waits for more blocks", async () => {
+  it("completes transactions that it mines on arrival, without waiting for more blocks", async () => {
     world = new World({ settings: { confirmations: 0 } });
     world.holdBlocks();
     world.chain.subscribe((event) => {
@@ -125,9 +126,9 @@ describe("a chain that is final at once", () => {
   });
 });
 
-describe("a chain without the tags that finality is to go by", () => {
+describe("a chain without the configured finality tag", () => {
   // protects [Chains that differ] src/application/stages/6-finality/finality.ts, src/application/chain/chain-context.ts
-  it("decides nothing, and says so once", async () => {
+  it("makes no transaction final, and raises one alert", async () => {
     world = new World({ chain: { tagDepths: null }, settings: { finality: "finalized" } });
     const entry = await world.startNode();
     await create(entry, 2);
@@ -138,7 +139,7 @@ describe("a chain without the tags that finality is to go by", () => {
     expect(told).toMatchObject([{ severity: "ERROR", message: expect.stringContaining("finalized") }]);
   });
 
-  it("with confirmations instead needs none", async () => {
+  it("completes transactions if finality is configured by confirmations", async () => {
     world = new World({ chain: { tagDepths: null } });
     const entry = await world.startNode();
     await create(entry, 2);
@@ -147,9 +148,9 @@ describe("a chain without the tags that finality is to go by", () => {
   });
 });
 
-describe("a chain from before base fees", () => {
+describe("a chain without base fees", () => {
   // protects [Chains that differ] src/domain/transaction/fees.ts
-  it("is paid by gas price, in legacy envelopes, whatever the caller left out", async () => {
+  it("gets legacy transactions with a gas price if the caller sets no fees", async () => {
     world = new World({ chain: { baseFee: null } });
     const entry = await world.startNode();
     await create(entry, 3, { to: transfer().signer, value: "1" });
@@ -163,25 +164,28 @@ describe("a chain from before base fees", () => {
   });
 });
 
-describe("machines at different heights behind one URL", () => {
-  it.each([1, 3, 10])("%i blocks apart: nothing is withdrawn, sent twice or decided by the one behind", async (lag) => {
-    world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
-    world.chain.mine(20);
-    const entry = await world.startNode();
-    entry.faults.alternate(lag);
-    for (let i = 0; i < 5; i++) {
-      await create(entry, 3);
-      await world.clock.advance(1_100);
-    }
-    await world.allSettled(15, 300_000);
-    checkInvariants(world);
-    const events = world.rows().flatMap(({ history }) => history.map(({ event }) => event));
-    expect(events).not.toContain("withdraw");
-    expect(events).not.toContain("reorg");
-    expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
-  });
+describe("nodes at different heights behind one URL", () => {
+  it.each([1, 3, 10])(
+    "%i blocks apart: the lagging node causes no withdrawal, no second attempt and no decision",
+    async (lag) => {
+      world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
+      world.chain.mine(20);
+      const entry = await world.startNode();
+      entry.faults.alternate(lag);
+      for (let i = 0; i < 5; i++) {
+        await create(entry, 3);
+        await world.clock.advance(1_100);
+      }
+      await world.allSettled(15, 300_000);
+      checkInvariants(world);
+      const events = world.rows().flatMap(({ history }) => history.map(({ event }) => event));
+      expect(events).not.toContain("withdraw");
+      expect(events).not.toContain("reorg");
+      expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
+    },
+  );
 
-  it("one of them stopped: the other goes on, and what is stuck on it decides nothing", async () => {
+  it("one of which has stopped: transactions complete through the other", async () => {
     world = new World({ settings: { confirmations: 2 } });
     world.chain.mine(20);
     const entry = await world.startNode();

@@ -1,4 +1,4 @@
-/** An endpoint that shows blocks, or tags, that no other endpoint has: its word alone makes nothing final. */
+/** An endpoint that reports blocks or tags that no other endpoint has. Its report alone makes nothing final. */
 import { afterEach, describe, expect, it } from "vitest";
 import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../../support/invariants.ts";
@@ -28,7 +28,7 @@ async function open(
   return entry;
 }
 
-/** A transaction in the newest block, after which no real one comes. */
+/** A transaction in the newest block, with no further genuine block after it. */
 async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
   const txId = await ops.sent(entry);
   world.holdBlocks();
@@ -38,27 +38,30 @@ async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
 }
 
 describe.each(["confirmations", "safe", "finalized"] as const)(
-  "blocks that one endpoint invents, by %s",
+  "blocks invented by one of two endpoints, with finality by %s",
   (finality) => {
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-    it.each(["first", "second"] as const)("make nothing final where the %s of two does", async (which) => {
-      const entry = await open(finality);
-      const txId = await minedAtTheTip(entry);
-      entry[which === "first" ? "faults" : "elsewhere"].inventBlocks(80);
-      await world.clock.advance(30_000);
-      expect(world.database.state.completions).toEqual([]);
-      world.releaseBlocks();
-      const depth = () => world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
-      await world.until(() => ops.row(txId).state === "CONFIRMED");
-      expect(depth()).toBeGreaterThanOrEqual(5);
-      checkInvariants(world);
-    });
+    it.each(["first", "second"] as const)(
+      "make no transaction final if the %s endpoint invents them",
+      async (which) => {
+        const entry = await open(finality);
+        const txId = await minedAtTheTip(entry);
+        entry[which === "first" ? "faults" : "elsewhere"].inventBlocks(80);
+        await world.clock.advance(30_000);
+        expect(world.database.state.completions).toEqual([]);
+        world.releaseBlocks();
+        const depth = () => world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
+        await world.until(() => ops.row(txId).state === "CONFIRMED");
+        expect(depth()).toBeGreaterThanOrEqual(5);
+        checkInvariants(world);
+      },
+    );
   },
 );
 
 it.each(["confirmations", "safe"] as const)(
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  "blocks that one endpoint invents, by %s, end no watch: what a reorg takes back is still told",
+  "invented blocks of one endpoint, with finality by %s, do not end the watch for reorgs",
   async (finality) => {
     const entry = await open(finality);
     const txId = await ops.create(entry);
@@ -73,9 +76,9 @@ it.each(["confirmations", "safe"] as const)(
   },
 );
 
-describe("blocks that one endpoint invents", () => {
+describe("blocks invented by one of two endpoints", () => {
   // protects [False receipts] src/application/detours/holes.ts
-  it("close no hole that a reorg may open again", async () => {
+  it("do not close a nonce hole that a reorg may reopen", async () => {
     const entry = await open("confirmations");
     await ops.settled(await ops.create(entry));
     world.holdBlocks();
@@ -94,16 +97,19 @@ describe("blocks that one endpoint invents", () => {
   });
 });
 
-describe.each(["safe", "finalized"] as const)("where one of two endpoints does not know %s", (finality) => {
+describe.each(["safe", "finalized"] as const)("if one of two endpoints does not support the tag %s", (finality) => {
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it.each(["first", "second"] as const)("and it is the %s, the other's tag decides", async (which) => {
-    const entry = await open(finality, undefined, (endpoints) => {
-      endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
-    });
-    const txId = await ops.create(entry);
-    await ops.settled(txId);
-    const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
-    expect(depth).toBeGreaterThanOrEqual(5);
-    checkInvariants(world);
-  });
+  it.each(["first", "second"] as const)(
+    "and it is the %s one, the other endpoint's tag decides finality",
+    async (which) => {
+      const entry = await open(finality, undefined, (endpoints) => {
+        endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
+      });
+      const txId = await ops.create(entry);
+      await ops.settled(txId);
+      const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
+      expect(depth).toBeGreaterThanOrEqual(5);
+      checkInvariants(world);
+    },
+  );
 });

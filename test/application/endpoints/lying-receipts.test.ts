@@ -1,4 +1,7 @@
-/** An endpoint that answers with a real block and a false receipt: nothing is decided by it, alone or beside another. */
+/**
+ * An endpoint that returns a genuine block and a false receipt. The false receipt decides nothing, with or without a
+ * second endpoint.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import { Faults, type ReceiptLie } from "../../doubles/simulated-chain/faults.ts";
@@ -17,7 +20,10 @@ const LIES: Readonly<Record<string, ReceiptLie>> = {
   "it has no receipt": () => null,
 };
 
-/** One endpoint, whose blocks can be recomputed, or two; the liar is the preferred one unless said. */
+/**
+ * Opens one endpoint whose block hashes can be recomputed, or two endpoints. The lying one is the preferred one unless
+ * stated otherwise.
+ */
 async function open(endpoints: 1 | 2): Promise<WorldNode & { readonly elsewhere: Faults }> {
   world = new World();
   ops = new OperatedWorld(world);
@@ -29,10 +35,10 @@ async function open(endpoints: 1 | 2): Promise<WorldNode & { readonly elsewhere:
 const disagreements = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
-describe.each([1, 2] as const)("with %i endpoints, one that says", (endpoints) => {
+describe.each([1, 2] as const)("with %i endpoints, a false receipt that says", (endpoints) => {
   it.each(Object.entries(LIES))(
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-    "%s: decides nothing; the truth does once it is told, and nothing is revised",
+    "%s: decides nothing; once the receipt is honest, the outcome is decided and never revised",
     async (_, lie) => {
       const entry = await open(endpoints);
       entry.faults.lieAboutReceipts(lie);
@@ -47,7 +53,7 @@ describe.each([1, 2] as const)("with %i endpoints, one that says", (endpoints) =
   );
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
-  it("so is found out, told once with both answers, and explained on every node", async () => {
+  it("it reverted: raises one alert with both versions, and is explained on every node", async () => {
     const entry = await open(endpoints);
     const { faults } = entry;
     faults.lieAboutReceipts(LIES["it reverted"] as ReceiptLie);
@@ -67,7 +73,7 @@ describe.each([1, 2] as const)("with %i endpoints, one that says", (endpoints) =
 });
 
 describe("with two endpoints", () => {
-  it("the second one's lie decides no more than the first one's", async () => {
+  it("a false receipt from the second endpoint decides no more than one from the first", async () => {
     const entry = await open(2);
     entry.elsewhere.lieAboutReceipts(LIES["it reverted"] as ReceiptLie);
     const txId = await ops.create(entry);
@@ -79,7 +85,7 @@ describe("with two endpoints", () => {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("one that lags is waited for, and no alert is raised", async () => {
+  it("finality waits for an endpoint that lags behind, without an alert", async () => {
     const entry = await open(2);
     entry.elsewhere.pinHead(world.chain.head.number);
     const txId = await ops.create(entry);
@@ -91,7 +97,7 @@ describe("with two endpoints", () => {
   });
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
-  it("one that is up and gives no answer about blocks is told of after a minute, and explained", async () => {
+  it("an endpoint that responds but returns no blocks causes an alert after a minute, and is explained", async () => {
     const entry = await open(2);
     const heal = entry.elsewhere.inject(
       { kind: "error", code: -32_000, message: "no" },
@@ -109,7 +115,7 @@ describe("with two endpoints", () => {
     checkInvariants(world);
   });
 
-  it("a lie about one transaction keeps no other of the same block waiting", async () => {
+  it("a false receipt for one transaction does not delay others of the same block", async () => {
     const entry = await open(2);
     world.holdBlocks();
     const txIds = [await ops.sent(entry), await ops.sent(entry)] as const;
@@ -125,7 +131,7 @@ describe("with two endpoints", () => {
     checkInvariants(world);
   });
 
-  it("a mined cancel whose receipt is denied is no cancel yet", async () => {
+  it("a mined cancel is not final while one endpoint denies its receipt", async () => {
     const entry = await open(2);
     world.holdBlocks();
     const txId = await ops.sent(entry);

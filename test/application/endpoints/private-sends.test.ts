@@ -13,7 +13,7 @@ interface Given extends SubmitOptions {
   readonly raws: readonly string[];
 }
 
-/** A node whose chain records what it is given, and how. */
+/** A node whose chain records each submission and the endpoints it was meant for. */
 async function start(options: WorldOptions = {}, node: NodeOptions = {}) {
   world = new World(options);
   ops = new OperatedWorld(world);
@@ -32,7 +32,7 @@ async function start(options: WorldOptions = {}, node: NodeOptions = {}) {
   return { entry, given, wire };
 }
 
-/** From now on what is signed is for a private endpoint alone. */
+/** From now on, every signed transaction is sent only to a private endpoint. */
 const hide = ({ rpc }: WorldNode) => Object.assign(rpc, { privateEndpoints: ["https://builder.example"] });
 const rawsOf = (txId: string) => ops.row(txId).attempts.map(({ rawTransaction }) => rawTransaction as string);
 const openly = (given: readonly Given[]) =>
@@ -40,7 +40,7 @@ const openly = (given: readonly Given[]) =>
 
 describe("a private transaction", () => {
   // protects [Attacks] src/application/operations/transaction-actions.ts, src/adapters/evm/submit/submit-transactions.ts
-  it("is given to no public endpoint before its disclosure is durable", async () => {
+  it("is sent to no public endpoint before its disclosure is committed", async () => {
     const { entry, given, wire } = await start();
     world.holdBlocks();
     const [first, written] = [deferred(), deferred()];
@@ -65,8 +65,8 @@ describe("a private transaction", () => {
   });
 });
 
-describe("what is signed where private endpoints are configured", () => {
-  it("is private too where it replaces a transaction that its caller sent itself", async () => {
+describe("a new attempt, with private endpoints configured,", () => {
+  it("is private if it replaces a transaction that the caller sent itself", async () => {
     const { entry, given } = await start();
     world.holdBlocks();
     hide(entry);
@@ -79,7 +79,7 @@ describe("what is signed where private endpoints are configured", () => {
     expect(given.map(({ privately }) => privately)).toEqual(given.map(() => true));
   });
 
-  it("is private too where it takes the place of a placeholder", async () => {
+  it("is private if it replaces a placeholder", async () => {
     const { entry, given } = await start();
     world.holdBlocks();
     hide(entry);
@@ -94,7 +94,7 @@ describe("what is signed where private endpoints are configured", () => {
     expect(openly(given)).not.toContain(rawsOf(txId).at(-1));
   });
 
-  it("is private too where the chain node signs it", async () => {
+  it("is private if the chain node signs it", async () => {
     const { entry } = await start({ nodeSigners: [SIGNER] });
     hide(entry);
     const { rpc } = entry;
@@ -108,7 +108,7 @@ describe("what is signed where private endpoints are configured", () => {
     expect(options).toEqual([{ privately: true }]);
   });
 
-  it("is not disclosed early by a machine whose clock jumps ahead", async () => {
+  it("is not disclosed early by a node whose clock is ahead", async () => {
     const { entry, given } = await start({ settings: { publicAfterMs: 600_000, resubmitIntervalMs: 5_000 } });
     world.holdBlocks();
     hide(entry);

@@ -15,7 +15,7 @@ let world: World;
 let faults: Faults;
 afterEach(() => world.close());
 
-/** The first of two endpoints is `entry.faults`, the second `faults`. */
+/** Starts a node with two endpoints. `entry.faults` controls the first, `faults` the second. */
 async function twoEndpoints(): Promise<WorldNode> {
   world = new World({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "100", expiresAfter: "1h" } }) });
   faults = new Faults();
@@ -44,9 +44,9 @@ const rejected = { state: "FAILED_FINAL", subState: "REJECTED", nonce: null };
 const alerts = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
-describe("what was accepted and one endpoint of two refuses", () => {
+describe("an accepted transaction, refused by one of two endpoints,", () => {
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("is not ended by a balance of zero that one endpoint claims when it is approved", async () => {
+  it("is not rejected for a zero balance that only one endpoint reports", async () => {
     const entry = await twoEndpoints();
     const create = transfer({ payload: { to: TO, value: "500" } });
     const { txId } = await world.settle(entry.node.api.create(create, "ann"));
@@ -69,7 +69,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("is not ended by a revert that one endpoint claims for a row of the intake, and nothing waits for it", async () => {
+  it("is not rejected for a revert that only one reports, and delays no other intake row", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     const [refused, behind, later] = [intent({ to: CONTRACT, value: "1" }), intent(), intent()];
@@ -86,7 +86,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     checkInvariants(world);
   });
 
-  it("keeps newer rows waiting for a few looks at most, however many are refused and however slow each look is", async () => {
+  it("delays newer rows by a few passes at most, however many are refused", async () => {
     const entry = await twoEndpoints();
     const { rpc } = entry;
     const prospects = rpc.prospects.bind(rpc);
@@ -107,7 +107,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
   });
 
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("is not ended by a base fee, a price or a gas that one endpoint claims", async () => {
+  it("is not rejected for a base fee or gas price that only one endpoint reports", async () => {
     const entry = await twoEndpoints();
     const [priced, bare] = [
       intent({ to: TO, value: "1", gas: 21_000, maxFeePerGas: "9000000000", maxPriorityFeePerGas: "1" }),
@@ -120,7 +120,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     for (const { txId } of [priced, bare]) expect(await statusOf(entry, txId)).not.toMatchObject(rejected);
   });
 
-  it("ends at once where the other endpoint refuses it too, for whichever reason", async () => {
+  it("is rejected at once if the other endpoint refuses it too, for any reason", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     faults.lieAboutBalance(() => 0n);
@@ -132,7 +132,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
   });
 
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("waits for an endpoint that is up and behind, and for one that gives no answer", async () => {
+  it("waits for an endpoint that lags behind or does not respond", async () => {
     const entry = await twoEndpoints();
     world.chain.revertCallsTo(CONTRACT, "0x");
     faults.pinHead(world.chain.head.number);
@@ -154,7 +154,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
   });
 
-  it("is still refused at once, and consumes nothing, where nothing was accepted yet", async () => {
+  it("differs from a new create, which is refused at once and consumes nothing", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     const create = transfer({ payload: { to: CONTRACT, value: "1" } });
@@ -163,9 +163,9 @@ describe("what was accepted and one endpoint of two refuses", () => {
   });
 });
 
-describe("what was accepted and the only endpoint refuses", () => {
+describe("an accepted transaction, refused by the only endpoint,", () => {
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
-  it("ends when it is refused again at a later block, and not before one", async () => {
+  it("is rejected when it is refused again at a later block, and not before", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();
@@ -183,7 +183,7 @@ describe("what was accepted and the only endpoint refuses", () => {
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("ends although it brings gas and others are sent before the second look: those come after it", async () => {
+  it("is rejected at the second check even if its gas is set and others were sent meanwhile", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();
@@ -208,7 +208,7 @@ describe("what was accepted and the only endpoint refuses", () => {
     checkInvariants(world);
   });
 
-  it("goes on where the lie is over at the next block", async () => {
+  it("is sent if the endpoint accepts it at the next block", async () => {
     const entry = await oneEndpoint();
     world.holdBlocks();
     entry.faults.lieAboutBalance(() => 0n);
@@ -225,7 +225,7 @@ describe("what was accepted and the only endpoint refuses", () => {
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("is asked about once a block, however often the intake is looked at", async () => {
+  it("is checked once per block, however often the intake table is read", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     const prospects = vi.spyOn(entry.rpc, "prospects");
@@ -235,7 +235,7 @@ describe("what was accepted and the only endpoint refuses", () => {
     expect(prospects).toHaveBeenCalledTimes(1);
   });
 
-  it("is begun again by the next owner, and ends once", async () => {
+  it("is checked anew by the next owner, and rejected once", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();
@@ -254,7 +254,7 @@ describe("what was accepted and the only endpoint refuses", () => {
     expect(items.filter(({ txId }) => txId === refused.txId)).toHaveLength(1);
   });
 
-  it("expires by its validUntil while it waits, although no block comes", async () => {
+  it("expires at its validUntil while it waits, even without a new block", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();

@@ -12,8 +12,8 @@ async function create(node: Awaited<ReturnType<World["startNode"]>>, count: numb
   await world.settle(Promise.all(Array.from({ length: count }, () => node.node.api.create(transfer()))));
 }
 
-describe("an RPC that is down", () => {
-  it("lets in creates that bring gas and fees on a known lane, refuses others with nothing consumed, and resumes", async () => {
+describe("an RPC endpoint", () => {
+  it("that is down: creates with gas and fees on a known lane are accepted, others refused, and all recover later", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -31,7 +31,7 @@ describe("an RPC that is down", () => {
     checkInvariants(world);
   });
 
-  it("refuses a new lane with 503 and nothing consumed", async () => {
+  it("that is down: a create on a new lane is refused with 503 and consumes nothing", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" });
@@ -59,7 +59,7 @@ describe("an RPC that is down", () => {
     checkInvariants(world);
   });
 
-  it("fails for receipts alone: nothing is decided until it answers again", async () => {
+  it("that fails only for receipts: no outcome is decided until it responds again", async () => {
     world = new World();
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -73,7 +73,7 @@ describe("an RPC that is down", () => {
 });
 
 describe("reorgs", () => {
-  it("of depth 3 that drop mined transactions: all CONFIRMED again with the same nonces, feed right", async () => {
+  it("of depth 3 that drop mined transactions: all are CONFIRMED again with the same nonces, and the feed is correct", async () => {
     world = new World({ settings: { confirmations: 5 } });
     const entry = await world.startNode();
     await create(entry, 30);
@@ -88,7 +88,7 @@ describe("reorgs", () => {
   });
 
   it.each([1, 10])(
-    "of depth %i that take a reverted receipt away: nothing was said of it, and the same bytes succeed",
+    "of depth %i that remove a reverted receipt: no outcome was reported, and the same attempt succeeds",
     async (depth) => {
       world = new World({ settings: { confirmations: 12 } });
       const entry = await world.startNode();
@@ -113,7 +113,7 @@ describe("reorgs", () => {
     },
   );
 
-  it("that move a transaction to another block withdraw it and find it again without sending it", async () => {
+  it("that move a transaction to another block: it is found again without another broadcast", async () => {
     world = new World({ settings: { confirmations: 6 } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -125,7 +125,7 @@ describe("reorgs", () => {
     expect(world.chain.witness.length).toBe(sent);
   });
 
-  it("deeper than finality append REORGED, and the outcome once more", async () => {
+  it("deeper than finality: the feed gets REORGED, and then the outcome again", async () => {
     world = new World({ settings: { confirmations: 2 } });
     const entry = await world.startNode();
     await create(entry, 4);
@@ -140,7 +140,7 @@ describe("reorgs", () => {
     expect(entry.events).toContainEqual(expect.objectContaining({ type: "alert", code: "DEEP_REORG" }));
   });
 
-  it("count a new fork where stored confirmations changed, and end the watch past its depth", async () => {
+  it("that change stored confirmations count as a new fork, and the watch ends past its depth", async () => {
     world = new World({ settings: { confirmations: 4 } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -154,8 +154,8 @@ describe("reorgs", () => {
   });
 });
 
-describe("the chain's nonce", () => {
-  it("above the cursor: the next create waits for the proof and gets it", async () => {
+describe("the chain's transaction count", () => {
+  it("above our next nonce makes the next create wait for proof, and sets its nonce", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode();
     await create(entry, 5);
@@ -170,7 +170,7 @@ describe("the chain's nonce", () => {
     );
   });
 
-  it("told too high once moves nothing", async () => {
+  it("that is too high in a single read does not move the next nonce", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode();
     await create(entry, 2);
@@ -183,7 +183,7 @@ describe("the chain's nonce", () => {
     checkInvariants(world);
   });
 
-  it("on which endpoints disagree is not believed: 503, nothing consumed", async () => {
+  it("is not used if endpoints disagree: the create gets 503 and consumes nothing", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     entry.faults.lieAboutNonce((honest) => honest + 7);
@@ -192,7 +192,7 @@ describe("the chain's nonce", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("told too high for good is not believed either while the other endpoint is always a block late", async () => {
+  it("that is always too high is not used while the other endpoint is always one block behind", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const late = new Faults();
     late.trail(1);
@@ -210,7 +210,7 @@ describe("the chain's nonce", () => {
     checkInvariants(world);
   });
 
-  it("of an account with a past gives a new lane its first number, also where the other is always a block late", async () => {
+  it("of a used account sets a new lane's first nonce, even if the other endpoint is always one block behind", async () => {
     world = new World();
     world.chain.mineForeign(SIGNER, 41);
     const late = new Faults();
@@ -220,10 +220,10 @@ describe("the chain's nonce", () => {
   });
 });
 
-describe("the pending count, where it is asked for", () => {
+describe("nonce allocation with pending counts", () => {
   const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
 
-  it("steps over transactions of others that are found in the pool", async () => {
+  it("skips nonces of foreign transactions that are found in the mempool", async () => {
     world = new World({ settings });
     world.holdBlocks();
     const entry = await world.startNode();
@@ -235,7 +235,7 @@ describe("the pending count, where it is asked for", () => {
     await world.allSettled(2);
   });
 
-  it("is not believed where no endpoint can show the transactions", async () => {
+  it("ignores a pending count if no endpoint can return its transactions", async () => {
     world = new World({ settings });
     const entry = await world.startNode();
     entry.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 9 : honest));
@@ -248,7 +248,7 @@ describe("the pending count, where it is asked for", () => {
 });
 
 describe("receipts by hash", () => {
-  it("are looked for as soon as a transaction is tracked, where that is asked for", async () => {
+  it("are requested as soon as a transaction is tracked, if that is configured", async () => {
     world = new World({ settings: { fetchReceiptUponEntry: true, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -264,7 +264,7 @@ describe("receipts by hash", () => {
     await world.allSettled(1);
   });
 
-  it("find what the block's receipts never showed, after the stale time", async () => {
+  it("find a transaction that block receipts never contained, after the stale timeout", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 5_000 } });
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -273,7 +273,7 @@ describe("receipts by hash", () => {
     checkInvariants(world);
   });
 
-  it("tell whose transaction stands at a consumed nonce", async () => {
+  it("show whose transaction was mined at a consumed nonce", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: 4_000 } });
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -285,7 +285,7 @@ describe("receipts by hash", () => {
 });
 
 describe("finality by tag", () => {
-  it("waits for `finalized`, however many blocks lie on top", async () => {
+  it("waits for `finalized`, however many blocks follow", async () => {
     world = new World({ settings: { finality: "finalized", confirmations: 0 } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -297,7 +297,7 @@ describe("finality by tag", () => {
     expect(world.chain.head.number - mined).toBeGreaterThanOrEqual(64);
   });
 
-  it("waits for a second endpoint that shows another block", async () => {
+  it("waits for a second endpoint that is at another block", async () => {
     world = new World();
     const elsewhere = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: elsewhere } });

@@ -5,7 +5,7 @@ import { createManualClock } from "../../doubles/manual-clock.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** A machine, and a database whose clock is so far ahead of it. */
+/** The clocks of a machine and of a database that is `aheadMs` ahead of it. */
 function clocks(aheadMs: number) {
   const machine = createManualClock();
   const clock = new DatabaseClock(machine);
@@ -15,8 +15,8 @@ function clocks(aheadMs: number) {
   return { machine, databaseMs, hear, isAheadByMs };
 }
 
-describe("the time of day", () => {
-  it("is the machine's until the database's is heard, and the database's from then on", async () => {
+describe("the node's time of day", () => {
+  it("is the machine's until the database's time is read, and the database's from then on", async () => {
     const { machine, hear, isAheadByMs } = clocks(HOUR_MS);
     expect(isAheadByMs()).toBe(0);
     hear();
@@ -26,7 +26,7 @@ describe("the time of day", () => {
   });
 
   // protects [The fence] src/application/database-clock.ts
-  it("goes back with the database's at once, so that nothing new seems old", async () => {
+  it("follows the database's clock backward at once, so that nothing new appears old", async () => {
     const { machine, databaseMs, hear, isAheadByMs } = clocks(0);
     hear();
     databaseMs.ahead = -HOUR_MS;
@@ -36,7 +36,7 @@ describe("the time of day", () => {
   });
 
   // protects [The fence] src/application/database-clock.ts
-  it("follows it forward slowly, so that nothing seems an hour old because its clock was set", async () => {
+  it("follows the database's clock forward slowly, so that nothing appears an hour old after a clock change", async () => {
     const { machine, databaseMs, hear, isAheadByMs } = clocks(0);
     hear();
     databaseMs.ahead = HOUR_MS;

@@ -1,4 +1,4 @@
-/** The database comes back as another one: a standby was promoted, or a backup restored. */
+/** After an interruption, the database has another history: a standby was promoted, or a backup was restored. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
@@ -17,13 +17,13 @@ const of = <T extends TelemetryEvent["type"]>({ events }: WorldNode, type: T) =>
   events.filter((event): event is Extract<TelemetryEvent, { type: T }> => event.type === type);
 const rowOf = (signer = SIGNER) => [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer);
 
-/** Notices, and is itself again. */
+/** Waits until the node has detected the change of history and recovered its lanes. */
 async function untilReconciled(entry: WorldNode, lanes = SIGNERS.length): Promise<void> {
   await world.until(() => of(entry, "lane.recovered").length >= lanes, 20_000);
 }
 
-describe("a standby that was promoted with everything on it", () => {
-  it("stops the node at once, and not for long: it goes on by itself under a new epoch", async () => {
+describe("a promoted standby without data loss", () => {
+  it("stops the node at once; the node resumes without an operator under a new epoch", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -40,7 +40,7 @@ describe("a standby that was promoted with everything on it", () => {
     checkInvariants(world);
   });
 
-  it("is noticed by a node that holds no lane when it looks for one, without waiting for its next renewal", async () => {
+  it("is noticed by a node without lanes at its next claim, before its next lease renewal", async () => {
     world = new World();
     const entry = world.addNode();
     entry.store.claimLanes = async () => [];
@@ -51,7 +51,7 @@ describe("a standby that was promoted with everything on it", () => {
     expect(of(entry, "store.historyChanged")).toMatchObject([{ detail: "another timeline" }]);
   });
 
-  it("tells those who follow the feed where to go on: 409 with the epoch, nothing missed", async () => {
+  it("gives feed readers 409 with the new epoch and the position to resume at, so that nothing is missed", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -70,7 +70,7 @@ describe("a standby that was promoted with everything on it", () => {
     expect(page.items.map(({ seq }) => seq)).toEqual([next + 1]);
   });
 
-  it("is one new epoch for three nodes that notice in their own time; every lane has an owner again", async () => {
+  it("starts one new epoch for three nodes that notice it separately, and every lane has an owner again", async () => {
     world = new World();
     const nodes = [await world.startNode(), await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);
@@ -85,7 +85,7 @@ describe("a standby that was promoted with everything on it", () => {
     checkInvariants(world);
   });
 
-  it("gives no nonce and sends nothing while the chain cannot be asked", async () => {
+  it("allocates no nonce and broadcasts nothing while the chain's count cannot be read", async () => {
     world = new World();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -110,7 +110,7 @@ describe("a standby that was promoted with everything on it", () => {
     checkInvariants(world);
   });
 
-  it("does not believe a count that a second look does not confirm", async () => {
+  it("ignores a transaction count that a second read does not confirm", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -124,8 +124,8 @@ describe("a standby that was promoted with everything on it", () => {
   });
 });
 
-describe("a backup that was restored", () => {
-  /** Three transactions that the network has and the database has forgotten: one mined, two pending. */
+describe("a database restored from a backup", () => {
+  /** Creates three transactions that the network has and the restored database lacks: one mined, two pending. */
   async function lose(entry: WorldNode): Promise<void> {
     await create(entry, { requestId: "kept" });
     await world.allSettled(1);
@@ -139,7 +139,7 @@ describe("a backup that was restored", () => {
     world.database.restore(backup);
   }
 
-  it("is waited on by every lane until an operator resumes; then no nonce of before is given again", async () => {
+  it("suspends every lane until an operator resumes it; afterwards no earlier nonce is allocated again", async () => {
     world = new World();
     const entry = await world.startNode();
     await lose(entry);
@@ -170,7 +170,7 @@ describe("a backup that was restored", () => {
     );
   });
 
-  it("begins an epoch above every number that was told, and leaves what is left of the feed readable", async () => {
+  it("starts an epoch above every sequence number already read, and keeps the remaining feed readable", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -189,7 +189,7 @@ describe("a backup that was restored", () => {
     expect(left.items.map(({ seq }) => seq)).toEqual([1]);
   });
 
-  it("holds intents of the intake table too, without holding up those of others", async () => {
+  it("also holds intake rows of suspended lanes, without delaying rows of other lanes", async () => {
     world = new World();
     const entry = await world.startNode();
     world.database.changeHistory(true);

@@ -1,4 +1,4 @@
-/** One lane that hangs, and what becomes of the others meanwhile. */
+/** Effects of one hanging lane on the other lanes. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
@@ -16,7 +16,7 @@ function intent(signer: string, overrides: Parameters<typeof transfer>[0] = {}):
   return normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer({ signer, ...overrides }));
 }
 
-/** Both lanes are known, and quiet. */
+/** Starts a node that has loaded both lanes; all of their transactions are settled. */
 async function startKnown(options: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
   world = new World(options);
   const entry = await world.startNode();
@@ -29,7 +29,7 @@ const count = (signer: string): number =>
   world.rows().filter(({ lane, state }) => lane.signer === signer && state === "CONFIRMED").length;
 
 describe("a lane that hangs", () => {
-  it("as it is read again keeps no other from being tended, nor its intake", async () => {
+  it("while it is reloaded delays neither other lanes nor their intake rows", async () => {
     const entry = await startKnown();
     entry.store.acquireLane = () => new Promise(() => undefined);
     entry.store.failNextCommit("unknown-lost");
@@ -43,7 +43,7 @@ describe("a lane that hangs", () => {
     await world.until(() => count(OTHER) === 3, 20_000);
   });
 
-  it("as its count is asked for delays no answer to creates that came in the same moment", async () => {
+  it("while its count is read delays no concurrent create of another lane", async () => {
     const entry = await startKnown({ settings: { nonceStateTimeoutMs: 0 } });
     const { rpc } = entry;
     const counted = rpc.transactionCount.bind(rpc);
@@ -52,7 +52,7 @@ describe("a lane that hangs", () => {
     expect(await world.settle(entry.node.api.create(transfer({ signer: OTHER })), 5_000)).toMatchObject({ nonce: 1 });
   });
 
-  it("as its intake is prepared keeps no other lane's waiting", async () => {
+  it("while its intake row is prepared delays no other lane's intake rows", async () => {
     const entry = await startKnown();
     const { rpc } = entry;
     const simulated = rpc.simulate.bind(rpc);

@@ -1,4 +1,7 @@
-/** Work in progress while a lane is reloaded from the database: memory must not lose what the database holds. */
+/**
+ * A lane is reloaded from the database while work on it is in progress: the owner's memory must not lose what the
+ * database holds.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { findSkipped } from "../../../src/application/detours/holes.ts";
 import { quietly } from "../../../src/application/lane/term.ts";
@@ -16,7 +19,7 @@ async function startKnown(options: ConstructorParameters<typeof World>[0] = {}):
   return entry;
 }
 
-/** The next call of that method waits: `asked` resolves when it is called, and `goOn` continues it. */
+/** Makes the next call of that method wait: `asked` resolves when it is called, and `goOn` lets it continue. */
 function holdNext({ rpc }: WorldNode, method: "transactionCount") {
   const original = rpc[method].bind(rpc) as (...args: never[]) => Promise<never>;
   const held = { asked: false, goOn: (): void => undefined };
@@ -34,7 +37,7 @@ function holdNext({ rpc }: WorldNode, method: "transactionCount") {
   return held;
 }
 
-/** A commit whose outcome is unknown: the lane is read again, under the same term. */
+/** Causes a commit whose outcome is unknown, after which the lane is reloaded under the same term. */
 async function readAgain(entry: WorldNode): Promise<void> {
   const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
   const before = resumed();
@@ -47,8 +50,8 @@ function order(action: "suspend" | "resume" | "realign") {
   return { action, signer: SIGNER, request: { reason: "test" }, actor: "operator:ops" } as const;
 }
 
-describe("a lane that is read again", () => {
-  it("knows of a nonce that was being reserved meanwhile: it expires, and what waits above goes on", async () => {
+describe("a lane that is reloaded", () => {
+  it("includes a nonce reserved during the reload: it expires, and the transactions above it proceed", async () => {
     const entry = await startKnown({ settings: { holePolicy: "heal", nonceStateTimeoutMs: 0 } });
     const count = holdNext(entry, "transactionCount");
     const reserving = entry.node.api.reserveNonce({ signer: SIGNER, ttl: 5 });
@@ -62,7 +65,7 @@ describe("a lane that is read again", () => {
     await world.allSettled(3);
   });
 
-  it("is not written to by work that began before: a look for foreign use ends there", async () => {
+  it("is not changed by a search for foreign transactions that began before the reload", async () => {
     const entry = await startKnown();
     world.holdBlocks();
     await world.settle(entry.node.api.create(transfer()));
@@ -95,18 +98,19 @@ describe("a lane that is read again", () => {
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
-  it("does not lower its cursor for work that began before: the operator is told to repeat it", async () => {
+  it("refuses a realign that began before the reload, and the operator gets UNAVAILABLE", async () => {
     const entry = await startKnown({ node: { mode: "basic" } });
     const count = holdNext(entry, "transactionCount");
     const realigning = entry.node.api.actOnLane(order("realign"));
     await world.until(() => count.asked);
     await readAgain(entry);
     count.goOn();
-    // Not NOT_LEADER: no other node has the signer, and the caller would look for one.
+    // The error is UNAVAILABLE, not NOT_LEADER: no other node has the signer, and NOT_LEADER would make the caller look
+    // for one.
     await expect(world.settle(realigning)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("is not given holes by a look that began before: it would not know of them, and nothing would fill them", async () => {
+  it("gets no holes from a search that began before the reload, because it would never fill them", async () => {
     const bench = createStageBench({ cursor: 9, tracking: [trackedRecord(8)] });
     const look = () => findSkipped(bench);
     for (let looks = 0; looks < 2; looks++) {

@@ -1,6 +1,6 @@
 /**
- * A commit that took place, and whose answer was lost. The lane folds only what a commit answered, so memory lacks what the
- * database holds until the lane is read again.
+ * A commit that was carried out but whose response was lost. The lane's memory is updated only from responses to
+ * commits, so it lacks what the database holds until the lane is reloaded.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { type LaneWrite, OutcomeUnknown } from "../../../src/ports/lane-store.ts";
@@ -12,7 +12,7 @@ afterEach(() => world.close());
 
 const create = ({ node }: WorldNode) => world.settle(node.api.create(transfer()));
 
-/** The first commit with such a write is made, and its answer lost. */
+/** Carries out the first commit that contains a write of this kind, and loses its response. */
 function loseAnswerTo({ store }: WorldNode, kind: LaneWrite["kind"]) {
   const commit = store.commit.bind(store);
   const lost = { isLost: false };
@@ -26,9 +26,9 @@ function loseAnswerTo({ store }: WorldNode, kind: LaneWrite["kind"]) {
 }
 
 interface Scene {
-  /** The event that makes the lane write it. */
+  /** Triggers the event that makes the lane perform this write. */
   readonly happen: (entry: WorldNode) => Promise<unknown>;
-  /** The nonce of the next create, if the lane knows the outcome of the commit. */
+  /** The nonce that the next create gets if the lane has learned the outcome of the commit. */
   readonly next: number;
 }
 
@@ -48,22 +48,25 @@ const SCENES: Readonly<Partial<Record<LaneWrite["kind"], Scene>>> = {
   },
 };
 
-describe("an answer that was lost on its way, though the commit was made", () => {
+describe("a commit that succeeded but whose response was lost", () => {
   // protects [Reads] src/application/lane/term.ts
-  it.each(Object.entries(SCENES))("to %s: the lane is read again, remembers it, and goes on", async (kind, scene) => {
-    world = new World({ signers: [SIGNER], settings: { reconciliationIntervalMs: 10_000, holePolicy: "heal" } });
-    const entry = await world.startNode();
-    await create(entry);
-    await world.allSettled(1);
-    const lost = loseAnswerTo(entry, kind as LaneWrite["kind"]);
-    const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
-    await scene.happen(entry);
-    await world.until(() => lost.isLost, 120_000);
-    const before = resumed();
-    await world.until(() => resumed() > before, 30_000);
-    checkRemembered(world);
-    const { txId, nonce } = await create(entry);
-    expect(nonce).toBe(scene.next);
-    await world.until(() => world.rows().find((row) => row.txId === txId)?.state === "CONFIRMED", 60_000);
-  });
+  it.each(Object.entries(SCENES))(
+    "for the write %s: the lane is reloaded, includes the write, and continues",
+    async (kind, scene) => {
+      world = new World({ signers: [SIGNER], settings: { reconciliationIntervalMs: 10_000, holePolicy: "heal" } });
+      const entry = await world.startNode();
+      await create(entry);
+      await world.allSettled(1);
+      const lost = loseAnswerTo(entry, kind as LaneWrite["kind"]);
+      const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
+      await scene.happen(entry);
+      await world.until(() => lost.isLost, 120_000);
+      const before = resumed();
+      await world.until(() => resumed() > before, 30_000);
+      checkRemembered(world);
+      const { txId, nonce } = await create(entry);
+      expect(nonce).toBe(scene.next);
+      await world.until(() => world.rows().find((row) => row.txId === txId)?.state === "CONFIRMED", 60_000);
+    },
+  );
 });

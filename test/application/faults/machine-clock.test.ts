@@ -1,4 +1,4 @@
-/** The time of day of a node's machine is an hour off: nothing that it decides by an age may follow that. */
+/** A node's machine clock is an hour off. No decision that depends on an age may use that clock. */
 import { afterEach, expect, it } from "vitest";
 import type { StuckContext } from "../../../src/ports/stuck-hook.ts";
 import { OperatedWorld } from "../../support/operations.ts";
@@ -12,8 +12,8 @@ const PATIENCE_MS = 30_000;
 const AGES = { alertHeadAgeMs: PATIENCE_MS, alertOldestAgeMs: PATIENCE_MS, stuckAfterMs: PATIENCE_MS };
 
 /**
- * Created by an earlier node, so that its age follows the database's clock, and owned by a node whose machine clock is
- * wrong.
+ * A transaction created by an earlier node, so that its age follows the database's clock; its present owner's machine
+ * clock is wrong.
  */
 async function sentByAnother(aheadMs: number) {
   world = new World({ settings: { ...AGES, repricing: null } });
@@ -38,14 +38,14 @@ it.each([
   ["behind", -HOUR_MS],
 ])(
   // protects [The fence] src/application/database-clock.ts
-  "an hour %s, a transaction is as old as the database says: neither alert nor hook before its time, and both then",
+  "with a machine clock an hour %s, pending age follows the database: alert and stuck hook come neither early nor late",
   async (_, aheadMs) => {
     const { asked, node, codes } = await sentByAnother(aheadMs);
     expect(node.node.gauges().oldestPendingAgeSeconds).toBeLessThan(PATIENCE_MS / 1_000);
     const takenOverMs = world.clock.monotonicMs();
     const left = PATIENCE_MS - 1_000 - (world.clock.now().getTime() - (world.rows()[0]?.createdAt.getTime() ?? 0));
     await world.clock.advance(left);
-    // The node before did vanish; nothing is said of the transaction.
+    // The only alert is about the earlier node, which did vanish. There is none about the transaction.
     expect([codes(), asked, world.rows()[0]?.state]).toEqual([["NODE_VANISHED"], [], "TRACKING"]);
     await world.until(() => asked.length > 0 && codes().includes("PENDING_OLD"));
     expect(world.clock.monotonicMs() - takenOverMs).toBeLessThan(2 * PATIENCE_MS);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../support/invariants.ts";
 import { transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** More than a follower reads below the head when it begins. */
+/** Number of blocks; more than a follower reads below the head when it starts. */
 const LONG = 120;
 
 let world: World;
@@ -12,7 +12,7 @@ async function create(entry: WorldNode, count: number): Promise<void> {
   await world.settle(Promise.all(Array.from({ length: count }, () => entry.node.api.create(transfer()))));
 }
 
-/** Waits until the crashed node's lease has run out. */
+/** Starts a new node after the crashed node's lease has expired. */
 async function heir(): Promise<WorldNode> {
   await world.clock.advance(11_000);
   return world.startNode();
@@ -22,12 +22,12 @@ function words(): readonly string[] {
   return world.database.state.completions.map(({ state }) => state);
 }
 
-/** The height of a transaction that is below what a new follower keeps. */
+/** Whether a request is for a block below those that a new follower keeps. */
 const belowWindow = (params: readonly unknown[]): boolean =>
   params.some((height) => typeof height === "number" && height < world.chain.head.number - LONG + 20);
 
-describe("blocks that came while no node looked", () => {
-  it("hold receipts below the window: they are found by hash, and judged by the chain's own word", async () => {
+describe("blocks mined while no node was running", () => {
+  it("may contain receipts below the window: these are found by hash and checked against the chain", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -39,7 +39,7 @@ describe("blocks that came while no node looked", () => {
     checkInvariants(world);
   });
 
-  it("held receipts that a reorg took away again: nothing of the other branch is believed", async () => {
+  it("may lose receipts to a reorg: nothing of the abandoned branch is used", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -54,7 +54,7 @@ describe("blocks that came while no node looked", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("took away what had been reported: the next owner says so, however much later", async () => {
+  it("may remove transactions reported as CONFIRMED: the next owner reports REORGED, however late", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -68,7 +68,7 @@ describe("blocks that came while no node looked", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "REORGED", "REORGED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("took away what had been reported, and the chain cannot say so yet: the watch does not end before it can", async () => {
+  it("may remove reported transactions: the watch lasts until the old blocks can be read", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -88,7 +88,7 @@ describe("blocks that came while no node looked", () => {
     checkInvariants(world);
   });
 
-  it("are long past the watch: it ends, and only after the chain has confirmed it", async () => {
+  it("may exceed the watch depth: the watch ends, and only after the chain has confirmed the outcome", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -108,8 +108,8 @@ describe("blocks that came while no node looked", () => {
   });
 });
 
-describe("a follower that lost blocks", () => {
-  it("because its buffer was full: everything in flight is looked for by hash", async () => {
+describe("a head follower that lost blocks", () => {
+  it("because its buffer was full: all pending transactions are looked up by hash", async () => {
     world = new World({
       settings: { blockQueueLength: 1, staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null },
     });
@@ -119,7 +119,7 @@ describe("a follower that lost blocks", () => {
     await world.until(() => world.chain.witness.length === 2);
     await world.clock.advance(1_000);
     const hashes = world.chain.witness.map(({ hash }) => hash);
-    entry.store.pause(); // the pass over the next block waits for its commit; the follower does not
+    entry.store.pause(); // the pass over the next block waits for its commit; the head follower does not wait
     world.chain.dropTransaction(hashes[1] as `0x${string}`);
     world.chain.mine();
     await world.clock.advance(500);
@@ -134,7 +134,7 @@ describe("a follower that lost blocks", () => {
     checkInvariants(world);
   });
 
-  it("because the fork point is deeper than it remembers: withdrawn, looked for and sent again", async () => {
+  it("because a reorg is deeper than its window: transactions are withdrawn, looked up and broadcast again", async () => {
     world = new World({ settings: { confirmations: 400, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.chain.mine(5);
@@ -148,8 +148,8 @@ describe("a follower that lost blocks", () => {
   });
 });
 
-describe("receipts of a block that cannot be had", () => {
-  it("are owed, and fetched when the node answers again, without a look by hash", async () => {
+describe("receipts of a block that the endpoint cannot return", () => {
+  it("are fetched by block when the endpoint responds again, without a lookup by hash", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null } });
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts", times: 3 });
@@ -158,7 +158,7 @@ describe("receipts of a block that cannot be had", () => {
     checkInvariants(world);
   });
 
-  it("of a branch that is gone meanwhile are not owed any more", async () => {
+  it("are no longer requested if a reorg removed the block", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });

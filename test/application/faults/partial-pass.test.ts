@@ -1,4 +1,4 @@
-/** A pass over a chain that cannot be finished: what was done of it must not wait for the rest. */
+/** A pass over a chain that cannot be completed: its finished part must take effect without waiting for the rest. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
@@ -7,8 +7,8 @@ import { SIGNERS, transfer, World } from "../../support/world.ts";
 let world: World;
 afterEach(() => world.close());
 
-describe("a chain that does not say what is final", () => {
-  it("keeps nothing from being signed and sent: only outcomes wait", async () => {
+describe("a chain whose finalized block cannot be read", () => {
+  it("does not stop signing and broadcasting: only outcomes wait", async () => {
     world = new World({ settings: { finality: "finalized", inFlightWindow: 2 } });
     const entry = await world.startNode();
     const when = ([tag]: readonly unknown[]) => tag === "finalized";
@@ -22,8 +22,8 @@ describe("a chain that does not say what is final", () => {
   });
 });
 
-describe("a pass in which one thing fails", () => {
-  it("decides all the same where the list of blocks that people look at cannot be written", async () => {
+describe("a finality pass in which one step fails", () => {
+  it("still decides outcomes if the displayed confirmations cannot be stored", async () => {
     world = new World();
     const entry = await world.startNode();
     const commit = entry.store.commit.bind(entry.store);
@@ -35,7 +35,7 @@ describe("a pass in which one thing fails", () => {
     await world.allSettled(1, 30_000);
   });
 
-  it("decides for every other lane where one cannot be looked into", async () => {
+  it("still decides outcomes of all other lanes if the check of one lane fails", async () => {
     world = new World();
     const entry = await world.startNode();
     const [broken, other] = SIGNERS as [Address, Address];
@@ -53,8 +53,8 @@ describe("a pass in which one thing fails", () => {
   });
 });
 
-describe("receipts that come while it is unknown whether the chain is ours", () => {
-  it("are looked for again as soon as that is known, and not only when they are stale", async () => {
+describe("receipts found while the chain's identity is not verified", () => {
+  it("are looked up again as soon as it is verified, not only when they are stale", async () => {
     world = new World({ settings: { confirmations: 0 } });
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));

@@ -14,7 +14,7 @@ function collect(node: Awaited<ReturnType<World["startNode"]>>, options: { depth
   return heights;
 }
 
-it("streams each height once, ascending, through reorgs shallower than the depth", async () => {
+it("the stream of stable blocks yields each height once, ascending, during reorgs shallower than its depth", async () => {
   world = new World();
   const entry = await world.startNode();
   await world.until(() => world.chain.head.number >= 5);
@@ -29,7 +29,7 @@ it("streams each height once, ascending, through reorgs shallower than the depth
   expect(heights[0]).toBeGreaterThanOrEqual(first - 1);
 });
 
-it("begins where it is told, and reads again what a full buffer dropped", async () => {
+it("the stream of stable blocks begins at the requested height, and rereads blocks that a full buffer dropped", async () => {
   world = new World({ settings: { blockQueueLength: 2 } });
   const entry = await world.startNode();
   await world.until(() => world.chain.head.number >= 30);
@@ -41,7 +41,7 @@ it("begins where it is told, and reads again what a full buffer dropped", async 
   expect(heights).toEqual(heights.map((_, index) => 7 + index));
 });
 
-it("says so when what was stable was replaced", async () => {
+it("the stream of stable blocks raises an alert if a reorg replaces stable blocks", async () => {
   world = new World();
   const entry = await world.startNode();
   const heights = collect(entry, { depth: 1 });

@@ -15,7 +15,7 @@ async function confirmOne(entry: WorldNode): Promise<void> {
 
 describe("a commit that fails", () => {
   it.each<CommitFault>(["unavailable", "unknown-lost"])(
-    "(%s) during allocation: 503, and nothing exists",
+    "(%s) during allocation: the create gets 503, and nothing is stored",
     async (fault) => {
       world = new World();
       const entry = await world.startNode();
@@ -29,7 +29,7 @@ describe("a commit that fails", () => {
     },
   );
 
-  it("(unknown, yet committed) during allocation: 503 with the id and `outcome: unknown`, and it is sent all the same", async () => {
+  it("(unknown, yet committed) during allocation: 503 with the id and `outcome: unknown`, and the transaction is sent", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -42,7 +42,7 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
-  it("(unknown, yet committed) as a lane is suspended: nothing is sent any more, as the database says", async () => {
+  it("(unknown, yet committed) during a suspend: nothing is broadcast any more, as stored in the database", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -61,7 +61,7 @@ describe("a commit that fails", () => {
     expect(world.chain.witness).toHaveLength(sent);
   });
 
-  it("(busy) is tried again and no caller notices", async () => {
+  it("(busy) is retried without an error for the caller", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -72,28 +72,31 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
-  it.each([1, 2, 3, 4, 5, 6])("of every kind at write number %i after a create: all confirmed once", async (nth) => {
-    for (const fault of ["unavailable", "unknown-lost", "unknown-committed"] as const) {
-      world = new World({ settings: { resubmitIntervalMs: 3_000 } });
-      const entry = await world.startNode();
-      await confirmOne(entry);
-      const commit = entry.store.commit.bind(entry.store);
-      let writes = 0;
-      entry.store.commit = (batch) => {
-        if (++writes === nth + 1) entry.store.failNextCommit(fault);
-        return commit(batch);
-      };
-      await world.settle(Promise.all(Array.from({ length: 5 }, () => entry.node.api.create(transfer()))));
-      await world.allSettled(6);
-      await world.clock.advance(5_000);
-      checkInvariants(world);
-      await world.close();
-    }
-  });
+  it.each([1, 2, 3, 4, 5, 6])(
+    "in any way at write number %i after a create: all transactions are confirmed once",
+    async (nth) => {
+      for (const fault of ["unavailable", "unknown-lost", "unknown-committed"] as const) {
+        world = new World({ settings: { resubmitIntervalMs: 3_000 } });
+        const entry = await world.startNode();
+        await confirmOne(entry);
+        const commit = entry.store.commit.bind(entry.store);
+        let writes = 0;
+        entry.store.commit = (batch) => {
+          if (++writes === nth + 1) entry.store.failNextCommit(fault);
+          return commit(batch);
+        };
+        await world.settle(Promise.all(Array.from({ length: 5 }, () => entry.node.api.create(transfer()))));
+        await world.allSettled(6);
+        await world.clock.advance(5_000);
+        checkInvariants(world);
+        await world.close();
+      }
+    },
+  );
 });
 
-describe("a database that is slow when a node starts", () => {
-  it("is asked again: the node starts, and resumes what is there", async () => {
+describe("a database that is unavailable when a node starts", () => {
+  it("for a few seconds is retried: the node starts, and resumes its lanes", async () => {
     world = new World();
     const first = await world.startNode();
     await confirmOne(first);
@@ -109,14 +112,14 @@ describe("a database that is slow when a node starts", () => {
     checkInvariants(world);
   });
 
-  it("fails the start where it stays away for a lease", async () => {
+  it("for a whole lease duration makes the start fail", async () => {
     world = new World();
     const entry = world.addNode();
     entry.store.cut();
     await expect(world.settle(entry.node.start(), 15_000)).rejects.toThrow();
   });
 
-  it("keeps no lane from being claimed: the beat tries again", async () => {
+  it("at the first claims only delays the lanes: claiming is retried", async () => {
     world = new World();
     const entry = world.addNode();
     const claim = entry.store.claimLanes.bind(entry.store);
@@ -130,8 +133,8 @@ describe("a database that is slow when a node starts", () => {
   });
 });
 
-describe("lanes that were locked when they were to be claimed", () => {
-  it("are claimed later, though no hint says that they are free", async () => {
+describe("lanes that are locked when a node tries to claim them", () => {
+  it("are claimed later, even if no hint reports them as free", async () => {
     world = new World();
     const entry = world.addNode();
     const claim = entry.store.claimLanes.bind(entry.store);
@@ -144,8 +147,8 @@ describe("lanes that were locked when they were to be claimed", () => {
   });
 });
 
-describe("a database that goes away", () => {
-  it("is 503 with Retry-After while it is away, and the node recovers by itself", async () => {
+describe("a database outage", () => {
+  it("is reported as 503 with Retry-After, and the node recovers without an operator", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -165,7 +168,7 @@ describe("a database that goes away", () => {
     checkInvariants(world);
   });
 
-  it("for longer than the lease: the node goes silent by its own deadline and comes back as a new instance", async () => {
+  it("longer than the lease stops the node at its own deadline; it returns as a new instance", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -187,7 +190,7 @@ describe("a database that goes away", () => {
 });
 
 describe("request ids", () => {
-  it("a hundred times at once: one transaction, one nonce, all answers name it", async () => {
+  it("sent a hundred times at once make one transaction with one nonce, which all responses name", async () => {
     world = new World();
     const entry = await world.startNode();
     const answers = await world.settle(
@@ -198,7 +201,7 @@ describe("request ids", () => {
     expect(world.rows().length).toBe(1);
   });
 
-  it("in any casing of the signer are one, in one batch too; another payload is refused", async () => {
+  it("match for any letter case of the signer, also within one batch; another payload is refused", async () => {
     world = new World();
     const entry = await world.startNode();
     const upper = `0x${SIGNER.slice(2).toUpperCase()}`;
@@ -216,7 +219,7 @@ describe("request ids", () => {
     expect(results[3]).toMatchObject({ outcome: "created", nonce: 0 });
   });
 
-  it("win over a refusal: what exists is answered even where it would be refused now", async () => {
+  it("of existing transactions return them, even if the create would be refused now", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer({ requestId: "kept" })));
@@ -232,8 +235,8 @@ describe("request ids", () => {
   });
 });
 
-describe("bounded queues", () => {
-  it("answer 429 beyond the limit, and drop nothing they took", async () => {
+describe("bounded lane queues", () => {
+  it("refuse creates with 429 beyond the limit, and drop none that they accepted", async () => {
     world = new World({ node: { queueLimit: 50 } });
     const entry = await world.startNode();
     const results = await world.settle(entry.node.api.createBatch(Array.from({ length: 80 }, () => transfer())));

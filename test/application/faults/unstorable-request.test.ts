@@ -1,4 +1,4 @@
-/** One request that the database cannot hold is refused, and none of those beside it. */
+/** A request that the database cannot store is refused; the other requests of its batch are not. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
@@ -12,7 +12,7 @@ afterEach(() => world.close());
 
 const POISON = { metadata: { poison: true } };
 
-/** A value that passes validation and that a database cannot store. */
+/** Starts a node for which one value passes validation but cannot be stored by the database. */
 async function startPoisoned(): Promise<WorldNode> {
   world = new World();
   const entry = await world.startNode();
@@ -30,8 +30,8 @@ function intent(overrides: Parameters<typeof transfer>[0] = {}): Intent {
   return normalise(ports, transfer(overrides));
 }
 
-describe("what the database cannot hold", () => {
-  it("is refused alone as it is among others, and not told to come back for ever", async () => {
+describe("a create that the database cannot store", () => {
+  it("is refused alone or within a batch with INVALID_REQUEST, so that the caller does not retry forever", async () => {
     const { node } = await startPoisoned();
     const refused = {
       code: "INVALID_REQUEST",
@@ -42,14 +42,14 @@ describe("what the database cannot hold", () => {
     expect(both).toMatchObject([refused, { outcome: "created" }]);
   });
 
-  it("ends as FAILED_FINAL where it came through the intake, though nothing comes after it", async () => {
+  it("ends as FAILED_FINAL if it came through the intake table, even if no row follows it", async () => {
     await startPoisoned();
     world.database.insertIntake(intent(POISON));
     await world.until(() => world.rows()[0]?.state === "FAILED_FINAL", 10_000);
     expect(world.database.state.completions).toMatchObject([{ state: "FAILED_FINAL", settled: true }]);
   });
 
-  it("does not make a signer that has no nonce yet one that has: the next create finds it out", async () => {
+  it("does not set a new signer's first nonce: the next create reads it from the chain", async () => {
     const { node } = await startPoisoned();
     await world.settle(node.api.createBatch([transfer(POISON), transfer(POISON)]));
     expect(await world.settle(node.api.create(transfer()))).toMatchObject({ nonce: 0 });

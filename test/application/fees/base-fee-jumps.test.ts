@@ -11,7 +11,7 @@ let ops: OperatedWorld;
 afterEach(() => world.close());
 
 const GWEI = 1_000_000_000n;
-/** The values that docs/configuration.md gives for chain 31337. */
+/** The fee ceiling that docs/configuration.md gives for chain 31337. */
 const MOST = 1_000n * GWEI;
 const INTERVAL_MS = 5_000;
 
@@ -20,7 +20,10 @@ const FROM = [0n, 1n, 7n, GWEI];
 const REACHABLE = [GWEI, 30n * GWEI, 300n * GWEI];
 const JUMPS = FROM.flatMap((from) => REACHABLE.filter((to) => to > from).map((to) => [from, to] as const));
 
-/** A hundred blocks at one base fee, a transaction that was priced by them and that no block takes, and then another base fee. */
+/**
+ * A hundred blocks at one base fee, a transaction priced by them that stays unmined, and then a jump to another base
+ * fee.
+ */
 async function jumped(
   { from, to, type }: { readonly from: bigint; readonly to: bigint; readonly type: (typeof TYPES)[number] },
   options: WorldOptions = {},
@@ -42,7 +45,7 @@ async function jumped(
   return { node, txId };
 }
 
-/** The same, and nothing has jumped: no block comes. */
+/** A transaction that waits without a jump of the base fee, because no block is mined. */
 const waiting = () => jumped({ from: 7n, to: 7n, type: "eip1559" });
 
 const caps = (txId: string) => ops.row(txId).attempts.map(({ fees }) => feeCap(fees));
@@ -51,7 +54,7 @@ function alerts({ events }: WorldNode): readonly string[] {
   return events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 }
 
-/** One endpoint's answer to the question for the market, whatever its blocks say. */
+/** Makes an endpoint report this fee market, whatever its blocks contain. */
 function answerMarket(node: WorldNode, market: Partial<FeeMarket>): void {
   node.rpc.feeMarket = async () => ({ baseFees: [], priorityFees: [], gasPrice: 0n, ...market });
 }
@@ -62,7 +65,7 @@ describe("after a jump of the base fee", () => {
   const cases = JUMPS.flatMap(([from, to]) => TYPES.map((type) => ({ from, to, type })));
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
-  it.each(cases)("from $from to $to, another price is one that blocks take now ($type)", async (jump) => {
+  it.each(cases)("from $from to $to, a reprice offers a fee that blocks now accept ($type)", async (jump) => {
     const { node, txId } = await jumped(jump);
     if (ops.row(txId).receipt === null) await ops.act(node, "reprice", { txId });
     await world.clock.advance(2 * BLOCK_MS);
@@ -80,7 +83,7 @@ describe("after a jump of the base fee", () => {
 
   it.each(OTHERS.flatMap(([action, request, outcome]) => TYPES.map((type) => ({ action, request, outcome, type }))))(
     // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
-    "so is what is ordered without a fee cap: $action of $type ($outcome)",
+    "an action without a fee cap offers a fee that blocks now accept: $action of $type ($outcome)",
     async ({ action, request, outcome, type }) => {
       const { node, txId } = await jumped({ from: 7n, to: 30n * GWEI, type });
       await ops.act(node, action, { txId, request });
@@ -92,7 +95,7 @@ describe("after a jump of the base fee", () => {
     },
   );
 
-  it.each(TYPES)("above the ceiling, what is ordered offers all that it allows ($0)", async (type) => {
+  it.each(TYPES)("beyond the ceiling, a reprice offers the ceiling itself ($0)", async (type) => {
     const { node, txId } = await jumped({ from: 7n, to: 3_000n * GWEI, type });
     await ops.act(node, "reprice", { txId });
     expect(caps(txId).at(-1)).toBe(MOST);
@@ -106,7 +109,7 @@ describe("after a jump of the base fee", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/detours/reprice.ts
-  it("the loop ends at five times the first price, however many blocks cost more, says why, and an order goes on", async () => {
+  it("automatic repricing ends at five times the first fee and explains why; an operator's reprice may exceed that", async () => {
     const { node, txId } = await jumped(
       { from: 7n, to: 30n * GWEI, type: "eip1559" },
       { settings: { repricing: REPRICING_STRATEGIES.on } },
@@ -128,10 +131,10 @@ describe("after a jump of the base fee", () => {
   });
 });
 
-describe("a price that one answer alone asks for", () => {
+describe("a fee that only one endpoint reports", () => {
   it.each(["reprice", "cancel"] as const)(
     // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
-    "is not paid by a %s: that is said at once, with the figures",
+    "is not paid by a %s: the action is refused at once, with the numbers",
     async (action) => {
       const { node, txId } = await waiting();
       const [first] = caps(txId);
@@ -155,7 +158,7 @@ describe("a price that one answer alone asks for", () => {
   );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
-  it("is paid once a block had it, up to the ceiling; the tip stays under what the loop may offer", async () => {
+  it("is paid up to the ceiling once a block had it; the tip stays within the automatic limit", async () => {
     const { node, txId } = await waiting();
     world.chain.setBaseFee(200n * GWEI);
     world.releaseBlocks();
@@ -167,7 +170,7 @@ describe("a price that one answer alone asks for", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
-  it("is refused for good on a chain whose blocks say nothing about prices", async () => {
+  it("is refused permanently on a chain without base fees", async () => {
     world = new World({ chain: { baseFee: null }, settings: { repricing: null } });
     ops = new OperatedWorld(world);
     const node = await world.startNode();
@@ -185,7 +188,7 @@ describe("a price that one answer alone asks for", () => {
     expect(caps(txId)).toEqual([GWEI, 6n * GWEI]);
   });
 
-  it("does not keep back the cancel of what expires: it offers what it may, and the loop goes on from there", async () => {
+  it("does not block the cancel of an expired transaction, which offers the permitted fee", async () => {
     const { node, txId } = await waiting();
     answerMarket(node, DEAR);
     expect(txId).toBeDefined();

@@ -26,9 +26,9 @@ let ops: OperatedWorld;
 afterEach(() => world.close());
 
 const GWEI = 1_000_000_000n;
-/** The values that docs/configuration.md gives for chain 31337. */
+/** The fee ceiling that docs/configuration.md gives for chain 31337. */
 const MOST = 1_000n * GWEI;
-/** 0.004 ether for a unit of gas. */
+/** An absurd price: 0.004 ether per unit of gas. */
 const FORTUNE = 4_000_000n * GWEI;
 const OVER = { maxFeePerGas: String(MOST + 1n), maxPriorityFeePerGas: String(GWEI) };
 const BARE = { to: TO, value: "1" };
@@ -45,7 +45,7 @@ async function start(options: WorldOptions = {}, node: Parameters<World["startNo
   return world.startNode(node);
 }
 
-/** A node whose first endpoint reports false fees from its first answer on. */
+/** A node whose first endpoint reports false fees from its first response on. */
 async function startLying(lie: FeeLie, options: WorldOptions = {}, endpoints = 1): Promise<WorldNode> {
   world = new World(options);
   ops = new OperatedWorld(world);
@@ -83,7 +83,7 @@ function caps(txId: string): readonly bigint[] {
   return ops.row(txId).attempts.map(({ fees }) => feeCap(fees));
 }
 
-describe("a market that asks for a fortune", () => {
+describe("a fee market with extreme prices", () => {
   it.each(LIES.flatMap(([what, lie]) => [1, 2].map((endpoints) => [what, endpoints, lie] as const)))(
     "with %s is paid no more than the ceiling, with an alert, by %d endpoints",
     async (_, endpoints, lie) => {
@@ -99,7 +99,7 @@ describe("a market that asks for a fortune", () => {
     },
   );
 
-  it("is explained with the variable that bounds it, while it is not mined", async () => {
+  it("is explained with the setting that limits the fee, while the transaction is not mined", async () => {
     const node = await startLying({ baseFee: 0n, price: FORTUNE });
     world.holdBlocks();
     const txId = await ops.sent(node, { payload: BARE });
@@ -114,7 +114,7 @@ describe("a market that asks for a fortune", () => {
     expect(help.map(({ code }) => code)).toContain("RAISE_CEILING");
   });
 
-  it("is not followed above it when what was sent stays behind", async () => {
+  it("is not followed beyond the ceiling by automatic repricing", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node, { payload: { ...BARE, gas: "21000", gasPrice: String(400n * GWEI) } });
@@ -126,7 +126,7 @@ describe("a market that asks for a fortune", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/another-attempt.ts, src/application/stages/3-sign/sign.ts
-  it("does not set the price of a placeholder, nor of a key that the node holds", async () => {
+  it("is not paid beyond the ceiling for a placeholder, nor for a key that the chain node holds", async () => {
     const options = { settings: { holePolicy: "heal" }, nodeSigners: [SIGNERS[2] as `0x${string}`] } as const;
     const node = await startLying({ baseFee: 0n, price: FORTUNE }, options);
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
@@ -144,12 +144,13 @@ describe("a market that asks for a fortune", () => {
   });
 });
 
-describe("gas", () => {
+describe("the ceiling on gas cost", () => {
   const GUZZLER = `0x${"cc".repeat(20)}` as const;
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("that the ceiling of its cost leaves too little for is refused before a nonce is given", async () => {
-    // 100 gwei are left for each unit of 21,000: as much as the base fee, or a little less.
+  it("refuses a create before a nonce is allocated, if the remaining fee is below the base fee", async () => {
+    // The cost ceiling leaves 100 gwei per gas for 21,000 gas, which equals the base fee, and a little less for 22,000
+    // gas.
     const dear = { baseFee: 100n * GWEI, price: GWEI };
     const node = await startLying(dear, { settings: { maxGasCostWei: 21_000n * 100n * GWEI } });
     world.holdBlocks();
@@ -162,7 +163,7 @@ describe("gas", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts
-  it("that an endpoint estimates at a whole block is paid what the ceiling of its cost leaves for it", async () => {
+  it("limits the fee if an endpoint estimates the gas of a whole block", async () => {
     const node = await startLying({ baseFee: null, price: FORTUNE });
     node.rpc.simulate = async () => ({ outcome: "ok", gas: 30_000_000n, balance: 10n ** 20n });
     const txId = await ops.create(node, { payload: { to: GUZZLER, data: "0x01" } });
@@ -173,9 +174,9 @@ describe("gas", () => {
   });
 });
 
-describe("fees that a caller names above the ceiling", () => {
+describe("a caller's own fees", () => {
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("are refused in a create, alone and in a batch, and consume nothing", async () => {
+  it("above the ceiling are refused, in a single create and in a batch, and consume no nonce", async () => {
     const node = await start();
     expect(await refusal(node.node.api.create(priced(OVER)))).toMatchObject(overCeiling());
     const legacy = priced({ gasPrice: String(MOST + 1n) });
@@ -185,7 +186,7 @@ describe("fees that a caller names above the ceiling", () => {
     await world.allSettled(1);
   });
 
-  it("are taken at the ceiling itself, and refused for more gas than the ceiling of the cost allows at them", async () => {
+  it("are accepted at the ceiling, and refused if gas times fee exceeds the ceiling on gas cost", async () => {
     const node = await start();
     const at = { maxFeePerGas: String(MOST), maxPriorityFeePerGas: String(GWEI) };
     const txId = await ops.create(node, { payload: { ...BARE, gas: "21000", ...at } });
@@ -196,7 +197,7 @@ describe("fees that a caller names above the ceiling", () => {
     expect(alerts(node)).toEqual([]);
   });
 
-  it("are refused for the gas that was estimated, too", async () => {
+  it("are refused if estimated gas times fee exceeds the ceiling on gas cost", async () => {
     const node = await start({ settings: { maxGasCostWei: 21_000n * 10n * GWEI } });
     node.rpc.simulate = async () => ({ outcome: "ok", gas: 21_100n, balance: 10n ** 20n });
     const fees = { maxFeePerGas: String(10n * GWEI), maxPriorityFeePerGas: String(GWEI) };
@@ -205,7 +206,7 @@ describe("fees that a caller names above the ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("fail an intent of the intake for good, without a nonce, and those behind it go on", async () => {
+  it("above the ceiling end an intake row as FAILED_FINAL without a nonce, and the rows behind it proceed", async () => {
     const node = await start();
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
     const [dear, fine] = [normalise(ports, priced(OVER)), normalise(ports, transfer())];
@@ -218,7 +219,7 @@ describe("fees that a caller names above the ceiling", () => {
     expect(causes).toEqual([expect.objectContaining({ text: expect.stringContaining("FENCEPOST_MAX_FEE_GWEI") })]);
   });
 
-  it("beside a value above the ceiling of all costs are refused, and so is that value without fees", async () => {
+  it("and value are refused above the ceiling on total cost, also if only the value is set", async () => {
     const node = await start({ settings: { maxCostWei: 10n ** 18n } });
     const value = { value: String(10n ** 18n) };
     for (const request of [priced({ gasPrice: String(GWEI) }, value), transfer({ payload: { ...BARE, ...value } })]) {
@@ -229,7 +230,7 @@ describe("fees that a caller names above the ceiling", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("do not bound a value without a ceiling: a large honest transfer goes through", async () => {
+  it("do not limit the value if no ceiling on total cost is configured", async () => {
     const node = await start();
     const txId = await ops.create(node, { payload: { ...BARE, value: String(9_000n * 10n ** 18n) } });
     await ops.settled(txId);
@@ -237,7 +238,7 @@ describe("fees that a caller names above the ceiling", () => {
   });
 });
 
-describe("an operator's or a hook's price above the ceiling", () => {
+describe("an operator's or stuck hook's fee above the ceiling", () => {
   const dearer = { action: "REPLACE", reason: "r" } as const;
 
   it.each([
@@ -248,7 +249,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
     ["resolve", { action: "CANCEL", fees: OVER }],
     ["resolve", { action: "PLACEHOLDER", fees: OVER }],
     // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  ] as const)("is refused: %s %j, signed or still queued", async (action, request) => {
+  ] as const)("is refused: %s %j, for a signed or a queued transaction", async (action, request) => {
     const node = await start({ settings: { inFlightWindow: 1 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -263,7 +264,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  it("is refused where bytes were signed elsewhere, with blobs or without", async () => {
+  it("is refused in an externally signed transaction, with or without blobs", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -279,7 +280,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
     ["fees", async () => ({ ...dearer, fees: OVER })],
     ["bytes", async () => ({ ...dearer, rawTransaction: await signed(0, MOST + 1n) })],
     // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  ])("is refused where a hook decides it by %s: nothing is signed, and people are told", async (_, decide) => {
+  ])("is refused if a hook returns it as %s: nothing is signed, and an alert is raised", async (_, decide) => {
     const node = await start({ settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -289,7 +290,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  it("is needed where what stands is at the ceiling: refused by name, and what stands is still sent", async () => {
+  it("is refused even if it is needed to outbid an attempt at the ceiling, which is still sent", async () => {
     const node = await start();
     world.holdBlocks();
     const at = { gas: "21000", maxFeePerGas: String(MOST), maxPriorityFeePerGas: String(GWEI) };
@@ -303,9 +304,9 @@ describe("an operator's or a hook's price above the ceiling", () => {
   });
 });
 
-describe("a raw transaction for a reserved nonce", () => {
+describe("a caller's own transaction for a reserved nonce", () => {
   // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
-  it("above the ceiling is refused, and the nonce stays reserved: a cheaper one is taken", async () => {
+  it("above the ceiling is refused, and the nonce stays reserved for a cheaper one", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
     const { reservationId, nonce } = reservation;
@@ -319,7 +320,7 @@ describe("a raw transaction for a reserved nonce", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
-  it("that its caller has sent is followed whatever it costs: it has happened", async () => {
+  it("that the caller has already sent is tracked, whatever its fee", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
     const submission = world.chain.submit(await signed(reservation.nonce, 2n * MOST));
@@ -330,14 +331,14 @@ describe("a raw transaction for a reserved nonce", () => {
   });
 });
 
-describe("a ceiling that is lowered", () => {
+describe("a lowered fee or cost ceiling", () => {
   async function lowered(settings: WorldOptions["settings"] & object): Promise<WorldNode> {
     await world.settle((world.nodes.at(-1) as WorldNode).node.close());
     return world.startNode({ settings });
   }
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("keeps what was signed before on its way, and signs nothing dearer", async () => {
+  it("does not stop transactions signed before, and no higher fee is signed", async () => {
     const before = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.chain.setBaseFee(50n * GWEI);
     const txId = await ops.sent(before);
@@ -354,7 +355,7 @@ describe("a ceiling that is lowered", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("is what is offered for what was accepted above it and is not signed yet, with an alert", async () => {
+  it("limits the fee of a transaction accepted before and not signed yet, with an alert", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
     const txId = await ops.create(before);
@@ -367,7 +368,7 @@ describe("a ceiling that is lowered", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("ends what was accepted and moves more than it allows: its nonce is given up, the next one moves down", async () => {
+  it("rejects an unsigned transaction above it: its nonce is released, and the next transaction moves down", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
     const dear = await ops.create(before, {

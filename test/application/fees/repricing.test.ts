@@ -43,9 +43,9 @@ function events(row: TransactionRow | undefined): readonly string[] {
   return (row?.history ?? []).map(({ event }) => event);
 }
 
-describe("a base fee above what was offered", () => {
+describe("a market fee above the fee of sent transactions", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("is followed: head first, a tenth more at least on both fields, one payload each executed", async () => {
+  it("leads to repricing: head first, at least a tenth more in both fields, one attempt each is mined", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -66,7 +66,7 @@ describe("a base fee above what was offered", () => {
     expect(order).toEqual([0, 1, 2, 3]);
   });
 
-  it("is not followed before the resubmit interval", async () => {
+  it("does not lead to repricing before the resubmit interval", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -76,7 +76,7 @@ describe("a base fee above what was offered", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/lane/owned-lane.ts
-  it("leaves what stands behind a missing nonce alone", async () => {
+  it("does not lead to repricing of a transaction behind a missing nonce", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     entry.faults.lieAboutNonce(() => 7);
@@ -90,7 +90,7 @@ describe("a base fee above what was offered", () => {
     expect(row?.submitAttempts).toBeGreaterThan(5);
   });
 
-  it("is not followed where repricing is off: the same bytes are sent again", async () => {
+  it("does not lead to repricing if that is disabled: the same attempt is broadcast again", async () => {
     world = busyWorld({ settings: { repricing: null } });
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -104,7 +104,7 @@ describe("a base fee above what was offered", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/lane/owned-lane.ts
-  it("that falls again before the new offer is mined: the older, cheaper payload may still win", async () => {
+  it("that falls again: the older, cheaper attempt may still be mined", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -121,7 +121,7 @@ describe("a base fee above what was offered", () => {
     expect(world.rows()[0]?.receipt?.txHash).toBe(first?.txHash);
   });
 
-  it("is followed by legacy transactions on a chain without base fees", async () => {
+  it("leads to repricing of legacy transactions on a chain without base fees", async () => {
     world = busyWorld({ chain: { baseFee: null, minimumTip: 3n * GWEI } });
     const entry = await world.startNode();
     await create(entry, 2, { maxFeePerGas: undefined, maxPriorityFeePerGas: undefined, gasPrice: String(2n * GWEI) });
@@ -134,11 +134,14 @@ describe("a base fee above what was offered", () => {
   });
 });
 
-describe("two endpoints that differ about the market", () => {
+describe("two endpoints with different fee markets", () => {
   const LOW: FeeMarket = { baseFees: [7n], priorityFees: [0n], gasPrice: 7n };
   const UNPRICED = { maxFeePerGas: undefined, maxPriorityFeePerGas: undefined, gas: "21000" };
 
-  /** One says the one, the other the dearer one; all blocks ask the dearer one. */
+  /**
+   * Two endpoints with different fee markets: one reports the lower price, the other the higher one. All blocks require
+   * the higher one.
+   */
   async function differing(market: FeeMarket, chain: WorldOptions["chain"] = {}): Promise<WorldNode> {
     world = busyWorld({ chain, settings: { resubmitIntervalMs: 60_000 } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
@@ -147,7 +150,7 @@ describe("two endpoints that differ about the market", () => {
   }
 
   // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
-  it("the lower one is offered first, and the dearer one within ten blocks that pass it over", async () => {
+  it("offer the lower fee first, and reach the higher one within ten blocks", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: GWEI, gasPrice: 51n * GWEI };
     const entry = await differing({ ...LOW, dearer });
     world.chain.setBaseFee(50n * GWEI);
@@ -163,7 +166,7 @@ describe("two endpoints that differ about the market", () => {
     checkInvariants(world);
   });
 
-  it("an offer that a node calls underpriced climbs by its answers", async () => {
+  it("raise the fee step by step if a node refuses it as underpriced", async () => {
     const dearer = { baseFee: 7n, tip: 3n * GWEI, gasPrice: 3n * GWEI };
     const entry = await differing({ ...LOW, agreed: true, dearer }, { minimumTip: 2n * GWEI });
     await create(entry, 1, UNPRICED);
@@ -173,7 +176,7 @@ describe("two endpoints that differ about the market", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/chain/disputes.ts, src/application/queries/node-reports.ts
-  it("what contradicts itself is alerted once a minute, and stands in attention and explain until it is over", async () => {
+  it("raise one alert per minute, and are shown in attention and explain until they agree", async () => {
     const disputed = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const entry = await differing({ ...LOW, disputed });
     world.holdBlocks();
@@ -192,7 +195,7 @@ describe("two endpoints that differ about the market", () => {
     expect(await attention()).not.toContain("RPC_DISAGREES");
   });
 
-  it("what blocks take stays at the lower one", async () => {
+  it("do not raise the fee if blocks accept the lower one", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: 900n * GWEI, gasPrice: 950n * GWEI };
     const entry = await differing({
       baseFees: [50n * GWEI],
@@ -208,9 +211,9 @@ describe("two endpoints that differ about the market", () => {
   });
 });
 
-describe("the ceiling", () => {
+describe("the limit of automatic repricing", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts, src/application/detours/reprice.ts, src/domain/fees/ceilings.ts
-  it("stops it, five times the first offer, with one alert and a reason; what was offered last stays alive", async () => {
+  it("is five times the first fee, with one alert; the last attempt is still broadcast", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(1_000n * GWEI);
@@ -225,7 +228,7 @@ describe("the ceiling", () => {
     checkInvariants(world);
   });
 
-  it("is the configured one where there is one", async () => {
+  it("is the configured maximum fee, if there is one", async () => {
     world = busyWorld({ settings: { maxFeeWei: 30n * GWEI } });
     const entry = await world.startNode();
     world.chain.setBaseFee(1_000n * GWEI);
@@ -236,7 +239,7 @@ describe("the ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("is not needed where the number of attempts is bounded: re-signing ends, tracking does not", async () => {
+  it("may be a number of attempts: then no more are signed, but tracking continues", async () => {
     world = busyWorld({ settings: { maxAttempts: 3, repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.chain.setBaseFee(90n * GWEI);
@@ -251,8 +254,8 @@ describe("the ceiling", () => {
   });
 });
 
-describe("an answer `underpriced`", () => {
-  it("to the first payload leads to a dearer one, not to a loop", async () => {
+describe("a chain node's response `underpriced`", () => {
+  it("to the first attempt leads to one with a higher fee, not to a loop", async () => {
     world = busyWorld({ chain: { refuseUnderBaseFee: true } });
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -265,7 +268,7 @@ describe("an answer `underpriced`", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("because a foreign transaction waits at the nonce: outbid, step by step, under the ceiling", async () => {
+  it("because of a foreign transaction at the nonce: it is outbid step by step, below the ceiling", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -280,7 +283,7 @@ describe("an answer `underpriced`", () => {
     expect(offers(world.rows()[0]).at(-1)?.[0]).toBeLessThanOrEqual(100n * GWEI);
   });
 
-  it("to a new offer whose answer was lost before is no reason to sign another: one unanswered offer per nonce", async () => {
+  it("to a new attempt whose first response was lost leads to no further attempt", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(25n * GWEI);
@@ -300,8 +303,8 @@ describe("an answer `underpriced`", () => {
   });
 });
 
-describe("a new offer that cannot be had", () => {
-  it("for lack of funds: what was taken before is kept alive, and no offer is signed twice", async () => {
+describe("a reprice that cannot take effect", () => {
+  it("for lack of funds: the earlier attempt is still broadcast, and no fee is signed twice", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -322,7 +325,7 @@ describe("a new offer that cannot be had", () => {
     expect(world.rows()[0]?.receipt?.txHash).toBe(row?.attempts[0]?.txHash);
   });
 
-  it("because the chain cannot say what blocks take: the same bytes again", async () => {
+  it("because the fee market cannot be read: the same attempt is broadcast again", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -337,8 +340,8 @@ describe("a new offer that cannot be had", () => {
   });
 });
 
-describe("a takeover", () => {
-  it("goes on from the database: the next offer rises over what the last owner's node took", async () => {
+describe("repricing after a takeover", () => {
+  it("continues from the database: the next fee exceeds the one accepted from the previous owner", async () => {
     world = busyWorld();
     const first = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -357,7 +360,7 @@ describe("a takeover", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/5-receipt/receipt.ts
-  it("finds whichever of the attempts was mined while no node looked", async () => {
+  it("recognises whichever attempt was mined while no node was running", async () => {
     world = busyWorld({ settings: { confirmations: 0 } });
     const first = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);

@@ -26,9 +26,9 @@ const feed = (): readonly string[] =>
   world.database.state.completions.map(({ state, settled }) => `${state} ${settled}`);
 const sends = (nonce: number): number => world.chain.witness.filter((entry) => entry.nonce === nonce).length;
 
-describe("what is not mined in time", () => {
+describe("a transaction that is not mined in time", () => {
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  it("is STALE after the resubmit interval, and stays it while a node knows it: the history does not grow", async () => {
+  it("is STALE after the resubmit interval, and its history does not grow while it is broadcast again", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -47,7 +47,7 @@ describe("what is not mined in time", () => {
     checkInvariants(world);
   });
 
-  it("and is the head of others is reported once as blocking them, however often it is priced anew", async () => {
+  it("as the head of its lane is reported once as blocking, however often it is repriced", async () => {
     world = patientWorld({ settings: { repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -65,9 +65,9 @@ describe("what is not mined in time", () => {
   });
 });
 
-describe("a head that does not get on", () => {
+describe("a lane's head that is not mined", () => {
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/detours/another-attempt.ts
-  it("is STUCK with the reason, alone; said in the feed as not settled; and CONFIRMED when it is mined after all", async () => {
+  it("becomes STUCK alone, with the reason; the feed says not settled; and it is CONFIRMED if mined later", async () => {
     world = patientWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -85,7 +85,7 @@ describe("a head that does not get on", () => {
     expect(feed()).toEqual(["STUCK false", "CONFIRMED true", "CONFIRMED true", "CONFIRMED true"]);
   });
 
-  it("is sent again at a slower pace while it is STUCK, also after a takeover", async () => {
+  it("is broadcast less often while it is STUCK, also after a takeover", async () => {
     world = patientWorld();
     const first = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -106,7 +106,7 @@ describe("a head that does not get on", () => {
     expect(feed()).toEqual(["STUCK false", "CONFIRMED true"]);
   });
 
-  it("takes its age with it to the next owner", async () => {
+  it("keeps its age when another node takes over", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 60_000 } });
     const first = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -120,7 +120,7 @@ describe("a head that does not get on", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  it("whose age is past when the next owner comes is looked at for a resubmit interval first", async () => {
+  it("and is already too old at a takeover becomes STUCK only after a resubmit interval", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: 15_000 } });
     const first = await world.startNode();
     world.holdBlocks();
@@ -134,7 +134,7 @@ describe("a head that does not get on", () => {
     await world.until(() => states()[0] === "STUCK/-");
   });
 
-  it("is what came to the head, not what waited behind it: its own patience begins there", async () => {
+  it("becomes STUCK by the time since it became the head, not by its total age", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: null } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -151,7 +151,7 @@ describe("a head that does not get on", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("is sent again so often that its age does not matter: STUCK, with an alert and a cause of its own", async () => {
+  it("becomes STUCK after a number of broadcasts, whatever its age, with its own alert and cause", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 5 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -169,7 +169,7 @@ describe("a head that does not get on", () => {
     expect(summary).toMatch(
       /^Nonce 0 is stuck: it was sent again \d times.*one nonce waits behind it\. What helps: offer more/,
     );
-    // The transactions behind it were sent as often, and get their own patience when they reach the head.
+    // The transactions behind the head were sent just as often. Their own patience begins when they become the head.
     expect(follower?.submitAttempts).toBeGreaterThan(3);
     world.chain.dropTransaction(follower?.attempts[0]?.txHash as `0x${string}`);
     world.chain.mine();
@@ -180,7 +180,7 @@ describe("a head that does not get on", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
-  it("is not called stuck for being sent often where an operator has just sent it again", async () => {
+  it("is not STUCK for its number of broadcasts right after an operator's resubmit", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -196,7 +196,7 @@ describe("a head that does not get on", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("is not called stuck for being sent often where no node ever took it, nor while the chain is silent", async () => {
+  it("is not STUCK for its number of broadcasts if no node accepted it, or while the chain does not respond", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
@@ -213,7 +213,7 @@ describe("a head that does not get on", () => {
     await world.allSettled(1);
   });
 
-  it("says what a node said of it, and what was found out on the way", async () => {
+  it("becomes STUCK with a reason that includes the reached fee ceiling", async () => {
     world = patientWorld({
       settings: { maxFeeWei: 21n * GWEI, repricing: marketRepricing },
     });
@@ -229,7 +229,7 @@ describe("a head that does not get on", () => {
     ["and what is sent again is called consumed", INTERVAL_MS],
     ["and nothing is sent again", null],
     // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  ])("is not STUCK but unknown while it is not known whether it was mined, %s", async (_, resubmitIntervalMs) => {
+  ])("is not STUCK while it is unknown whether it was mined, %s", async (_, resubmitIntervalMs) => {
     world = patientWorld({ settings: { resubmitIntervalMs } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -246,7 +246,7 @@ describe("a head that does not get on", () => {
     checkInvariants(world);
   });
 
-  it("that is repaired by another offer has its patience anew", async () => {
+  it("leaves STUCK with a new attempt, and its time limit starts again", async () => {
     world = patientWorld({ settings: { repricing: linearRepricing(20), maxAttempts: 2, resubmitIntervalMs: 30_000 } });
     const entry = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -261,8 +261,8 @@ describe("a head that does not get on", () => {
   });
 });
 
-describe("a signer that cannot pay", () => {
-  it("is told of once, and what waits goes on by itself when the money comes", async () => {
+describe("a signer without funds", () => {
+  it("raises one alert, and its transactions proceed when it has funds again", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -280,8 +280,8 @@ describe("a signer that cannot pay", () => {
   });
 });
 
-describe("a payload that a node calls impossible", () => {
-  it("is refused for good when it does so again, with one alert; and taken all the same should a node change its mind", async () => {
+describe("a transaction that a node refuses as impossible", () => {
+  it("raises one alert at the second refusal, and is still sent if the node accepts it later", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000 } });
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });

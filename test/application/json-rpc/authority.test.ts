@@ -27,8 +27,8 @@ const as = (name: string, url?: string) => ({
 });
 const raw = (rawTransaction: string) => call("eth_sendRawTransaction", [rawTransaction]);
 
-describe("a key", () => {
-  it("is asked for, with HTTP's own 401", async () => {
+describe("an API key for JSON-RPC", () => {
+  it("is required; without a valid one the HTTP status is 401", async () => {
     await start({ apiKeys: [key("shop")] });
     expect((await world.settle(rpc.post(call("eth_chainId")))).status).toBe(401);
     expect((await world.settle(rpc.post(call("eth_chainId"), as("nobody")))).status).toBe(401);
@@ -36,7 +36,7 @@ describe("a key", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
-  it("does in each call what its scopes are for", async () => {
+  it("may make only the calls that its scopes permit", async () => {
     await start({ apiKeys: [key("reader", { scopes: ["read"] }), key("sender", { scopes: ["submit"] })] });
     const packet = [
       call("eth_chainId"),
@@ -55,7 +55,7 @@ describe("a key", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
-  it("that is limited to signers and chains sees and uses no others: 4100", async () => {
+  it("limited to signers and chains gets 4100 for any others", async () => {
     const own = SIGNERS[1] as typeof SIGNER;
     await start({ apiKeys: [key("own", { signers: [own] }), key("elsewhere", { chains: [1] })] });
     expect((await rpc.call("eth_accounts", [], as("own"))).result).toEqual([own]);
@@ -71,7 +71,7 @@ describe("a key", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
-  it("sees no transaction of a signer that is not its own, by whatever name", async () => {
+  it("sees no transaction of other signers, neither by hash nor by id", async () => {
     await start({ apiKeys: [key("all"), key("own", { signers: [SIGNERS[1] as typeof SIGNER] })] });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const { result: hash } = await rpc.send({}, as("all"));
@@ -83,7 +83,7 @@ describe("a key", () => {
   });
 
   // protects [Attacks] src/application/key-rates.ts, src/application/authority.ts
-  it("has the chain asked as often a second as its rate allows; what is answered here costs nothing", async () => {
+  it("is limited in forwarded reads per second; calls answered by Fencepost itself do not count", async () => {
     await start({ apiKeys: [key("slow", { readsPerSecond: 2 }), key("other")] });
     const packet = Array.from({ length: 4 }, (_, at) => call("eth_getBalance", [SIGNERS[0], `0x${at}`]));
     packet.push(call("eth_chainId"));
@@ -98,7 +98,7 @@ describe("a key", () => {
     expect(rpc.refusals.every(({ rule, key: name }) => rule === "readsPerSecond" && name === "slow")).toBe(true);
   });
 
-  it("over its rate is refused by the item with -32005, and those consume nothing", async () => {
+  it("over its rate gets -32005 for each excess call, which consumes no nonce", async () => {
     await start({ apiKeys: [key("slow", { createsPerSecond: 2 })] });
     const packet = Array.from({ length: 5 }, (_, at) =>
       call("eth_sendTransaction", [transaction({ value: `0x${at + 1}` })]),
@@ -109,7 +109,7 @@ describe("a key", () => {
     expect((await rpc.ask(raw(await signedBy(SIGNER, 2)), as("slow"))).error?.code).toBe(-32005);
   });
 
-  it("is refused with -32005 where the queue is full, and consumes nothing", async () => {
+  it("gets -32005 if the lane's queue is full, and consumes no nonce", async () => {
     await start({}, { node: { queueLimit: 2 } });
     const packet = Array.from({ length: 5 }, (_, at) =>
       call("eth_sendTransaction", [transaction({ value: `0x${at + 1}` })]),
@@ -120,11 +120,11 @@ describe("a key", () => {
   });
 });
 
-describe("a key in the path", () => {
+describe("an API key in the URL path", () => {
   const url = (name: string) => `/rpc/key/${secretOf(name)}`;
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
-  it("is taken where that is allowed, and can look and send at most", async () => {
+  it("is accepted if the setting permits it, and gives at most the scopes read and submit", async () => {
     const apiKeys = [
       key("boss", { scopes: ["read", "submit", "operate", "admin"] }),
       key("none", { scopes: ["operate"] }),
@@ -138,7 +138,7 @@ describe("a key in the path", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
-  it("is not taken elsewhere; and stands in no answer, label or note, taken or not", async () => {
+  it("is otherwise refused with 404, and its secret appears in no response, label or log", async () => {
     for (const keyInPath of [true, false]) {
       await start({ apiKeys: [key("shop")], rpc: { keyInPath, foreignRaw: "refuse" } });
       const tried = [url("shop"), url("nobody"), `${url("shop")}/more`, `/rpc/31337/key/${secretOf("shop")}`];
@@ -154,7 +154,7 @@ describe("a key in the path", () => {
 });
 
 describe("eth_sendRawTransaction", () => {
-  it("of a managed signer is bound at the lane's next nonce, and tracked like any other", async () => {
+  it("of a managed signer is accepted at the lane's next nonce, and tracked like any transaction", async () => {
     await start();
     const first = await signedBy(SIGNER, 0);
     const { result: hash } = await rpc.ask<{ result: string }>(raw(first));
@@ -171,7 +171,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/application/operations/reservations.ts
-  it("at any other nonce is refused in geth's words, and no node hears of it", async () => {
+  it("at a nonce other than the lane's next is refused with geth's message, and sent to no chain node", async () => {
     await start();
     await rpc.send();
     expect((await rpc.ask(raw(await signedBy(SIGNER, 0)))).error?.message).toBe(
@@ -187,7 +187,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
-  it("is bound at the nonce that its own key reserved, and at no other key's", async () => {
+  it("is accepted at a nonce that the same API key reserved, but not at another key's", async () => {
     await start({ apiKeys: [key("mine", { scopes: ["read", "submit", "reserve"] }), key("other")] });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }, "mine"));
     const bytes = await signedBy(SIGNER, 0);
@@ -199,7 +199,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
-  it("goes to one of two who sign for the same nonce at once", async () => {
+  it("succeeds for only one of two concurrent transactions with the same nonce", async () => {
     await start();
     const both = await Promise.all([1n, 2n].map((value) => signedBy(SIGNER, 0, value)));
     const answers = await world.settle(Promise.all(both.map((bytes) => rpc.post(raw(bytes)))));
@@ -209,7 +209,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("keeps the order of a batch, in which each is at the next nonce when its turn comes", async () => {
+  it("keeps the order within a batch, so that each call has the next nonce in its turn", async () => {
     await start();
     const packet = await Promise.all([0, 1, 2].map(async (nonce) => raw(await signedBy(SIGNER, nonce))));
     const answers = await rpc.ask<readonly { result?: string }[]>(packet);
@@ -217,7 +217,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows().map(({ nonce }) => nonce)).toEqual([0, 1, 2]);
   });
 
-  it("is held to the ceilings, and to being one", async () => {
+  it("refuses fees above the ceiling, and bytes that are not a transaction", async () => {
     await start({}, { settings: { maxFeeWei: 1_000_000_000n } });
     expect((await rpc.ask(raw(await signedBy(SIGNER, 0)))).error).toMatchObject({
       code: -32003,
@@ -229,7 +229,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [JSON-RPC] src/application/stages/1-create/prepare.ts, src/application/operations/reservations.ts
-  it("that offers less than half of the base fee is refused as POST /tx refuses it: FEE_TOO_LOW", async () => {
+  it("with less than half of the base fee is refused with FEE_TOO_LOW, as POST /tx is", async () => {
     await start();
     const api = entry.node.api;
     const payload = { to: TO, value: 5, gas: 21_000, maxFeePerGas: 1, maxPriorityFeePerGas: 1 };
@@ -238,13 +238,14 @@ describe("eth_sendRawTransaction", () => {
     const bytes = await signedBy(SIGNER, 0, 5n, 1n);
     expect((await rpc.ask(raw(bytes))).error).toMatchObject({ code: -32003, data: asked.extras });
     expect(world.rows()).toEqual([]);
-    // The caller may already have sent the bytes for a reserved nonce: if they were refused, nothing would track them.
+    // The caller may already have sent the bytes for a reserved nonce. If Fencepost refused them, no node would track
+    // that transaction.
     const { reservation } = await world.settle(api.reserveNonce({ signer: SIGNER }));
     await world.settle(api.submitReserved(reservation.reservationId, { rawTransaction: bytes }));
     expect(world.rows()).toMatchObject([{ state: "TRACKING" }]);
   });
 
-  it("of a stranger is refused, or passed on where the setting says so", async () => {
+  it("of an unmanaged signer is refused, or forwarded if the setting permits it", async () => {
     await start();
     const bytes = await signedBy(STRANGER, 0);
     expect((await rpc.ask(raw(bytes))).error).toMatchObject({
@@ -266,7 +267,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
-  it("of a stranger is not passed on while everything is stopped, also where the stop comes while it is under way", async () => {
+  it("of an unmanaged signer is not forwarded during a kill, even if the kill begins during the call", async () => {
     await start();
     const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
     const bytes = await signedBy(STRANGER, 0);
@@ -290,7 +291,7 @@ describe("eth_sendRawTransaction", () => {
     expect(left).toEqual([false, false]);
     await world.settle(entry.node.api.endKill(order));
     expect((await open.ask(raw(bytes))).result).toBe("0xhash");
-    // A node that cannot renew its lease would not know of a stop.
+    // A node that cannot renew its lease cannot see a kill either, so it must not pass the bytes on.
     entry.store.pause();
     await world.clock.advance(60_000);
     expect(left.at(-1)).toBe(true);
@@ -300,12 +301,12 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/application/operations/reservations.ts
-  it("of a signer whose lane is known is no stranger's, also while no node holds its key", async () => {
+  it("of a signer with a known lane is not treated as unmanaged, even while no node holds its key", async () => {
     await start();
     await rpc.send();
     world.crash(entry);
     const others = await world.startNode({ signers: [SIGNERS[1] as typeof SIGNER] });
-    // Until no node counts as one that holds the key: its lane is all that is left of it.
+    // Waits until no live node holds the signer's key: then its lane's row is the only trace of the signer.
     const unknown = () => world.settle(others.node.api.create(transfer()).catch((error: FencepostError) => error.code));
     while ((await unknown()) !== "UNKNOWN_SIGNER") await world.clock.advance(1_000);
     const open = new RpcFace(world, others, { rpc: { foreignRaw: "pass", keyInPath: false } });

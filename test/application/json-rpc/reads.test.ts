@@ -22,8 +22,8 @@ interface Shown {
   readonly nonce: string;
 }
 
-describe("what is answered here", () => {
-  it("is the chain's id, and the signers as accounts", async () => {
+describe("JSON-RPC reads answered by Fencepost itself", () => {
+  it("return the chain id, and the signers as accounts", async () => {
     await start();
     expect((await rpc.call("eth_chainId")).result).toBe(`0x${CHAIN_ID.toString(16)}`);
     expect((await rpc.call("net_version", [], { url: `/rpc/${CHAIN_ID}` })).result).toBe(String(CHAIN_ID));
@@ -31,7 +31,7 @@ describe("what is answered here", () => {
       expect((await rpc.call<string[]>(method)).result?.toSorted()).toEqual([...SIGNERS].sort());
   });
 
-  it("is the lane's next nonce as the pending count, where `latest` stays the chain's", async () => {
+  it("return the lane's next nonce as the pending count, while `latest` is the chain's", async () => {
     await start();
     const counts = async (address: string) => {
       const asked = ["pending", "latest"].map((tag) => rpc.call("eth_getTransactionCount", [address, tag]));
@@ -48,7 +48,7 @@ describe("what is answered here", () => {
     expect(await counts(SIGNER)).toEqual(["0x2", "0x2"]);
   });
 
-  it("is the pending count also where the chain does not answer", async () => {
+  it("return the pending count even if the chain does not respond", async () => {
     await start();
     await rpc.send();
     entry.faults.inject({ kind: "unavailable" });
@@ -57,7 +57,7 @@ describe("what is answered here", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/reads.ts, src/application/operations/json-rpc.ts
-  it("is a transaction by its hash from the lane, until the chain shows it", async () => {
+  it("return a transaction by its hash from the lane, until the chain returns it", async () => {
     await start();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const { result: hash } = await rpc.send();
@@ -72,7 +72,7 @@ describe("what is answered here", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/reads.ts, src/application/operations/json-rpc.ts
-  it("is a transaction also by the hash of an attempt that another has replaced", async () => {
+  it("return a transaction also by the hash of a replaced attempt", async () => {
     await start();
     const ops = new OperatedWorld(world);
     world.holdBlocks();
@@ -104,8 +104,8 @@ describe("what is answered here", () => {
   });
 });
 
-describe("what is passed on", () => {
-  it("is answered by the chain, its errors too, without params where a client leaves them out", async () => {
+describe("JSON-RPC methods forwarded to the chain", () => {
+  it("return the chain's results and errors, also if the client sends no params", async () => {
     await start();
     expect((await rpc.call("eth_blockNumber")).result).toMatch(/^0x/);
     expect((await rpc.call("web3_clientVersion", [])).result).toMatch(/^Geth/);
@@ -157,7 +157,7 @@ describe("what is passed on", () => {
       "",
     ],
     // protects [Attacks] src/domain/chain/rpc-methods.ts, src/adapters/http/rpc/reads.ts
-  ])("is not %j: -32601, and no node hears of it", async (method) => {
+  ])("do not include %j: it gets -32601, and no chain node is called", async (method) => {
     await start();
     const asked: string[] = [];
     entry.rpc.passOn = async (name) => {
@@ -168,7 +168,7 @@ describe("what is passed on", () => {
     expect(asked).toEqual([]);
   });
 
-  it("is every read that viem, ethers, web3.py, web3.js and cast have, under its exact name", async () => {
+  it("include every read of viem, ethers, web3.py, web3.js and cast, by exact name", async () => {
     await start();
     const asked: string[] = [];
     entry.rpc.passOn = async (name) => {
@@ -208,7 +208,7 @@ describe("what is passed on", () => {
   });
 
   // protects [Attacks] src/domain/chain/rpc-methods.ts, src/adapters/http/rpc/reads.ts
-  it("is what FENCEPOST_RPC_METHODS adds, and -32601 names that setting for everything else", async () => {
+  it("include the methods of FENCEPOST_RPC_METHODS; for others, -32601 names that setting", async () => {
     await start();
     const asked: string[] = [];
     entry.rpc.passOn = async (name) => {
@@ -247,7 +247,7 @@ describe("what is passed on", () => {
     ["all blocks beside a hash that is none", { blockHash: "", fromBlock: "0x0" }],
     ["a block by a hash that is none", { blockHash: "" }],
     // protects [Attacks] src/adapters/http/rpc/log-filters.ts
-  ])("is no filter of logs that names or reaches over %s", async (_, filter) => {
+  ])("do not include a log filter that names or covers %s", async (_, filter) => {
     await start();
     const asked: string[] = [];
     entry.rpc.passOn = async (name) => {
@@ -270,7 +270,7 @@ describe("what is passed on", () => {
     { fromBlock: "finalized", toBlock: "latest" },
     { topics: [[], null] },
     {},
-  ])("is a filter of logs within those bounds: %j", async (filter) => {
+  ])("include a log filter within the limits: %j", async (filter) => {
     await start();
     const asked: string[] = [];
     entry.rpc.passOn = async (name) => {
@@ -282,7 +282,7 @@ describe("what is passed on", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts, src/adapters/http/rpc/reads.ts
-  it("is given up in time where the chain hangs, and keeps no other call of its packet", async () => {
+  it("end with an error in time if the chain hangs, and delay no other call of the batch", async () => {
     await start();
     entry.rpc.passOn = () => new Promise(() => undefined);
     const before = world.clock.monotonicMs();
@@ -296,7 +296,7 @@ describe("what is passed on", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts, src/adapters/http/rpc/reads.ts
-  it("is bounded in size for a packet as a whole", async () => {
+  it("are limited in total response size per batch", async () => {
     await start();
     const large = "0".repeat(7 * 1024 * 1024);
     entry.rpc.passOn = async () => ({ kind: "result", result: large });
@@ -309,8 +309,8 @@ describe("what is passed on", () => {
   });
 });
 
-describe("a packet", () => {
-  it("has an answer for each call, under its own id and in order, whatever becomes of the others", async () => {
+describe("a JSON-RPC batch or request", () => {
+  it("gets one response per call, with its id and in order, whatever the results of the others", async () => {
     await start();
     const batch = [
       { jsonrpc: "2.0", id: "a", method: "eth_chainId" },
@@ -331,7 +331,7 @@ describe("a packet", () => {
     expect(world.rows().map(({ attempts }) => attempts[0]?.txHash)).toEqual([answers[1]?.result, answers[3]?.result]);
   });
 
-  it("gives sends of one signer their nonces in its order", async () => {
+  it("allocates nonces for one signer in the order of its calls", async () => {
     await start();
     const batch = Array.from({ length: 40 }, (_, at) =>
       call("eth_sendTransaction", [
@@ -343,13 +343,14 @@ describe("a packet", () => {
     expect(world.rows().map(({ payload: { value } }) => value)).toEqual(batch.map((_, at) => BigInt(at + 1)));
   });
 
-  it("may hold a thousand calls; with more each is refused, and with none it is no request", async () => {
+  it("may have a thousand calls; with more, every call is refused, and an empty batch is invalid", async () => {
     await start();
     const many = Array.from({ length: 1_001 }, () => call("eth_sendTransaction", [transaction()]));
     const answers = await rpc.ask<readonly { error?: { code: number } }[]>(many);
     expect(answers).toHaveLength(1_001);
     expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set([-32600]));
-    // The refusals for a far too large batch would be many times as large as the batch.
+    // Answering each item of a far too large batch with an error would make the response many times as large as the
+    // request.
     const tiny = `[${"0,".repeat(1_000_000)}0]`;
     expect((await world.settle(rpc.post(tiny))).text.length).toBeLessThan(1_000);
     expect((await rpc.ask([])).error?.code).toBe(-32600);
@@ -361,13 +362,13 @@ describe("a packet", () => {
     ["", -32700],
     ['"eth_chainId"', -32600],
     ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[{"__proto__":1}]}', -32600],
-  ])("that reads %j is refused with 200 and a code of JSON-RPC", async (body, code) => {
+  ])("with the body %j is refused with status 200 and a JSON-RPC error code", async (body, code) => {
     await start();
     const { status, text } = await world.settle(rpc.post(body));
     expect([status, JSON.parse(text).error.code]).toEqual([200, code]);
   });
 
-  it("of another chain is told so, and so is one that names none where there are several", async () => {
+  it("for a chain that is not served is refused, and so is one without a chain id if there are several", async () => {
     await start();
     expect((await rpc.call("eth_chainId", [], { url: "/rpc/1" })).error?.code).toBe(4901);
     expect((await rpc.send({}, { url: "/rpc/1" })).error?.code).toBe(4901);
@@ -382,7 +383,7 @@ describe("a packet", () => {
   });
 });
 
-it("a transaction is shown as JSON-RPC shows it, whatever its type", async () => {
+it("JSON-RPC returns a transaction of any type in the standard format", async () => {
   const codec = createCodec();
   const { privateKeyToAccount } = await import("viem/accounts");
   const account = privateKeyToAccount(`0x${"11".repeat(32)}`);

@@ -1,4 +1,7 @@
-/** `/rpc?repeat=merge`: which sends are one payment, by time, by key and across an upgrade; and repeats by a named nonce. */
+/**
+ * `/rpc?repeat=merge`: which sends are merged into one payment, by time, by API key and across an upgrade; and repeats
+ * of a named nonce.
+ */
 import { hash } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiKey } from "../../../src/adapters/http/exchange/options.ts";
@@ -24,17 +27,17 @@ async function start(): Promise<void> {
   rpc = new RpcFace(world, entry, { apiKeys: [key("shop"), key("other")] });
 }
 
-/** To a moment that far into a minute of the clock. */
+/** Advances the clock to the given second of the next minute. */
 async function toSecond(second: number): Promise<void> {
   const into = world.clock.now().getTime() % WINDOW_MS;
   await world.clock.advance(WINDOW_MS - into + second * 1_000);
 }
 
-describe("sends that are alike at /rpc?repeat=merge", () => {
+describe("identical sends to /rpc?repeat=merge", () => {
   it.each([
     ["within one minute of the clock", 5, 30],
     ["across its end", 50, 59],
-  ])("are one transaction up to a minute apart, %s", async (_, second, apart) => {
+  ])("make one transaction if at most a minute apart, %s", async (_, second, apart) => {
     await start();
     await toSecond(second);
     const { result } = await rpc.send({}, merging("shop"));
@@ -48,7 +51,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
     ["beginning of one, almost two later", 1, 115],
     ["end of one", 55, 61],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  ])("are two transactions more than a minute apart, from the %s", async (_, second, apart) => {
+  ])("make two transactions if more than a minute apart, from the %s", async (_, second, apart) => {
     await start();
     await toSecond(second);
     const { result } = await rpc.send({}, merging("shop"));
@@ -60,7 +63,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  it("of another key are its own transactions", async () => {
+  it("from different API keys make separate transactions", async () => {
     await start();
     const { result } = await rpc.send({}, merging("shop"));
     const others = await rpc.send({}, merging("other"));
@@ -74,7 +77,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
     ["in the same minute of the clock", 5, 20],
     ["in the minute before", 50, 30],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  ])("find what the release before named without the key, %s", async (_, second, apart) => {
+  ])("find a transaction whose request id the previous release made without the key, %s", async (_, second, apart) => {
     await start();
     await toSecond(second);
     const sent = { payload: payloadOf(transaction()) };
@@ -92,15 +95,15 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
   });
 });
 
-/** The payload that `eth_sendTransaction` makes of it. */
+/** The payload that `eth_sendTransaction` derives from this transaction. */
 function payloadOf({ from: _, to, ...quantities }: ReturnType<typeof transaction>) {
   const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = quantities;
   return { to, value, gas, maxFeePerGas, maxPriorityFeePerGas };
 }
 
-describe("a send that names its nonce and its validUntil", () => {
+describe("a create with a nonce and a validUntil", () => {
   // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
-  it("is its own repeat; with another validUntil it is another payload", async () => {
+  it("can be repeated; with another validUntil it is refused as another payload at a used nonce", async () => {
     await start();
     const validUntil = new Date(world.clock.now().getTime() + 3_600_000).toISOString();
     const send = (more: object = {}) =>

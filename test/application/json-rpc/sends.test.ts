@@ -1,4 +1,4 @@
-/** `eth_sendTransaction`: what it is answered with, and when. */
+/** `eth_sendTransaction`: its response, and when it is sent. */
 import { afterEach, describe, expect, it } from "vitest";
 import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
 import { checkInvariants } from "../../support/invariants.ts";
@@ -18,7 +18,7 @@ async function start(options: WorldOptions = {}): Promise<void> {
   rpc = new RpcFace(world, entry);
 }
 
-/** Errors that clients retry by themselves: viem retries these codes, and -32000 under another name. */
+/** REPEATED lists the error codes that clients retry by themselves: viem retries them, -32000 under another name. */
 const DOOMED = "0x00000000000000000000000000000000000d003d";
 const REPEATED = [-32603, -32005, -32000];
 const ANSWERED_WITHIN_MS = 8_000;
@@ -30,7 +30,7 @@ const lane = (action: "suspend" | "resume") =>
   );
 
 describe("eth_sendTransaction", () => {
-  it("answers with the first attempt's hash, once that is stored, and is followed to its end", async () => {
+  it("returns the first attempt's hash once it is stored, and the transaction is tracked until it is final", async () => {
     await start();
     const { result } = await rpc.send();
     const [row] = world.rows();
@@ -42,7 +42,7 @@ describe("eth_sendTransaction", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("answers with the hash for a signer of an embedded process, also where that takes it up late", async () => {
+  it("returns the hash for a signer of an embedded node, even if that node processes it late", async () => {
     world = new World({ hints: true });
     const embedded = await world.startNode({ embedded: true, signers: [SIGNER] });
     entry = await world.startNode({ signers: SIGNERS.slice(1) });
@@ -62,7 +62,7 @@ describe("eth_sendTransaction", () => {
     checkInvariants(world);
   });
 
-  it("takes call data to an address without code where the object or the URL says so, and nowhere else", async () => {
+  it("accepts call data to an address without code only if the object or the URL permits it", async () => {
     await start();
     const data = { data: "0xa9059cbb", gas: "0xea60" };
     const { error } = await rpc.send(data);
@@ -77,7 +77,7 @@ describe("eth_sendTransaction", () => {
     await world.allSettled(2);
   });
 
-  it("says which field was probably meant by one that is not known", async () => {
+  it("suggests the intended field for an unknown one", async () => {
     await start();
     expect((await rpc.send({ vlaue: "0x1" })).error).toMatchObject({
       ...{ code: -32602, message: "params.0.vlaue: is not a known field; did you mean `value`?" },
@@ -86,7 +86,7 @@ describe("eth_sendTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("honours gas, fees, type, access list and input, and deploys where there is no receiver", async () => {
+  it("uses gas, fees, type, access list and input, and deploys a contract if there is no receiver", async () => {
     await start();
     world.chain.burnGasAt(TO, 0n);
     const accessList = [{ address: TO, storageKeys: [`0x${"0".repeat(63)}1`] }];
@@ -125,14 +125,14 @@ describe("eth_sendTransaction", () => {
     ["a nonce in hex", { nonce: 3 }, "params.0.nonce"],
     ["a nonce that is one", { nonce: `0x${"f".repeat(64)}` }, "params.0.nonce"],
     ["a printable request id", { fencepostRequestId: "a\u0000b" }, "params.0.fencepostRequestId"],
-  ])("needs %s: -32602 with the path, and nothing consumed", async (_, overrides, path) => {
+  ])("needs %s: otherwise -32602 with the path, and no nonce is consumed", async (_, overrides, path) => {
     await start();
     const { error } = await rpc.send(overrides);
     expect(error).toMatchObject({ code: -32602, data: { path } });
     expect(world.rows()).toEqual([]);
   });
 
-  it("says what a call reverts with as code 3 with its data, and a lack of funds in geth's words", async () => {
+  it("returns a revert as code 3 with its data, and a lack of funds with geth's message", async () => {
     await start();
     world.chain.revertCallsTo(DOOMED, "0x");
     const doomed = await rpc.send({ to: DOOMED });
@@ -144,7 +144,7 @@ describe("eth_sendTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("is refused above a ceiling with -32003, and by a policy with its rule", async () => {
+  it("is refused above a fee ceiling with -32003, and by a policy with its rule", async () => {
     await start({
       settings: { maxFeeWei: 30_000_000_000n },
       policies: forSigner(SIGNER, { maxValue: { perTransaction: "10" } }),
@@ -160,7 +160,7 @@ describe("eth_sendTransaction", () => {
   });
 });
 
-describe("a send that was accepted and cannot be signed now", () => {
+describe("an eth_sendTransaction that is accepted but not signed yet", () => {
   it.each([
     ["its lane is suspended", async () => void (await lane("suspend"))],
     [
@@ -175,7 +175,7 @@ describe("a send that was accepted and cannot be signed now", () => {
       async () => void Object.assign(entry.signer, { sign: () => Promise.reject(new Error("connection refused")) }),
     ],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  ])("because %s is -32003 with its id, in time", async (_, happen) => {
+  ])("because %s returns -32003 with its transaction id, in time", async (_, happen) => {
     await start();
     await happen();
     const before = world.clock.monotonicMs();
@@ -191,7 +191,7 @@ describe("a send that was accepted and cannot be signed now", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts
-  it("because it waits for approval is told so at once, and has no nonce", async () => {
+  it("because it waits for approval returns that at once, and has no nonce", async () => {
     await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "10", expiresAfter: "60s" } }) });
     const { error } = await rpc.send({ value: "0x64" });
     expect(error).toMatchObject({ code: -32003, data: { outcome: "accepted", txId: expect.any(String) } });
@@ -200,7 +200,7 @@ describe("a send that was accepted and cannot be signed now", () => {
     expect(named.error).toMatchObject({ code: -32003, data: { code: "FORBIDDEN" } });
   });
 
-  it("is given its hash when its request id is sent again after it was signed", async () => {
+  it("returns its hash when the request id is repeated after it was signed", async () => {
     await start();
     await lane("suspend");
     expect((await rpc.send({ fencepostRequestId: "once" })).error?.code).toBe(-32003);
@@ -210,8 +210,8 @@ describe("a send that was accepted and cannot be signed now", () => {
   });
 });
 
-describe("a send whose outcome is not known", () => {
-  it("names the transaction where the answer to its commit was lost, which then exists once", async () => {
+describe("an eth_sendTransaction with an unknown outcome", () => {
+  it("names the transaction if the commit's response was lost, and the transaction exists once", async () => {
     await start();
     const commit = entry.store.commit.bind(entry.store);
     let isLost = false;
@@ -237,7 +237,7 @@ describe("a send whose outcome is not known", () => {
       () => void Object.assign(entry.node.api, { createNamed: () => Promise.reject(new Error("a bug")) }),
     ],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  ])("because %s is answered in time, with a code that no client repeats", async (_, happen) => {
+  ])("because %s returns in time, with an error code that clients do not retry", async (_, happen) => {
     await start();
     await rpc.send();
     happen();
@@ -251,7 +251,7 @@ describe("a send whose outcome is not known", () => {
 });
 
 describe("a nonce that the caller names", () => {
-  it("is given exactly, or refused in geth's words, and consumes nothing then", async () => {
+  it("is used exactly, or refused with geth's message without consuming a nonce", async () => {
     await start();
     expect((await rpc.send({ nonce: "0x0" })).result).toBeDefined();
     const low = await rpc.send({ nonce: "0x0", value: "0x2" });
@@ -263,7 +263,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
-  it("and that the very payload has already is answered with its hash", async () => {
+  it("returns the existing hash if the same payload already has it", async () => {
     await start();
     const first = await rpc.send({ nonce: "0x0" });
     const again = await rpc.send({ nonce: "0x0" });
@@ -272,7 +272,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts
-  it("goes to one of many who name it at once", async () => {
+  it("is used by only one of many concurrent sends that name it", async () => {
     await start();
     const asked = Array.from({ length: 20 }, (_, at) =>
       rpc.post(call("eth_sendTransaction", [transaction({ nonce: "0x0", value: `0x${at + 1}` })])),
@@ -284,7 +284,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/application/lane/owned-lane.ts
-  it("is not what a hole below is filled with, and does not move down into one", async () => {
+  it("does not change if a lower nonce becomes free, and cannot be a lower free nonce", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     await lane("suspend");
@@ -298,7 +298,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/adapters/postgres/statements/transaction.ts
-  it("is not moved by the lane's next owner either", async () => {
+  it("is not changed by the lane's next owner either", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     await lane("suspend");
@@ -312,7 +312,7 @@ describe("a nonce that the caller names", () => {
     expect(world.rows().map(({ nonce }) => nonce)).toEqual([1]);
   });
 
-  it("is passed over where the caller asks for that, and nowhere else", async () => {
+  it("is ignored only if the URL has nonce=ignore", async () => {
     await start();
     await rpc.send({ nonce: "0x63" }, { url: "/rpc?nonce=ignore" });
     expect(world.rows().map(({ nonce }) => nonce)).toEqual([0]);
@@ -320,7 +320,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts
-  it("is decided by the lane's owner, whichever node is asked", async () => {
+  it("is checked by the lane's owner, whichever node receives the send", async () => {
     const two = await startTwo();
     world = two.world;
     entry = two.other;
@@ -331,7 +331,7 @@ describe("a nonce that the caller names", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("is honoured just so in POST /tx and in the library's send", async () => {
+  it("is treated the same in POST /tx and in the library's send", async () => {
     await start();
     const send = (request: object) =>
       entry.node.api.create({ signer: SIGNER, payload: { to: TO, value: 1 }, ...request });
@@ -348,13 +348,13 @@ describe("a nonce that the caller names", () => {
   });
 });
 
-describe("a request id", () => {
+describe("a request id sent over JSON-RPC", () => {
   it.each([
     ["the header Idempotency-Key", {}, { "idempotency-key": "once" }],
     ["the header X-Fencepost-Request-Id", {}, { "x-fencepost-request-id": "once" }],
     ["a field of the transaction", { fencepostRequestId: "once" }, {}],
     ["a field, which wins over a header", { fencepostRequestId: "once" }, { "idempotency-key": "other" }],
-  ])("by %s makes a repeat the same transaction", async (_, fields, headers) => {
+  ])("by %s makes a repeated send return the same transaction", async (_, fields, headers) => {
     await start();
     const first = await rpc.send(fields, { headers });
     const second = await rpc.send(fields, { headers });
@@ -362,14 +362,14 @@ describe("a request id", () => {
     expect(world.rows().map(({ requestId }) => requestId)).toEqual(["once"]);
   });
 
-  it("with another payload is refused, and names what has it", async () => {
+  it("with another payload is refused, and the error names the existing transaction", async () => {
     await start();
     await rpc.send({ fencepostRequestId: "once" });
     const { error } = await rpc.send({ fencepostRequestId: "once", value: "0x2" });
     expect(error).toMatchObject({ code: -32003, data: { code: "REQUEST_ID_REUSED", txId: world.rows()[0]?.txId } });
   });
 
-  it("of a header names each transaction of a batch by its place", async () => {
+  it("in a header is extended by the position of each call in a batch", async () => {
     await start();
     const batch = [
       call("eth_chainId"),

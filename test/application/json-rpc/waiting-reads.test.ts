@@ -1,4 +1,7 @@
-/** Reads of a chain that is slower than callers ask it: what waits, what is asked once for many, and who is refused. */
+/**
+ * Reads of a chain that is slower than its callers: which reads wait, which share one request, and which callers are
+ * refused.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiKey } from "../../../src/adapters/http/exchange/options.ts";
 import type { PassedAnswer } from "../../../src/ports/chain.ts";
@@ -10,14 +13,14 @@ let entry: WorldNode;
 let rpc: RpcFace;
 afterEach(() => world.close());
 
-/** A request that the chain has received and not answered yet. */
+/** A JSON-RPC request that the chain has received and not answered yet. */
 interface Put {
   readonly method: string;
   readonly params: unknown;
   answer(result: unknown): void;
 }
 
-/** Limits of concurrent requests to a chain: of one key, and of all keys. */
+/** Limits of concurrent requests to a chain, for one API key and for all keys together. */
 const OF_ONE_KEY = 12;
 const OF_ALL = 16;
 
@@ -38,7 +41,7 @@ async function start(apiKeys: readonly ApiKey[] | "none" = "none"): Promise<void
     });
 }
 
-/** The reads so far, after everything that needs no time has happened. */
+/** Posts one JSON-RPC read and parses the response. */
 async function read(method: string, params: readonly unknown[], key?: string): Promise<RpcAnswer> {
   const { text } = await rpc.post(call(method, params), key === undefined ? {} : as(key));
   return JSON.parse(text) as RpcAnswer;
@@ -47,12 +50,12 @@ async function read(method: string, params: readonly unknown[], key?: string): P
 const block = (n: number, key?: string) => read("eth_getBlockByNumber", [nth(n), false], key);
 const asked = (n: number) => world.until(() => put.length >= n, 1_000);
 const takeAll = () => put.splice(0);
-/** The earlier requests have arrived: a later one has been answered. */
+/** Resolves when all earlier requests have arrived, because a later request was answered. */
 const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined ? {} : as(key));
 
-describe("of questions to a chain", () => {
+describe("JSON-RPC reads forwarded to a chain", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("so many are under way at once; the others wait, and equal ones of those are asked as one", async () => {
+  it("are limited in number at once; identical ones among the waiting reads share one request", async () => {
     await start();
     const reads = Array.from({ length: 300 }, (_, at) => block(at % 3));
     await arrived();
@@ -71,7 +74,7 @@ describe("of questions to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("none is answered by one that was put before it was asked: who has sent something finds it in what it reads", async () => {
+  it("do not use the result of a request sent before they arrived, so that a caller sees its own sends", async () => {
     await start();
     const before = block(1);
     await asked(1);
@@ -86,7 +89,7 @@ describe("of questions to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("nor where every place is taken, by questions that are equal to it", async () => {
+  it("do not share earlier requests even if all slots are taken by identical reads", async () => {
     await start();
     const before = Array.from({ length: OF_ONE_KEY }, () => block(1));
     await asked(OF_ONE_KEY);
@@ -101,7 +104,7 @@ describe("of questions to a chain", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  it("those of two keys are never one", async () => {
+  it("of two API keys never share a request", async () => {
     await start(KEYS);
     const full = Array.from({ length: OF_ALL }, (_, at) => block(100 + at, at < OF_ONE_KEY ? "third" : "busy"));
     await asked(OF_ALL);
@@ -118,7 +121,7 @@ describe("of questions to a chain", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  it("no key's keep another's waiting: it finds a place at once, and takes turns", async () => {
+  it("of one API key do not delay another key's: that key gets a slot at once, and then they alternate", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 200 }, (_, at) => block(at, "busy"));
     await asked(OF_ONE_KEY);
@@ -135,7 +138,7 @@ describe("of questions to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("those that nobody waits for any more are not put", async () => {
+  it("that have timed out are not sent to the chain", async () => {
     await start();
     const hung = Array.from({ length: 40 }, (_, at) => block(at));
     await asked(OF_ONE_KEY);
@@ -150,7 +153,7 @@ describe("of questions to a chain", () => {
     expect((await world.settle(late)).result).toBe("again");
   });
 
-  it("a failure is told to all who share it, and takes no place for ever", async () => {
+  it("that fail return the error to all callers that share them, and free their slot", async () => {
     await start();
     entry.rpc.passOn = async () => {
       throw new Error("a mistake of ours");
@@ -168,7 +171,7 @@ describe("of questions to a chain", () => {
     ["an answer", "result"],
     ["what a call reverted with", "error"],
     // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  ] as const)("%s that is large is not written out for all who share it at the same moment", async (_, kind) => {
+  ] as const)("do not write their result to all sharing callers at once if %s is large", async (_, kind) => {
     await start();
     const large = "0".repeat(3 * 1024 * 1024);
     const full = Array.from({ length: OF_ONE_KEY }, (_, at) => block(100 + at));
@@ -186,19 +189,23 @@ describe("of questions to a chain", () => {
     await world.settle(Promise.all(full));
     const answers = await world.settle(Promise.all(many));
     expect(answers.every(({ result, error }) => (result ?? error?.data) === large)).toBe(true);
-    // Eight mebibytes hold two of them; the other three ask again, for which there are places now.
+    // The limit of 8 MiB holds two of the large results, so the other three callers repeat the request, for which there
+    // are free slots now.
     expect(times).toBe(4);
   });
 
-  it("those to a chain that is not served are refused, and are kept nowhere", async () => {
+  it("for a chain that is not served are refused", async () => {
     await start();
     const answer = await world.settle(rpc.post(call("eth_blockNumber"), { url: `/rpc/${CHAIN_ID + 1}` }));
     expect((JSON.parse(answer.text) as RpcAnswer).error?.code).toBe(4901);
   });
 });
 
-describe("where more reads wait than there is room for", () => {
-  /** Twelve of them leave no room, though the bytes of their bodies are few: what a key may have of those is less. */
+describe("when the queue of waiting JSON-RPC reads is full", () => {
+  /**
+   * A batch of a thousand reads. Twelve of them use up one key's share of waiting reads, although their bodies are
+   * small.
+   */
   const large = async (key: string): Promise<readonly RpcAnswer[]> => {
     const reads = Array.from({ length: 1_000 }, () => call("eth_getBlockByNumber", [nth(1), false]));
     return JSON.parse((await rpc.post(reads, as(key))).text) as readonly RpcAnswer[];
@@ -212,7 +219,7 @@ describe("where more reads wait than there is room for", () => {
   };
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
-  it("who has more than its share is refused, with a code that reads may be repeated after; nobody else is", async () => {
+  it("an API key above its share gets -32005 and may retry; other keys are accepted", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 12 }, () => large("busy"));
     await arrived("busy");
@@ -224,7 +231,7 @@ describe("where more reads wait than there is room for", () => {
   });
 });
 
-/** One after the other, until none waits. */
+/** Answers the waiting requests one after the other until none is left. */
 async function answerEverything(all: Promise<unknown>): Promise<void> {
   let done = false;
   void all.finally(() => {

@@ -25,13 +25,13 @@ function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-it("begins with the first kick, in the same instant", () => {
+it("an activity starts with the first kick, synchronously", () => {
   const { activity, runs } = bench();
   activity.kick();
   expect(runs.length).toBe(1);
 });
 
-it("never overlaps itself; kicks meanwhile are one more look, however many", async () => {
+it("an activity never overlaps itself; any number of kicks during a run causes one more run", async () => {
   const { activity, runs } = bench();
   for (let i = 0; i < 10; i++) activity.kick();
   await rest();
@@ -44,7 +44,7 @@ it("never overlaps itself; kicks meanwhile are one more look, however many", asy
   expect(runs.length).toBe(2);
 });
 
-it("is kicked again after it has ended", async () => {
+it("an activity can be kicked again after it has ended", async () => {
   const { activity, runs } = bench();
   for (let round = 0; round < 3; round++) {
     activity.kick();
@@ -54,7 +54,7 @@ it("is kicked again after it has ended", async () => {
   expect(runs.length).toBe(3);
 });
 
-it("is settled when nothing runs, and not before the last look is over", async () => {
+it("an activity is settled when nothing runs, and not before the last run has ended", async () => {
   const { activity, runs } = bench();
   await activity.settled();
   activity.kick();
@@ -71,7 +71,7 @@ it("is settled when nothing runs, and not before the last look is over", async (
   expect(settled).toBe(true);
 });
 
-it("tells of a failure, and works again when it is kicked", async () => {
+it("an activity reports a failure, and runs again at the next kick", async () => {
   const { activity, runs, errors } = bench((run) => (run === 1 ? new Error("away") : undefined));
   activity.kick();
   runs[0]?.resolve();
@@ -83,8 +83,8 @@ it("tells of a failure, and works again when it is kicked", async () => {
   expect(errors.length).toBe(1);
 });
 
-describe("work side by side", () => {
-  it("begins so many at once, each item once, and the next when one has ended", async () => {
+describe("running items with limited concurrency", () => {
+  it("starts the permitted number at once, each item once, and the next one when one has ended", async () => {
     const gates = new Map([1, 2, 3, 4].map((item) => [item, deferred()]));
     const begun: number[] = [];
     const all = sideBySide(gates.keys(), 2, (item) => {
@@ -101,7 +101,7 @@ describe("work side by side", () => {
     expect(begun).toEqual([1, 2, 3, 4]);
   });
 
-  it("begins nothing where there is no room", async () => {
+  it("starts nothing if the limit is not positive", async () => {
     await sideBySide([1], -1, () => Promise.reject(new Error("begun")));
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A lane's term may end at any step. Each scene is played once for every outside call that it makes, with the term
- * ending during that call: afterwards nothing may be written, signed or sent.
+ * A lane's term may end at any step. Each scene is run once for every outside call that it makes, with the term ending
+ * during that call. Afterwards nothing may be written, signed or sent.
  */
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
@@ -43,7 +43,7 @@ const ENDINGS: readonly [string, (bench: StageBench) => void][] = [
   ["our own deadline came", ({ control }) => void Object.assign(control, { mayAct: false })],
 ];
 
-/** Counts every call to the outside; with the one at `step` the end comes. */
+/** Counts every call to the outside, and ends the term during call number `step`. */
 function watch({ chain, ports }: StageBench, step: number, end: () => void) {
   const seen = { calls: 0, effects: [] as string[], afterwards: [] as string[] };
   const watched = (target: object, name: string, original: (...asked: unknown[]) => unknown) => {
@@ -115,7 +115,10 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
   },
 };
 
-/** Mined in a block below the window, so that its hash must be requested; in another block if a hash is given. */
+/**
+ * A transaction mined in a block below the window, so that the block's hash must be requested. If `hash` is given, it
+ * was mined in another block.
+ */
 async function mined(hash?: Hash): Promise<StageBench> {
   const bench = createStageBench({}, { settings: { confirmations: 2 } });
   bench.simulated.mine(200);
@@ -138,7 +141,7 @@ async function stale(bench: StageBench): Promise<Tracked> {
   return paced(tx, { answer: "alreadyKnown", look: lookedAt(0) });
 }
 
-/** To its end, and with what it left behind. */
+/** Runs a scene to its end, including the work that it left running. */
 async function play({ bench, play }: Scene): Promise<void> {
   const playing = play();
   const ended = playing === null ? Promise.resolve(true) : quietly(playing);
@@ -149,7 +152,7 @@ async function play({ bench, play }: Scene): Promise<void> {
 
 describe.each(Object.entries(SCENES))("a lane that was about to %s", (_, scene) => {
   // protects [The fence] src/application/lane/term.ts
-  it.each(ENDINGS)("writes, signs and sends nothing more once %s, at whichever step", async (_, end) => {
+  it.each(ENDINGS)("writes, signs and broadcasts nothing more once %s, at any step", async (_, end) => {
     const whole = await scene();
     const { effects } = watch(whole.bench, Number.POSITIVE_INFINITY, () => undefined);
     await play(whole);

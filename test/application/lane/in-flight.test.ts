@@ -1,4 +1,4 @@
-/** Due work of a lane, its subject, and how far ahead of the head it may go. */
+/** A lane's due work: which transaction it concerns, and how far ahead of the head it may go. */
 
 import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";
@@ -24,27 +24,30 @@ function answered(nonce: number, answer: SubmitAnswer | null): Tracked {
 
 const nonces = (list: readonly Tracked[]) => list.map(({ nonce }) => nonce);
 
-describe("what is due", () => {
+describe("a transaction that is due", () => {
   const judged: readonly SubmitAnswer[] = ["accepted", "alreadyKnown", "underpriced"];
 
-  it.each(SUBMIT_ANSWERS)("after the answer %s is for the sender or for the judge, never for both", (answer) => {
-    const lane = laneOf(answered(1, answer));
-    expect(nonces(lane.toJudge(0))).toEqual(judged.includes(answer) ? [1] : []);
-    expect(nonces(lane.toSend(0, 10))).toEqual(judged.includes(answer) ? [] : [1]);
-  });
+  it.each(SUBMIT_ANSWERS)(
+    "after the response %s is either broadcast again or checked for staleness and fee, never both",
+    (answer) => {
+      const lane = laneOf(answered(1, answer));
+      expect(nonces(lane.toJudge(0))).toEqual(judged.includes(answer) ? [1] : []);
+      expect(nonces(lane.toSend(0, 10))).toEqual(judged.includes(answer) ? [] : [1]);
+    },
+  );
 
-  it("and was never answered is for the sender", () => {
+  it("without any response is broadcast again", () => {
     const lane = laneOf(answered(1, null));
     expect(nonces(lane.toSend(0, 10))).toEqual([1]);
     expect(lane.toJudge(0)).toEqual([]);
   });
 
-  it("is judged head first", () => {
+  it("is checked for staleness and fee in nonce order, head first", () => {
     const lane = laneOf(answered(3, "accepted"), answered(1, "underpriced"), answered(2, "accepted"));
     expect(nonces(lane.toJudge(0))).toEqual([1, 2, 3]);
   });
 
-  it("wakes whom it is for", async () => {
+  it("wakes only the activity that handles it", async () => {
     const woken: string[] = [];
     const lane = laneOf(paced(answered(1, "accepted"), { send: at(0) }));
     const waking = (who: string) =>
@@ -67,8 +70,8 @@ describe("what is due", () => {
   });
 });
 
-describe("the window over a node without room for the future", () => {
-  it("closes to the head, is tried with one more, and opens whole when that is taken", () => {
+describe("the send window for a node that refuses future nonces", () => {
+  it("closes to the head, is probed with one more nonce, and opens when that is accepted", () => {
     const lane = laneOf(due(1), due(2), due(3), due(4));
     expect(lane.openWindow(64, 0)).toBe(64);
     happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
@@ -80,7 +83,7 @@ describe("the window over a node without room for the future", () => {
     expect(nonces(lane.toSend(2_000, 10))).toEqual([1, 2, 3, 4]);
   });
 
-  it("is tried ever more rarely while it stays closed", () => {
+  it("is probed ever more rarely while it stays closed", () => {
     const lane = laneOf(due(1));
     const waits: number[] = [];
     let nowMs = 0;
@@ -102,7 +105,7 @@ describe("the window over a node without room for the future", () => {
     expect(lane.openWindow(64, 2_000)).toBe(2);
   });
 
-  it("moves with the head: what was too early is due at once", () => {
+  it("moves with the head: a transaction refused as too early is due at once", () => {
     const next = paced(answered(2, "nonceTooHigh"), { send: at(1_000_000) });
     const head = answered(1, "accepted");
     const lane = laneOf(head, next);
@@ -112,7 +115,7 @@ describe("the window over a node without room for the future", () => {
   });
 });
 
-it("counts what waits behind a nonce", () => {
+it("a lane counts the pending transactions behind a nonce", () => {
   const lane = laneOf(due(1), due(2), due(5));
   expect([lane.pendingBehind(1), lane.pendingBehind(4), lane.pendingBehind(5)]).toEqual([2, 1, 0]);
 });

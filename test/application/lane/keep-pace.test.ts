@@ -11,7 +11,7 @@ afterEach(() => world?.close());
 const INTERVAL_MS = 60_000;
 const RESUBMIT = { resubmitIntervalMs: INTERVAL_MS, repricing: null };
 
-/** One that a node took and no block does, and the time when it was sent. */
+/** Sends a transaction that a node accepts and no block includes. Returns the time when it was sent. */
 async function sentOnce(started: World): Promise<{ readonly entry: WorldNode; readonly sentAtMs: number }> {
   const entry = await started.startNode();
   await started.settle(entry.node.api.create(transfer()));
@@ -30,8 +30,8 @@ async function takenOver(started: World): Promise<WorldNode> {
 
 const sends = (started: World) => started.chain.witness.filter(({ nonce }) => nonce === 1).length;
 
-describe("a new owner", () => {
-  it("sends what a node had taken when the owner before would have: an interval after the last send, not before", async () => {
+describe("a lane's new owner", () => {
+  it("rebroadcasts an accepted transaction one interval after the last broadcast, not before", async () => {
     world = new World({ settings: RESUBMIT });
     const started = world;
     const { entry, sentAtMs } = await sentOnce(started);
@@ -45,7 +45,7 @@ describe("a new owner", () => {
     checkInvariants(started);
   });
 
-  it("sends it at once where that time has passed while the lane had no owner", async () => {
+  it("rebroadcasts an accepted transaction at once if the interval passed while the lane had no owner", async () => {
     world = new World({ settings: RESUBMIT });
     const started = world;
     const { entry } = await sentOnce(started);
@@ -55,7 +55,7 @@ describe("a new owner", () => {
     await started.until(() => sends(started) === 2, 5_000);
   });
 
-  it("finds what was mined meanwhile, and sends none of it", async () => {
+  it("finds transactions mined in the meantime, and does not rebroadcast them", async () => {
     world = new World({ settings: RESUBMIT });
     const started = world;
     const { entry } = await sentOnce(started);
@@ -67,7 +67,7 @@ describe("a new owner", () => {
     expect(sends(started)).toBe(1);
   });
 
-  it("sends at once what no node is known to have taken", async () => {
+  it("broadcasts at once a transaction that no chain node is known to have accepted", async () => {
     world = new World({ settings: RESUBMIT });
     const started = world;
     const entry = await started.startNode();
@@ -83,7 +83,7 @@ describe("a new owner", () => {
   });
 });
 
-describe("what a row says of its bytes", () => {
+describe("the next broadcast time of a transaction loaded from the database", () => {
   const NOW = new Date(Date.UTC(2026, 0, 1, 0, 1));
   const SENT = new Date(NOW.getTime() - 20_000);
   const taken = { subState: "BROADCAST", acceptedOrdinal: 1, lastError: null, lastSubmittedAt: SENT } as const;
@@ -105,15 +105,15 @@ describe("what a row says of its bytes", () => {
     ["no endpoint has answered", { subState: "PENDING", acceptedOrdinal: null }, [null, AT_ONCE]],
     ["a receipt was withdrawn", { subState: "PENDING" }, [null, AT_ONCE]],
     ["the last word was a refusal", { lastError: "insufficientFunds: too poor" }, [null, AT_ONCE]],
-  ] as const)("%s", (_, overrides, expected) => {
+  ] as const)("follows its stored state: %s", (_, overrides, expected) => {
     expect(due(overrides)).toEqual(expected);
   });
 
-  it("nothing is sent again by age where the settings say so", () => {
+  it("is never, for an accepted transaction, if resubmission is disabled", () => {
     expect(due({}, null)).toEqual(["alreadyKnown", NEVER]);
   });
 
-  it("a dearer attempt that no node has taken is sent, whatever became of the cheaper one", () => {
+  it("is at once if no node accepted the newest attempt", () => {
     const record = trackedRecord(1, taken);
     const [first] = record.attempts;
     if (first === undefined) throw new Error("a record without an attempt");

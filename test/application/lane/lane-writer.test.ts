@@ -70,8 +70,8 @@ function applied(write: LaneWrite): WriteOutcome {
   return { status: "applied", items: write.kind === "transition" ? write.items.map(() => "applied" as const) : [] };
 }
 
-describe("a planned move", () => {
-  it("moves memory at once, and says what the database must find", () => {
+describe("a planned state transition", () => {
+  it("changes memory at once, and names the state that the database must have", () => {
     const tx = tracked(1);
     const { item } = plan(tx, "mine", { receipt: RECEIPT });
     expect(tx.status).toEqual({ state: "TRACKING", subState: "MINED" });
@@ -85,7 +85,7 @@ describe("a planned move", () => {
     });
   });
 
-  it("into a final state carries its completion, with the mined hash, else the newest", () => {
+  it("into a final state includes the completion, with the mined hash or else the newest", () => {
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
     stored(tx, { receipt: RECEIPT });
     expect(plan(tx, "confirm").item.completion).toEqual({
@@ -100,19 +100,19 @@ describe("a planned move", () => {
     expect(plan(other, "reorg").item.completion?.txHash).toBe(hashNumber(22));
   });
 
-  it("that the table does not know leaves memory as it was", () => {
+  it("that is illegal leaves memory unchanged", () => {
     const tx = tracked(1);
     expect(() => plan(tx, "confirm")).toThrow(IllegalTransition);
     expect(tx.status).toEqual({ state: "TRACKING", subState: "PENDING" });
   });
 });
 
-describe("committing", () => {
+describe("committing planned transitions", () => {
   function moves(count: number): readonly Planned[] {
     return Array.from({ length: count }, (_, n) => plan(tracked(n), "resubmit"));
   }
 
-  it("nothing is nothing", async () => {
+  it("writes nothing if there are none", async () => {
     const { ports, lane, writes } = bench(applied);
     await commitPlanned(ports, lane, []);
     lane.stop();
@@ -120,7 +120,7 @@ describe("committing", () => {
     expect(writes).toEqual([]);
   });
 
-  it("reports every move that was applied, with its age where it is final", async () => {
+  it("reports every applied transition, with the transaction's age if it is final", async () => {
     const { ports, lane, telemetry, clock } = bench(applied);
     await clock.advance(5_000);
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
@@ -132,7 +132,7 @@ describe("committing", () => {
     expect(second).toMatchObject({ state: "CONFIRMED", txHash: hashNumber(1), ageMs: 5_000 });
   });
 
-  it("many goes in pieces, and is whole only where all are", async () => {
+  it("in large numbers is split into pieces, and fails if one piece fails", async () => {
     const { ports, lane, writes } = bench(applied);
     await commitPlanned(ports, lane, moves(450));
     expect(writes.map((write) => (write.kind === "transition" ? write.items.length : 0))).toEqual([200, 200, 50]);
@@ -140,26 +140,26 @@ describe("committing", () => {
     await expect(commitPlanned(failing.ports, failing.lane, moves(450))).rejects.toThrow(TermOver);
   });
 
-  it("that fails means that memory may differ: the lane is read again", async () => {
+  it("reloads the lane after a failure, because memory may differ from the database", async () => {
     const { ports, lane, reloads } = bench(() => new StoreUnavailable("away"));
     await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["a write failed: away"]);
   });
 
-  it("that finds another state means the same, although the others were applied", async () => {
+  it("reloads the lane if one transition finds another state, even if the others were applied", async () => {
     const { ports, lane, reloads, telemetry } = bench(() => ({ status: "applied", items: ["applied", "conflict"] }));
     await expect(commitPlanned(ports, lane, moves(2))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["tx 1 was not TRACKING when it was to resubmit"]);
     expect(telemetry.of("tx.transition").map(({ txId }) => txId)).toEqual(["tx 0"]);
   });
 
-  it("that is fenced ends the work, and is no error", async () => {
+  it("ends the term if it is fenced, without an alert", async () => {
     const { ports, lane, reloads, telemetry } = bench(() => ({ status: "fenced" }));
     await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
     expect([reloads, telemetry.events]).toEqual([[], []]);
   });
 
-  it("for a lane that stopped meanwhile has no effect beyond itself", async () => {
+  it("fails with TermOver if the lane stopped meanwhile, and has no other effect", async () => {
     const { ports, lane } = bench((write, lane) => {
       lane.stop();
       return applied(write);

@@ -82,7 +82,7 @@ async function register(name: string): Promise<void> {
   await database.connect().registerInstance({ ...REGISTRATION, instanceId: name });
 }
 
-/** Another node holds the lane. */
+/** Makes another node hold the lane. */
 async function taken(lane: Lane = LANE): Promise<void> {
   const rival = database.connect();
   await rival.registerInstance({ ...REGISTRATION, instanceId: "rival", url: "http://rival" });
@@ -98,7 +98,7 @@ function rest(): Promise<void> {
 }
 
 describe("owning a lane", () => {
-  it("acquires it where it is free, once; afterwards it is at hand", async () => {
+  it("acquires a free lane once; afterwards it is returned from memory", async () => {
     const owned = await lanes.own(LANE);
     expect(owned.fence).toEqual({ lane: LANE, instanceId: "mine", token: 1 });
     expect(await lanes.own(LANE)).toBe(owned);
@@ -107,51 +107,51 @@ describe("owning a lane", () => {
     expect(bench.telemetry.of("lane.resumed").length).toBe(1);
   });
 
-  it("is one attempt, however many ask at the same time", async () => {
+  it("makes one attempt for any number of concurrent callers", async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => lanes.own(LANE)));
     expect(new Set(all).size).toBe(1);
     expect(bench.telemetry.of("lease.acquire").length).toBe(1);
   });
 
-  it("is refused with the owner's address where another node acts", async () => {
+  it("is refused with the owner's URL if another node owns it", async () => {
     await taken();
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: "http://rival" } });
     expect(bench.telemetry.of("lease.acquire")).toMatchObject([{ result: "notLeader", token: null }]);
     expect(lanes.size).toBe(0);
   });
 
-  it("is refused where the database is another one now, and the node hears of that at once", async () => {
+  it("is refused if the database's history changed, and the node is notified at once", async () => {
     const error = new HistoryChanged("another timeline");
     store.acquireLane = () => Promise.reject(error);
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(histories).toEqual([error]);
   });
 
-  it("is refused where it is for another node to take: one that was given away does not come back", async () => {
+  it("is refused if placement assigns the lane to another node, so that a handed-over lane is not reacquired", async () => {
     isForAnother = true;
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
     expect(tokenOf()).toBeUndefined();
   });
 
-  it("is refused for a signer whose key is not held here", async () => {
+  it("is refused for a signer whose key this node does not hold", async () => {
     const stranger = { chainId: CHAIN_ID, signer: `0x${"9".repeat(40)}` } as const;
     await expect(lanes.own(stranger)).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("is refused past our own deadline, also of a lane that is held", async () => {
+  it("is refused past the node's own lease deadline, even for a lane it holds", async () => {
     await lanes.own(LANE);
     mayAct = false;
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("is refused once closed, and names the reason; what is held stays at hand", async () => {
+  it("is refused with the reason after a close; lanes already held stay available", async () => {
     const owned = await lanes.own(LANE);
     lanes.close("shutting down");
     expect(await lanes.own(LANE)).toBe(owned);
     await expect(lanes.own(LANES[1] as Lane)).rejects.toThrow("shutting down");
   });
 
-  it("waits for writes of an earlier reading before it reads", async () => {
+  it("waits for pending writes of an earlier load before it loads the lane", async () => {
     writing = deferred();
     const owning = lanes.own(LANE);
     await rest();
@@ -160,7 +160,7 @@ describe("owning a lane", () => {
     expect((await owning).fence.token).toBe(1);
   });
 
-  it("fails with NOT_LEADER where the lane is lost between acquiring and reading", async () => {
+  it("fails with NOT_LEADER if the lane is lost between acquiring and loading", async () => {
     const acquire = store.acquireLane.bind(store);
     store.acquireLane = async (...parameters) => {
       const acquisition = await acquire(...parameters);
@@ -171,7 +171,7 @@ describe("owning a lane", () => {
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
   });
 
-  it("fails where it was closed meanwhile, and does not begin", async () => {
+  it("fails if the node closes meanwhile, and the lane does not start", async () => {
     const load = store.loadLane.bind(store);
     store.loadLane = async (fence) => {
       lanes.close("shutting down");
@@ -181,7 +181,7 @@ describe("owning a lane", () => {
     expect([lanes.size, resumed]).toEqual([0, []]);
   });
 
-  it("under an instance that ended meanwhile does not begin, and is tried again under the new one", async () => {
+  it("fails if the instance ended meanwhile, and is retried under the new instance", async () => {
     const load = store.loadLane.bind(store);
     store.loadLane = async (fence) => {
       const snapshot = await load(fence);
@@ -200,8 +200,8 @@ describe("owning a lane", () => {
   });
 });
 
-describe("claiming everything that is free", () => {
-  it("takes what others do not hold, and resumes it", async () => {
+describe("claiming all free lanes", () => {
+  it("acquires the lanes that others do not hold, and resumes them", async () => {
     await taken(LANES[1]);
     await lanes.claimAll();
     expect(lanes.all().map(({ lane }) => lane.signer)).toEqual(expect.arrayContaining([SIGNERS[0], SIGNERS[2]]));
@@ -210,14 +210,14 @@ describe("claiming everything that is free", () => {
     expect(lanes.onChain(CHAIN_ID + 1)).toEqual([]);
   });
 
-  it("asks for nothing that is held already", async () => {
+  it("sends no request for lanes that are already held", async () => {
     await lanes.claimAll();
     store.claimLanes = () => Promise.reject(new Error("asked again"));
     await lanes.claimAll();
     expect(lanes.claimOwed).toBe(false);
   });
 
-  it("is owed until it went through", async () => {
+  it("stays due until it has succeeded", async () => {
     store.cut();
     await expect(lanes.claimAll()).rejects.toThrow("away");
     expect(lanes.claimOwed).toBe(true);
@@ -226,7 +226,7 @@ describe("claiming everything that is free", () => {
     expect([lanes.claimOwed, lanes.size]).toEqual([false, 3]);
   });
 
-  it("is owed where an acquisition was under way: it may have asked before the lane was freed", async () => {
+  it("stays due if an acquisition was in progress, because that may have run before the lane was freed", async () => {
     await taken();
     const acquire = store.acquireLane.bind(store);
     store.acquireLane = async (...parameters) => {
@@ -242,7 +242,7 @@ describe("claiming everything that is free", () => {
     expect([lanes.size, lanes.claimOwed]).toEqual([3, false]);
   });
 
-  it("is not owed any more once closed", async () => {
+  it("is no longer due after a close", async () => {
     store.cut();
     await lanes.claimAll().catch(() => undefined);
     lanes.close("shutting down");
@@ -250,7 +250,7 @@ describe("claiming everything that is free", () => {
     expect(lanes.claimOwed).toBe(false);
   });
 
-  it("does not read a lane twice that a create has resumed meanwhile: two readings would both act", async () => {
+  it("does not load a lane again that a create has resumed meanwhile, because both copies would act", async () => {
     const claim = store.claimLanes.bind(store);
     store.claimLanes = async (...parameters) => {
       const claimed = await claim(...parameters);
@@ -262,7 +262,7 @@ describe("claiming everything that is free", () => {
     expect(resumed.every(({ term }) => !term.hasEnded)).toBe(true);
   });
 
-  it("a lane that is ours in the database and could not be read is read later: no other node will", async () => {
+  it("retries the load of a claimed lane later, because no other node can claim it", async () => {
     const load = store.loadLane.bind(store);
     let failures = 1;
     store.loadLane = (fence) => (failures-- > 0 ? Promise.reject(new Error("away")) : load(fence));
@@ -273,8 +273,8 @@ describe("claiming everything that is free", () => {
   });
 });
 
-describe("reloading", () => {
-  it("drops the reading and takes another under the same term", async () => {
+describe("reloading a lane", () => {
+  it("drops the loaded state and loads it again under the same term", async () => {
     const owned = await lanes.own(LANE);
     lanes.reload(owned, "a write failed");
     expect(owned.term.hasEnded).toBe(true);
@@ -288,7 +288,7 @@ describe("reloading", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/application/lane/lanes.ts
-  it("believes nothing that counts of the chain had told before it was read again", async () => {
+  it("forgets all transaction counts read before the reload", async () => {
     const owned = await lanes.own(LANE);
     happened(owned, countCompared, { proven: 45, askedAtMs: 0, after: 0 });
     happened(owned, countClaimed, 45, 3);
@@ -299,7 +299,7 @@ describe("reloading", () => {
     expect([pace.counts.comparedAtMs, pace.counts.claim, usedBelow(pace)]).toEqual([null, null, 0]);
   });
 
-  it("takes it also where it is for another node by now: in the database it is ours, and no other node can have it", async () => {
+  it("works even if placement now assigns the lane to another node, because this node still owns it", async () => {
     const owned = await lanes.own(LANE);
     isForAnother = true;
     lanes.reload(owned, "a write failed");
@@ -307,7 +307,7 @@ describe("reloading", () => {
     expect((await lanes.own(LANE)).fence).toEqual(owned.fence);
   });
 
-  it("of a reading that is over already does nothing", async () => {
+  it("does nothing if that loaded state was already dropped", async () => {
     const owned = await lanes.own(LANE);
     lanes.reload(owned, "first");
     await lanes.retryWanted();
@@ -316,7 +316,7 @@ describe("reloading", () => {
     expect(bench.telemetry.of("lane.stopped").length).toBe(1);
   });
 
-  it("is tried again until the database answers", async () => {
+  it("is retried until the database responds", async () => {
     const owned = await lanes.own(LANE);
     store.cut();
     lanes.reload(owned, "away");
@@ -328,7 +328,7 @@ describe("reloading", () => {
     expect(lanes.size).toBe(1);
   });
 
-  it("is given up where another node has the lane by now", async () => {
+  it("is given up if another node now owns the lane", async () => {
     const owned = await lanes.own(LANE);
     const row = database.state.lanes.get(laneKey(LANE));
     if (row !== undefined) row.owner = null;
@@ -340,7 +340,7 @@ describe("reloading", () => {
     expect(bench.telemetry.of("lease.acquire").length).toBe(before);
   });
 
-  it("waits while we are past our own deadline", async () => {
+  it("waits while the node is past its own lease deadline", async () => {
     const owned = await lanes.own(LANE);
     lanes.reload(owned, "away");
     mayAct = false;
@@ -351,7 +351,7 @@ describe("reloading", () => {
     expect(lanes.size).toBe(1);
   });
 
-  it("after the close only drops", async () => {
+  it("after a close only drops the lane", async () => {
     const owned = await lanes.own(LANE);
     lanes.close("shutting down");
     lanes.reload(owned, "away");
@@ -360,16 +360,16 @@ describe("reloading", () => {
   });
 });
 
-describe("what a commit did to a lane", () => {
+describe("a commit's changes to a lane", () => {
   const left = { kind: "holeLeft", hole: skippedHole(3, new Date(0)) } as const;
 
-  it("is what it remembers from then on", async () => {
+  it("are applied to the owner's memory", async () => {
     const owned = await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 1, changes: [{ kind: "cursor", cursor: 9 }, left] });
     expect([owned.cursor, owned.nonces.holes]).toEqual([9, [left.hole]]);
   });
 
-  it("is not told to another term of it, nor to a reading that is over", async () => {
+  it("are not applied to another term, nor to a loaded state that was dropped", async () => {
     const owned = await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 2, changes: [left] });
     lanes.reload(owned, "again");
@@ -378,7 +378,7 @@ describe("what a commit did to a lane", () => {
   });
 
   // protects [Reads] src/application/lane/lanes.ts
-  it("that contradicts what it remembers: it is read again", async () => {
+  it("that contradict the owner's memory cause a reload", async () => {
     await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 1, changes: [left, left] });
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([
@@ -389,8 +389,8 @@ describe("what a commit did to a lane", () => {
   });
 });
 
-describe("losing", () => {
-  it("a fenced lane: it is dropped, and counted", async () => {
+describe("losing lanes", () => {
+  it("drops a fenced lane, and counts the event", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose(owned.fence, "allocate");
     expect([owned.term.hasEnded, lanes.size]).toEqual([true, 0]);
@@ -400,14 +400,14 @@ describe("losing", () => {
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "fenced" }]);
   });
 
-  it("a late word about an older term does not drop the newer one", async () => {
+  it("by a late message about an older term does not drop the newer one", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose({ ...owned.fence, token: 0 }, "transition");
     expect([owned.term.hasEnded, lanes.size]).toEqual([false, 1]);
     expect(bench.telemetry.of("lease.fenced").length).toBe(1);
   });
 
-  it("a write that was given up: too late, and counted, where its term is over by our own knowledge", async () => {
+  it("counts a skipped write as fenced if its term is over by the node's own deadline", async () => {
     const { fence } = await lanes.own(LANE);
     lanes.giveUp(fence, "allocate");
     expect(bench.telemetry.of("lease.fenced"), "put off").toEqual([]);
@@ -423,7 +423,7 @@ describe("losing", () => {
     ]);
   });
 
-  it("everything: nothing is wanted back by itself", async () => {
+  it("all at once schedules no reload", async () => {
     await lanes.claimAll();
     expect(bench.telemetry.of("lanes.taken")).toEqual([{ type: "lanes.taken", acquired: LANES.length, takenOver: 0 }]);
     lanes.reload(lanes.all()[0] as OwnedLane, "away");
@@ -436,7 +436,7 @@ describe("losing", () => {
   });
 });
 
-it("what the database answers with is told as 503 with its cause", async () => {
+it("a database failure while a lane is acquired is returned as 503 with its cause", async () => {
   store.cut();
   const failure = await lanes.own(LANE).catch((error: FencepostError) => error);
   expect(failure).toMatchObject({ code: "UNAVAILABLE", cause: { name: "StoreUnavailable" } });

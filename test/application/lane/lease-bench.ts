@@ -21,9 +21,9 @@ export interface Holder {
   readonly store: MemoryStore;
   readonly lock: MemorySessionLock;
   readonly telemetry: RecordedTelemetry;
-  /** The answer to the node, and whether it was allowed to act at that moment. */
+  /** Responses that the node received, each with whether the node was allowed to act at that moment. */
   readonly heard: string[];
-  /** That it was silent for too long, and that it has found out who else lives. */
+  /** Notifications that the node was silent for too long, or has found out which other instances are live. */
   readonly noted: string[];
   readonly passed: Failpoint[];
 }
@@ -35,7 +35,7 @@ export class LeaseBench {
   private readonly holders: Holder[] = [];
   private readonly locks: boolean;
 
-  /** Without locks, as behind a pooler: the lease alone decides. */
+  /** By default there are no session locks, as behind a connection pooler: the lease alone decides. */
   constructor({ locks = false }: { readonly locks?: boolean } = {}) {
     this.locks = locks;
   }

@@ -9,14 +9,14 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-describe("an instance", () => {
-  it("is none before it has started", () => {
+describe("an instance of a node", () => {
+  it("does not exist before the lease is started", () => {
     const { lease } = bench.holder("a");
     expect(lease.mayAct()).toBe(false);
     expect(() => lease.instanceId).toThrow("no instance yet");
   });
 
-  it("is registered at the start, and renewed on its beat", async () => {
+  it("is registered at the start, and renewed at its interval", async () => {
     const { lease, telemetry, passed } = await bench.started("a");
     expect(bench.row(lease.instanceId)).toMatchObject({ nodeId: "a", url: "http://a", counter: 1, dead: false });
     expect(telemetry.of("instance.registered")).toMatchObject([{ instanceId: lease.instanceId, nodeId: "a" }]);
@@ -30,7 +30,7 @@ describe("an instance", () => {
     expect(lease.mayAct()).toBe(true);
   });
 
-  it("that cannot be registered has not started", async () => {
+  it("that cannot be registered fails the start", async () => {
     const { lease, store } = bench.holder("a");
     store.cut();
     await expect(lease.start()).rejects.toThrow("the database is away");
@@ -38,12 +38,12 @@ describe("an instance", () => {
   });
 });
 
-describe("looking at the other instances", () => {
+describe("polling of other instances by a node", () => {
   it.each([
     ["alone", [], 10],
     ["beside another", ["b"], 20],
     // protects [Many lanes] src/application/lane/lease.ts, src/application/lane/other-instances.ts
-  ] as const)("%s happens %s%s times in ten seconds", async (_, others, looks) => {
+  ] as const)("%s (other nodes: %s) happens %s times in ten seconds", async (_, others, looks) => {
     const { store } = await bench.started("a");
     for (const name of others) await bench.started(name);
     await bench.clock.advance(2_000);
@@ -58,8 +58,8 @@ describe("looking at the other instances", () => {
   });
 });
 
-describe("the deadline", () => {
-  it("is the lease less the skew, counted from where the last renewal began", async () => {
+describe("the lease deadline", () => {
+  it("is the lease less the clock skew, counted from the start of the last renewal", async () => {
     const { lease, store } = await bench.started("a");
     await bench.clock.advance(RENEW);
     store.cut();
@@ -69,7 +69,7 @@ describe("the deadline", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("counts from the beginning of a renewal that took long, not from its end", async () => {
+  it("is counted from the start of a slow renewal, not from its end", async () => {
     const { lease, store } = await bench.started("a");
     store.pause();
     await bench.clock.advance(RENEW + 5_000);
@@ -83,7 +83,7 @@ describe("the deadline", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("counts from the beginning of the registration too", async () => {
+  it("is counted from the start of the registration too", async () => {
     const { lease, store } = bench.holder("a");
     store.pause();
     const starting = lease.start();
@@ -94,7 +94,7 @@ describe("the deadline", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("does not move while the database is away, which is asked more often meanwhile", async () => {
+  it("does not move while the database is unavailable, and renewals are retried more often meanwhile", async () => {
     const { lease, store } = await bench.started("a");
     let asked = 0;
     const renew = store.renewInstance.bind(store);
@@ -112,7 +112,7 @@ describe("the deadline", () => {
     expect(lease.mayAct()).toBe(true);
   });
 
-  it("is not moved by the wall clock", async () => {
+  it("is not affected by the wall clock", async () => {
     const { lease, store } = await bench.started("a");
     store.cut();
     bench.clock.stepWallClock(-3_600_000);
@@ -129,7 +129,7 @@ describe("an instance that missed its renewal", () => {
     return made;
   }
 
-  it("is over: the node goes on as a new one, and drops what it held before anything may act again", async () => {
+  it("has ended: the node registers a new one, and drops its lanes before anything may act again", async () => {
     const { lease, store, heard, telemetry } = await expire();
     const first = lease.instanceId;
     store.heal();
@@ -140,7 +140,7 @@ describe("an instance that missed its renewal", () => {
     expect(lease.mayAct()).toBe(true);
   });
 
-  it("may not act while no new one is registered, however often that fails", async () => {
+  it("may not act while no new one can be registered", async () => {
     const { lease, store } = await expire();
     store.registerInstance = () => Promise.reject(new Error("no room"));
     store.heal();
@@ -148,7 +148,7 @@ describe("an instance that missed its renewal", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("and finds a schema that is too new for it says so once, and never acts again", async () => {
+  it("and finds a schema that is too new raises one alert, and may not act", async () => {
     const { lease, store, telemetry } = await expire();
     store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
     store.heal();
@@ -158,7 +158,7 @@ describe("an instance that missed its renewal", () => {
     expect(alerts).toEqual([["SCHEMA_TOO_NEW", "CRITICAL", "upgrade"]]);
   });
 
-  it("and finds a schema that it knows again says that this is over", async () => {
+  it("and finds a supported schema again resolves the alert", async () => {
     const { lease, store, telemetry } = await expire();
     const real = store.registerInstance;
     store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
@@ -171,7 +171,7 @@ describe("an instance that missed its renewal", () => {
     expect(telemetry.of("alert.resolved")).toMatchObject([{ code: "SCHEMA_TOO_NEW" }]);
   });
 
-  it("by the word of others is over too, although its own deadline has not come", async () => {
+  it("because others declared it dead has ended too, even before its own deadline", async () => {
     const { lease, heard } = await bench.started("a");
     const first = lease.instanceId;
     const record = bench.row(first);
@@ -182,8 +182,8 @@ describe("an instance that missed its renewal", () => {
   });
 });
 
-describe("a database with another history", () => {
-  it("is noticed by a renewal, also where nothing is written: a new instance, before which nothing may act", async () => {
+describe("a database whose history changed", () => {
+  it("is noticed by a renewal even without writes: a new instance is registered, and nothing may act before", async () => {
     const { lease, heard, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory(true);
@@ -196,7 +196,7 @@ describe("a database with another history", () => {
     expect(telemetry.events).toContainEqual({ type: "feed.epochBegun", epoch: 2, mayHaveLost: true });
   });
 
-  it("that a write has noticed does not wait for a renewal; noticed twice is one change", async () => {
+  it("and was noticed by a write does not wait for a renewal; two notices count as one change", async () => {
     const { lease, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory();
@@ -209,7 +209,7 @@ describe("a database with another history", () => {
     expect(telemetry.events.filter(({ type }) => type === "alert")).toHaveLength(1);
   });
 
-  it("is asked again, and not in step with others, until it takes the new instance", async () => {
+  it("is retried with jitter until it accepts the new instance", async () => {
     const { lease, store } = await bench.started("a");
     bench.database.changeHistory();
     store.cut();
@@ -222,8 +222,8 @@ describe("a database with another history", () => {
   });
 });
 
-describe("the end", () => {
-  it("by stop: lanes released, the instance dead, nothing more may act", async () => {
+describe("ending a lease", () => {
+  it("by stop releases the lanes and marks the instance dead, and nothing more may act", async () => {
     const { lease, store } = await bench.started("a");
     await store.acquireLane(LANE, lease.instanceId);
     await lease.stop();
@@ -234,7 +234,7 @@ describe("the end", () => {
     expect(bench.row(lease.instanceId)?.counter).toBe(1);
   });
 
-  it("by abandon: not a word to the database", async () => {
+  it("by abandon writes nothing to the database", async () => {
     const { lease, store } = await bench.started("a");
     await store.acquireLane(LANE, lease.instanceId);
     await lease.abandon();
@@ -243,7 +243,7 @@ describe("the end", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("before a beginning has nothing to retire", async () => {
+  it("before it was started has nothing to release", async () => {
     await bench.holder("a").lease.stop();
     expect(bench.database.state.instances.size).toBe(0);
   });

@@ -9,7 +9,10 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** Its renewals end, and its row expires in the future, as after a database clock that jumped back by an hour. */
+/**
+ * Stops an instance's renewals with its row expiring an hour ahead, as after a database clock that jumped back by an
+ * hour.
+ */
 function stayUnexpired({ lease, store }: Holder): void {
   const later = (time: Date) => new Date(time.getTime() + 3_600_000);
   const record = bench.row(lease.instanceId);
@@ -18,8 +21,8 @@ function stayUnexpired({ lease, store }: Holder): void {
   store.cut();
 }
 
-describe("other instances", () => {
-  it("that are past by the database's clock are declared dead, soon after", async () => {
+describe("other instances of the cluster", () => {
+  it("that have expired by the database's clock are declared dead soon after", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b");
     await dying.store.acquireLane(LANE, dying.lease.instanceId);
@@ -34,7 +37,7 @@ describe("other instances", () => {
     expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
   });
 
-  it("whose counter stands still for lease and skew on our own clock are declared dead, whatever theirs says", async () => {
+  it("whose counter is unchanged for lease plus skew on this node's clock are declared dead", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -44,7 +47,7 @@ describe("other instances", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("that renew are left alone for ever", async () => {
+  it("that renew in time are never declared dead", async () => {
     const [one, other] = [await bench.started("a"), await bench.started("b")];
     await bench.clock.advance(120_000);
     expect([one.heard, other.heard]).toEqual([[], []]);
@@ -52,7 +55,7 @@ describe("other instances", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("with a longer lease than ours are left alone between two of their renewals", async () => {
+  it("with a longer lease than this node's are not declared dead between two renewals", async () => {
     const slow = await bench.started("a", undefined, LONG_LEASE);
     const quick = await bench.started("b");
     await bench.clock.advance(180_000);
@@ -61,7 +64,7 @@ describe("other instances", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("whose counter stands still are judged by their own lease: a short one beside a long one", async () => {
+  it("whose counter is unchanged are judged by their own lease: a short one beside a long one", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b", undefined, LONG_LEASE);
     stayUnexpired(dying);
@@ -71,7 +74,7 @@ describe("other instances", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("whose counter stands still are judged by their own lease: a long one beside a short one", async () => {
+  it("whose counter is unchanged are judged by their own lease: a long one beside a short one", async () => {
     const dying = await bench.started("a", undefined, LONG_LEASE);
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -81,7 +84,7 @@ describe("other instances", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("are not taken for dead because of a pause of our own", async () => {
+  it("are not declared dead because this node was paused", async () => {
     const patient = await bench.started("a");
     const paused = await bench.started("b");
     await bench.clock.advance(1_000);
@@ -94,7 +97,7 @@ describe("other instances", () => {
     );
   });
 
-  it("are not taken for dead because their row took long to arrive: what it shows is as old as the question", async () => {
+  it("are not declared dead because their row arrived late: its age counts from the start of the read", async () => {
     await bench.started("a");
     const slow = await bench.started("b");
     const instances = slow.store.instances.bind(slow.store);
@@ -114,7 +117,7 @@ describe("other instances", () => {
     expect(verdicts).toEqual([]);
   });
 
-  it("that renewed in the very instant are not declared dead: the counter decides", async () => {
+  it("that renew at the same moment are not declared dead, because the counter has changed", async () => {
     const rival = await bench.started("a");
     const judge = await bench.started("b");
     const declare = judge.store.declareDead.bind(judge.store);
@@ -132,7 +135,7 @@ describe("other instances", () => {
     expect(judge.heard).toEqual([]);
   });
 
-  it("that ended by themselves free their lanes too, and another node must notice", async () => {
+  it("that shut down gracefully free their lanes, which is noticed once", async () => {
     const leaving = await bench.started("a");
     const heir = await bench.started("b");
     await bench.clock.advance(1_000);
@@ -143,7 +146,7 @@ describe("other instances", () => {
     expect(heir.heard).toEqual(["freed"]);
   });
 
-  it("that came and went between two looks are noticed as well", async () => {
+  it("that started and stopped between two polls are noticed as well", async () => {
     const heir = await bench.started("b");
     await bench.clock.advance(600);
     const brief = await bench.started("a");
@@ -152,7 +155,7 @@ describe("other instances", () => {
     expect(heir.heard).toEqual(["freed"]);
   });
 
-  it("whose row is gone altogether are noticed as well", async () => {
+  it("whose row was deleted are noticed as well", async () => {
     const heir = await bench.started("b");
     const vanished = await bench.started("a");
     await bench.clock.advance(600);
@@ -162,7 +165,7 @@ describe("other instances", () => {
     expect(heir.heard).toEqual(["freed"]);
   });
 
-  it("are all tried, and those that were freed are told of, although one of them fails", async () => {
+  it("are all processed, and freed lanes reported, even if declaring one of them dead fails", async () => {
     const heir = await bench.started("c");
     const dying = [await bench.started("a"), await bench.started("b")];
     const declare = heir.store.declareDead.bind(heir.store);
@@ -175,7 +178,7 @@ describe("other instances", () => {
     expect(heir.telemetry.of("instance.declaredDead").length).toBe(2);
   });
 
-  it("are not judged by a node that is past its own deadline", async () => {
+  it("are not judged by a node that is past its own lease deadline", async () => {
     const [one, other] = [await bench.started("a"), await bench.started("b")];
     let looks = 0;
     const instances = other.store.instances.bind(other.store);

@@ -1,4 +1,7 @@
-/** Lanes that are looked at together: the end of one lane's term, or a database error about one, concerns that lane alone. */
+/**
+ * Lanes that are processed together: the end of one lane's term, or a database error about one lane, affects only that
+ * lane.
+ */
 import { expect, it } from "vitest";
 import { trustedLanes } from "../../../src/application/chain/trust.ts";
 import { reconcile } from "../../../src/application/detours/reconcile.ts";
@@ -21,7 +24,7 @@ async function bench() {
 }
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("whose chain is looked at are trusted, each by itself", async () => {
+it("a check of the chain's identity trusts the other lanes if one lane's term has ended", async () => {
   const { ports, context, ending, other } = await bench();
   for (const lane of [ending, other]) happened(lane, chainLookOwed);
   ending.stop("lost");
@@ -29,7 +32,7 @@ it("whose chain is looked at are trusted, each by itself", async () => {
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("whose chain is looked at are trusted although the database fails to say what is settled on one of them", async () => {
+it("a check of the chain's identity trusts the other lanes if the database read for one lane fails", async () => {
   const { ports, context, telemetry, ending: failing, other } = await bench();
   for (const lane of [failing, other]) happened(lane, chainLookOwed);
   let looks = 0;
@@ -42,13 +45,13 @@ it("whose chain is looked at are trusted although the database fails to say what
   expect(telemetry.of("alert").map(({ code, message }) => `${code} ${message}`)).toEqual([
     "PASS_FAILED whether chain 31337 is still the one that was known could not be judged for 1 of 2 lanes: Error: the connection was reset",
   ]);
-  // It owes its look, and has it in the next pass.
+  // The failed lane still has to be compared with the chain, and the next pass does so.
   expect(failing.pace.lookOwed).toBe(true);
   expect(await trustedLanes({ ...ports, store }, context, [failing, other])).toEqual([failing, other]);
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("that are compared with the chain are not, where the count is too low and the database does not say what is settled", async () => {
+it("a comparison with the chain distrusts it if the count is too low and the database read fails", async () => {
   const { ports, context, telemetry, ending: failing } = await bench();
   happened(failing, chainJudged, null, 0);
   const settledBelow = () => Promise.reject(new Error("the connection was reset"));
@@ -58,7 +61,7 @@ it("that are compared with the chain are not, where the count is too low and the
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("whose chain is looked at are trusted although one of them could not write down how the chain begins", async () => {
+it("a check of the chain's identity trusts the other lanes if one lane cannot store the genesis hash", async () => {
   const { ports, context, control, ending: failing, other } = await bench();
   context.genesisHash = null;
   for (const lane of [failing, other]) happened(lane, chainLookOwed);
@@ -67,7 +70,7 @@ it("whose chain is looked at are trusted although one of them could not write do
 });
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("that are compared with the chain are, but for the one that ended", async () => {
+it("a comparison with the chain covers the other lanes if one lane's term has ended", async () => {
   const { ports, context, telemetry, ending, other } = await bench();
   ending.stop("lost");
   await reconcile(ports, context, [ending, other]);
@@ -75,7 +78,7 @@ it("that are compared with the chain are, but for the one that ended", async () 
 });
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("that have transactions in one block have their receipts", async () => {
+it("receipts of a block reach the other lanes if one lane's term ends meanwhile", async () => {
   const { ports, context, control, writes, chain, simulated, ending, other } = await bench();
   const block = { ...simulated.blocks.byNumber(2), transactionHashes: [hashNumber(1), hashNumber(2)] } as Block;
   Object.assign(chain, { receiptsInBlock: async () => [receiptOf(1, block), receiptOf(2, block)] });

@@ -60,9 +60,9 @@ function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = P
   }
 }
 
-describe("who may move down into a hole", () => {
+describe("moving down into a nonce hole", () => {
   // protects [Holes] src/domain/ledger/may-move.ts
-  it("is what waits to be signed: not what was sent, nor what has a nonce that its caller named", () => {
+  it("is permitted to transactions that wait to be signed, unless their caller named the nonce", () => {
     const lane = createOwnedLane({ cursor: 5, tracking: [tracked(1)] });
     lane.backlog.enqueue([record(2), { ...record(3), pinned: true }, record(4)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
@@ -73,7 +73,7 @@ describe("who may move down into a hole", () => {
     ]);
   });
 
-  it("is nothing that was given its nonce before commits may have been lost: its signature may be among them", () => {
+  it("is refused to one allocated before commits may have been lost, because it may have been signed", () => {
     const lane = createOwnedLane({ cursor: 4, epochFloor: 3 });
     lane.backlog.enqueue([record(2), record(3)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
@@ -83,15 +83,15 @@ describe("who may move down into a hole", () => {
   });
 });
 
-describe("what waits to be signed", () => {
-  it("comes in the order it was allocated", () => {
+describe("transactions that wait to be signed", () => {
+  it("are signed in the order of their allocation", () => {
     const lane = createOwnedLane({ cursor: 0 });
     lane.backlog.enqueue(records(0, 3));
     lane.backlog.enqueue(records(3, 2));
     expect(signAll(lane, [])).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it("beyond what is kept at hand is read from the database in its turn, all of it, once", () => {
+  it("beyond the limit in memory are read from the database later, all of them, once", () => {
     const lane = createOwnedLane({ cursor: 0 });
     const all = records(0, 3_000);
     lane.backlog.enqueue(all);
@@ -100,42 +100,42 @@ describe("what waits to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("in the database already is read from its first nonce on", () => {
+  it("in the database at load time are read from their first nonce on", () => {
     const lane = createOwnedLane({ cursor: 9, allocated: 4 });
     expect([lane.backlog.missingFrom(), lane.hasUnmined(), lane.idle]).toEqual([0, true, false]);
     expect(signAll(lane, records(5, 4))).toEqual([5, 6, 7, 8]);
   });
 
-  it("allocated while a page was on its way is not forgotten: it would be a hole", () => {
+  it("and were allocated during a page read are not forgotten, which would leave a hole", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.missingFrom();
     const page = records(5, 1);
-    lane.backlog.enqueue(records(6, 2)); // committed after the page was read, acknowledged before the page came back
+    lane.backlog.enqueue(records(6, 2)); // committed after the page was read, acknowledged before the page was returned
     lane.backlog.refill(page, PAGE);
     expect(signAll(lane, records(5, 3))).toEqual([5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("in a hole that was taken while a page was on its way has the page read again", () => {
+  it("and were allocated into a hole during a page read cause the page to be read again", () => {
     const lane = createOwnedLane({ cursor: 8, allocated: 3 });
     lane.backlog.missingFrom();
     const page = records(5, 3);
-    lane.slipIn(record(4)); // committed after the page was read, below all that is on it
+    lane.slipIn(record(4)); // committed after the page was read; its nonce is below all nonces of the page
     expect(lane.backlog.refill(page, PAGE)).toBe(false);
     expect(signAll(lane, records(4, 4))).toEqual([4, 5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("on a page that is faster than the word of its own allocation is not signed twice", () => {
+  it("and appear on a page before their allocation is acknowledged are not signed twice", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
-    lane.backlog.refill(records(5, 3), PAGE); // read after 6 and 7 were committed, before any acknowledgement
+    lane.backlog.refill(records(5, 3), PAGE); // this page was read after 6 and 7 were committed, before their commit was acknowledged
     lane.backlog.enqueue(records(6, 2));
     expect(signAll(lane, [])).toEqual([5, 6, 7]);
     lane.backlog.enqueue(records(7, 1));
     expect(signAll(lane, [])).toEqual([]);
   });
 
-  it("however pages and allocations interleave, is signed once, in order", () => {
+  it("are signed once and in order, however page reads and allocations interleave", () => {
     const steps = fc.array(
       fc.record({ allocate: fc.integer({ min: 1, max: 4 }), told: fc.boolean(), read: fc.boolean() }),
     );
@@ -164,7 +164,7 @@ describe("what waits to be signed", () => {
     );
   });
 
-  it("keeps within the window over the head of line", () => {
+  it("stay within the window above the lane's head", () => {
     const lane = createOwnedLane({ cursor: 20, tracking: [tracked(5), tracked(6), tracked(9)] });
     lane.backlog.enqueue(records(10, 10));
     expect(nonces(lane.toSign(8, 100))).toEqual([10, 11, 12]);
@@ -174,8 +174,8 @@ describe("what waits to be signed", () => {
   });
 });
 
-describe("what is in flight", () => {
-  it("is found by every attempt's hash, until it settles or the lane stops", () => {
+describe("transactions in flight", () => {
+  it("are indexed by every attempt's hash, until they are final or the lane stops", () => {
     const { lane, index } = withIndex({ tracking: [tracked(1), tracked(2, receipt(2, 50))] });
     expect([...index.keys()]).toEqual([hashNumber(1), hashNumber(2)]);
     expect([lane.unmined.size, lane.mined.size]).toEqual([1, 1]);
@@ -188,7 +188,7 @@ describe("what is in flight", () => {
   });
 
   // protects [The fence] src/application/lane/owned-lane.ts
-  it("of an older reading does not take the newer one's hashes with it", () => {
+  it("of a dropped lane copy do not remove the hashes of the newer copy", () => {
     const { context } = createChainBench();
     const old = createOwnedLane({ tracking: [tracked(1)] }, context);
     const fresh = createOwnedLane({ tracking: [tracked(1)] }, context);
@@ -200,7 +200,7 @@ describe("what is in flight", () => {
     expect(context.hashes.get(hashNumber(1))?.lane).toBe(fresh);
   });
 
-  it("resumed from the database owes a look for its receipt before it is sent", () => {
+  it("loaded from the database are checked for a receipt before they are broadcast", () => {
     const lane = createOwnedLane({ tracking: [tracked(1), tracked(2, receipt(2, 50))] });
     expect(lane.toSend(1_000_000, 10)).toEqual([]);
     const tx = lane.unmined.get(1);
@@ -209,7 +209,7 @@ describe("what is in flight", () => {
     expect(resumed(tracked(2, receipt(2, 50))).pace.send).toEqual(NEVER);
   });
 
-  it("is due in nonce order, at its time, and not while it is being sent", () => {
+  it("are due in nonce order, at their time, and not while they are being broadcast", () => {
     const lane = createOwnedLane({ tracking: [tracked(3), tracked(1), tracked(2), tracked(4)] });
     for (const tx of lane.unmined.values()) paced(tx, { look: lookedAt(0), send: at(100) });
     happened(lane.unmined.get(2) as Tracked, takenInHand);
@@ -219,7 +219,7 @@ describe("what is in flight", () => {
     expect(nonces(lane.toSend(100, 1))).toEqual([1]);
   });
 
-  it("moves to mined and back", () => {
+  it("move to mined and back", () => {
     const lane = createOwnedLane({ tracking: [tracked(1)] });
     const tx = lane.unmined.get(1);
     if (tx === undefined) throw new Error("it is not there");
@@ -231,8 +231,8 @@ describe("what is in flight", () => {
   });
 });
 
-describe("what is watched", () => {
-  it("is remembered by block, both of one height where two were settled in", () => {
+describe("blocks watched for reorgs", () => {
+  it("are stored by hash, so that several blocks of one height are kept", () => {
     const lane = createOwnedLane({
       watched: [
         { number: 50, hash: hashNumber(1) },
@@ -251,8 +251,8 @@ describe("what is watched", () => {
   });
 });
 
-describe("what the lane says of itself", () => {
-  it("is idle only where nothing is waiting, in flight, creating or watched", () => {
+describe("a lane's own status", () => {
+  it("is idle only if nothing is waiting, in flight, being created or watched", () => {
     const lane = createOwnedLane({ cursor: 3 });
     expect([lane.idle, lane.hasUnmined(), lane.pendingDepth(), lane.oldestPendingAt()]).toEqual([true, false, 0, null]);
     lane.count("creating", 1);
@@ -264,7 +264,7 @@ describe("what the lane says of itself", () => {
     ]);
   });
 
-  it("tells the oldest: in flight first, then mined, then waiting", () => {
+  it("reports the oldest pending time of in flight, else mined, else waiting transactions", () => {
     const waiting = createOwnedLane({ cursor: 9 });
     waiting.backlog.enqueue(records(8, 1));
     expect(waiting.oldestPendingAt()).toEqual(new Date(8));

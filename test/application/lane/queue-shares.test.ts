@@ -19,7 +19,7 @@ function allocated(txId: string, owner: string): Change {
   return { kind: "allocated", intent, nonce: 1, intake: null, at: new Date(0) };
 }
 
-describe("what a key has waiting on a lane, while it is being read", () => {
+describe("the count of a key's pending transactions on a lane", () => {
   it.each<readonly [string, readonly Change[], number]>([
     ["nothing else happens", [], 2],
     ["one is mined, and was read as it stood before", [moved("a", "mine")], 1],
@@ -30,7 +30,7 @@ describe("what a key has waiting on a lane, while it is being read", () => {
     ["one more is allocated, and mined at once", [allocated("d", "shop"), moved("d", "mine")], 2],
     ["one of another key is allocated", [allocated("d", "wallet")], 2],
     // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  ])("is right where %s", async (_, changes, size) => {
+  ])("is correct if, while it is read from the database, %s", async (_, changes, size) => {
     const shares = new QueueShares();
     const reading = deferred<readonly OpenTransaction[]>();
     const asked = shares.of("shop", () => reading.promise);

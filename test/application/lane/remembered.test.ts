@@ -1,4 +1,7 @@
-/** The rows of a lane in its owner's memory, half-way along each road: folded from acknowledged steps, never assigned. */
+/**
+ * The rows of a lane in its owner's memory at unfinished steps of every kind. Memory is updated only from acknowledged
+ * commits, never assigned.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";
 import { OperatedWorld } from "../../support/operations.ts";
@@ -26,7 +29,7 @@ async function open(options: WorldOptions = {}): Promise<WorldNode> {
 const row = () => world.rows().at(-1);
 const sent = (entry: WorldNode, overrides = {}) => ops.sent(entry, overrides);
 
-/** Each leaves something unfinished behind, and says what the database holds of it. */
+/** Each entry leaves a transaction unfinished and returns what the database must hold of it. */
 const ROADS: Readonly<Record<string, () => Promise<object>>> = {
   async "is signed and sent"() {
     await sent(await open());
@@ -111,7 +114,7 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
   },
 };
 
-describe("what an owner remembers of a transaction is what the database holds, where it", () => {
+describe("the owner's memory equals the database row of a transaction that", () => {
   it.each(Object.entries(ROADS))("%s", async (_, walk) => {
     const held = await walk();
     await world.clock.advance(1_000);

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** Kill −9: nothing of it reaches the database any more, and its session ends. */
+/** Simulates kill −9: nothing that the node sends reaches the database any more, and its session ends. */
 function kill({ store, lock }: Holder): void {
   store.cut();
   lock.cut();
@@ -20,16 +20,16 @@ const lost = (...holders: readonly Holder[]) => holders.flatMap(({ telemetry }) 
 const declared = (...holders: readonly Holder[]) =>
   holders.flatMap(({ telemetry }) => telemetry.of("instance.declaredDead"));
 
-/** Two nodes that have known each other for a while. */
+/** Starts two nodes that have seen each other as live for a while. */
 async function pair(): Promise<readonly [Holder, Holder]> {
   const both = [await bench.started("a"), await bench.started("b")] as const;
   await bench.clock.advance(5_000);
   return both;
 }
 
-describe("a crash", () => {
+describe("a node's crash", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("is noticed by the end of the session lock, after two looks, long before the lease has run out", async () => {
+  it("is detected by its lost session lock after two polls, long before its lease expires", async () => {
     const [dying, heir] = await pair();
     await dying.store.acquireLane(LANE, dying.lease.instanceId);
     kill(dying);
@@ -40,7 +40,7 @@ describe("a crash", () => {
     expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
   });
 
-  it("is noticed sooner where a caller found the node unreachable", async () => {
+  it("is detected sooner if a caller found the node unreachable", async () => {
     const [dying, heir] = await pair();
     await bench.clock.advance(150);
     kill(dying);
@@ -49,7 +49,7 @@ describe("a crash", () => {
     expect(declared(heir)).toHaveLength(1);
   });
 
-  it("however many find it unreachable: others are looked at ten times a second, no more", async () => {
+  it("causes at most ten polls of other instances a second, however many callers find the node unreachable", async () => {
     const [dying, heir] = await pair();
     await bench.clock.advance(150);
     let looks = 0;
@@ -66,7 +66,7 @@ describe("a crash", () => {
     expect(looks).toBe(1);
   });
 
-  it("is noticed at once by a process that has just started, if the server has been up for long enough", async () => {
+  it("is detected at once by a process that has just started, if the server has been up long enough", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
     kill(dying);
@@ -77,7 +77,7 @@ describe("a crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-  it("is noticed in its first look by a process that had missed the lock when its own session began", async () => {
+  it("is detected in the first poll of a process that saw no lock when its own session began", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
     kill(dying);
@@ -91,7 +91,7 @@ describe("a crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-  it("is not seen where there was a sign of life after the observer's own session had begun", async () => {
+  it("is not assumed if the counter moved after the observer's own session had begun", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     living.lock.vanish();
@@ -105,7 +105,7 @@ describe("a crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is left to the lease by a process that has just started on a server that has, too", async () => {
+  it("is detected only by its lease if both the observer and the server have just started", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     bench.database.restarted();
@@ -121,7 +121,7 @@ describe("a crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
-  it("of an instance that told of no lock is seen by its lease alone", async () => {
+  it("is detected only by its lease if it had published that it holds no lock", async () => {
     const [dying, heir] = await pair();
     dying.lock.cut();
     await bench.clock.advance(100);
@@ -133,7 +133,7 @@ describe("a crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is seen by its lease alone by a node without a session lock", async () => {
+  it("is detected only by its lease at a node without a session lock", async () => {
     const [dying, heir] = await pair();
     heir.lock.cut();
     kill(dying);
@@ -142,7 +142,7 @@ describe("a crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
-  it("is seen by its lease alone by a node that holds its lock on a server that the others do not look at", async () => {
+  it("is detected only by its lease at a node whose own lock is on a server that others do not read", async () => {
     const [dying, heir] = await pair();
     heir.store.publishLock = async () => "unseen";
     heir.lock.interrupt();
@@ -152,7 +152,7 @@ describe("a crash", () => {
     expect(declared(heir)).toEqual([]);
   });
 
-  it("is not seen in two looks between which there was a sign of life", async () => {
+  it("is not assumed after two polls if the counter moved between them", async () => {
     const [cut, observer] = await pair();
     cut.lock.vanish();
     const tell = bench.clock;
@@ -165,9 +165,9 @@ describe("a crash", () => {
   });
 });
 
-describe("every session of the server ends", () => {
+describe("when every database session of the server ends", () => {
   it.each(["and begins anew at once", "and it is minutes before one of them is back"])(
-    "%s: no node is taken for dead",
+    "%s: no live node is declared dead",
     async (how) => {
       const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
       await bench.clock.advance(5_000);
@@ -183,7 +183,7 @@ describe("every session of the server ends", () => {
   );
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("and one process is starved, so that it is silent for longer than all others need: none is declared dead", async () => {
+  it("and one starved process is silent for longer than all others: it is not declared dead", async () => {
     const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
     await bench.clock.advance(5_000);
     const [starved, ...others] = nodes as [Holder, Holder, Holder];
@@ -200,7 +200,7 @@ describe("every session of the server ends", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
-  it("while a process starts and another is starved: one that lost a session before its first look judges no other", async () => {
+  it("while another process starts: one whose session was lost before its first poll judges no other", async () => {
     const starved = await bench.started("a");
     await bench.clock.advance(5_000);
     const lock = new MemorySessionLock(bench.database);
@@ -216,7 +216,7 @@ describe("every session of the server ends", () => {
     expect([...declared(starting), ...lost(starved)]).toEqual([]);
   });
 
-  it("and afterwards a crash is noticed as before", async () => {
+  it("later crashes are detected as before", async () => {
     const [dying, heir] = await pair();
     dying.lock.interrupt();
     heir.lock.interrupt();
@@ -227,9 +227,9 @@ describe("every session of the server ends", () => {
   });
 });
 
-describe("a live process that loses its session", () => {
+describe("a live process that loses its database session", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
-  it("sends nothing until the database has heard of it again, and is not taken for dead", async () => {
+  it("broadcasts nothing until that is published in the database, and is not declared dead", async () => {
     const [cut, observer] = await pair();
     expect(cut.lease.maySend()).toBe(true);
     cut.lock.cut();
@@ -242,7 +242,7 @@ describe("a live process that loses its session", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
-  it("sends again once a renewal that began afterwards has succeeded, and by no other", async () => {
+  it("broadcasts again only after a renewal that began after the loss has succeeded", async () => {
     const [cut] = await pair();
     cut.store.publishLock = () => Promise.reject(new Error("no"));
     let release: () => void = () => undefined;
@@ -264,7 +264,7 @@ describe("a live process that loses its session", () => {
     expect(cut.lease.maySend()).toBe(true);
   });
 
-  it("tells of the next lock as soon as it holds one, and a crash after that is noticed", async () => {
+  it("publishes its next session lock as soon as it holds one, and a later crash is detected", async () => {
     const [dying, heir] = await pair();
     dying.lock.interrupt();
     await bench.clock.advance(3_000);
@@ -275,7 +275,7 @@ describe("a live process that loses its session", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
-  it("and does not hear of it finds out by looking, as the others do, and begins another", async () => {
+  it("and is not notified notices it by polling, as the others do, and opens another session", async () => {
     const [deaf, observer] = await pair();
     const first = deaf.lock.held?.key;
     deaf.lock.vanish();
@@ -286,7 +286,7 @@ describe("a live process that loses its session", () => {
     expect([...declared(observer), ...lost(deaf)]).toEqual([]);
   });
 
-  it("tells of the lock once more under a new instance", async () => {
+  it("publishes its lock again under a new instance", async () => {
     const [one, other] = await pair();
     const first = one.lease.instanceId;
     Object.assign(bench.row(first) ?? {}, { dead: true });
@@ -298,8 +298,8 @@ describe("a live process that loses its session", () => {
   });
 });
 
-describe("a silence", () => {
-  it("is told once, however often the next instance could not be registered", async () => {
+describe("the loss of an instance", () => {
+  it("is reported once, however often registering the next one fails", async () => {
     const [silent] = await pair();
     const register = silent.store.registerInstance.bind(silent.store);
     silent.store.registerInstance = () => Promise.reject(new Error("away"));
@@ -312,9 +312,9 @@ describe("a silence", () => {
   });
 });
 
-describe("a registration whose answer was lost", () => {
+describe("an instance registration whose response was lost", () => {
   // protects [Short of time] src/application/lane/lease.ts
-  it("leaves no instance behind that others would place lanes on", async () => {
+  it("leaves no instance behind that others would assign lanes to", async () => {
     const [silent, other] = await pair();
     const register = silent.store.registerInstance.bind(silent.store);
     const unheard: string[] = [];
@@ -332,7 +332,7 @@ describe("a registration whose answer was lost", () => {
   });
 
   // protects [Short of time] src/application/lane/lease.ts
-  it("is remembered only while it matters: where the database never answers, the list does not grow", async () => {
+  it("is remembered for a limited time, even if the database never responds", async () => {
     const { before, tries } = await failing(new OutcomeUnknown("no answer"));
     const [last, previous] = tries.toReversed();
     expect(tries.length).toBeGreaterThan(200);
@@ -348,14 +348,16 @@ describe("a registration whose answer was lost", () => {
     new BatchRefused("a name that is too long"),
     new HistoryChanged("another timeline"),
     // protects [Short of time] src/application/lane/lease.ts
-  ])("is not what one is that certainly was not made: after $name nothing is remembered of it", async (error) => {
+  ])("is remembered only if it may have been committed, not after $name", async (error) => {
     const { before, tries } = await failing(error);
     expect(tries.length).toBeGreaterThan(200);
     expect(tries.map(({ replaces }) => replaces)).toEqual(tries.map(() => [before]));
   });
 });
 
-/** A node that was taken for dead and cannot become another instance: what it tried within a minute. */
+/**
+ * The registrations that a node attempts within a minute if it was declared dead and cannot register as a new instance.
+ */
 async function failing(error: Error): Promise<{ before: string; tries: readonly InstanceRegistration[] }> {
   const { lease, store } = await bench.started("a");
   const tries: InstanceRegistration[] = [];
@@ -368,8 +370,8 @@ async function failing(error: Error): Promise<{ before: string; tries: readonly 
   return { before: lease.instanceId, tries };
 }
 
-describe("a node that comes", () => {
-  it("knows where it stands at once where every instance shows a lock", async () => {
+describe("a node that starts", () => {
+  it("is ready to judge at once if every other instance holds a lock", async () => {
     await bench.started("a");
     await bench.clock.advance(1_000);
     const comer = await bench.started("b");
@@ -377,7 +379,7 @@ describe("a node that comes", () => {
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("waits for a sign of life of an instance that shows none, and no longer", async () => {
+  it("waits for one renewal of an instance without a lock, and no longer", async () => {
     const silent = await bench.started("a");
     silent.lock.cut();
     await bench.clock.advance(1_000);
@@ -388,7 +390,7 @@ describe("a node that comes", () => {
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("waits out the lease of an instance that is dead and never showed a lock", async () => {
+  it("waits until the lease expires of a dead instance that never held a lock", async () => {
     const dead = await bench.started("a");
     dead.lock.cut();
     await bench.clock.advance(100);

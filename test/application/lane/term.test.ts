@@ -37,8 +37,8 @@ const ENDS: readonly [string, (bench: Bench) => void, late: number][] = [
   ["our own deadline came", ({ control }) => void Object.assign(control, { mayAct: false, maySend: false }), 1],
 ];
 
-describe("a read", () => {
-  it("comes through while the term lasts, also past our own deadline, and fails as it fails", async () => {
+describe("a read within a lane's term", () => {
+  it("returns its result or error while the term lasts, even past the node's own deadline", async () => {
     const { term, control } = bench();
     control.mayAct = false;
     expect(await term.during(Promise.resolve(5))).toBe(5);
@@ -46,7 +46,7 @@ describe("a read", () => {
   });
 
   it.each<Ending>(["lost", "putOff"])(
-    "throws where the term ended meanwhile (%s), whatever it brought",
+    "throws TermOver if the term ended meanwhile (%s), whatever its result",
     async (how) => {
       const { term, late } = bench();
       const read = deferred<number>();
@@ -60,7 +60,7 @@ describe("a read", () => {
     },
   );
 
-  it("of what is to be written is counted where it came too late, and not where it was put off", async () => {
+  it("that precedes a write is counted as fenced if the lane was lost, but not if it is reloaded", async () => {
     const { term, late } = bench();
     term.end("putOff");
     await expect(term.during(Promise.resolve(5), "finality")).rejects.toThrow(TermOver);
@@ -74,8 +74,8 @@ describe("a read", () => {
   });
 });
 
-describe("a write", () => {
-  it("carries the fence of its term", async () => {
+describe("a write within a lane's term", () => {
+  it("has the term's fencing token", async () => {
     const { term, fence, writes, committed } = bench();
     const outcome = { status: "expired", holes: [] } as const;
     committed.resolve(outcome);
@@ -84,7 +84,7 @@ describe("a write", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts
-  it.each(ENDS)("is not made where %s", async (_, end, count) => {
+  it.each(ENDS)("is not made if %s", async (_, end, count) => {
     const made = bench();
     made.committed.resolve({ status: "expired", holes: [] });
     end(made);
@@ -94,7 +94,7 @@ describe("a write", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-  it.each(ENDS)("that is on its way is answered with what became of it where %s meanwhile", async (_, end) => {
+  it.each(ENDS)("in progress returns its actual result even if %s meanwhile", async (_, end) => {
     for (const error of [null, new OutcomeUnknown("the connection broke")]) {
       const made = bench();
       const waiting = made.term.write({ kind: "suspend", suspended: true, decision: null as never });
@@ -107,7 +107,7 @@ describe("a write", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts
-  it("whose outcome the database did not say is told so, and the lane is read again; where nothing was made, it is not", async () => {
+  it("with an unknown outcome throws that and reloads the lane; one that was not made does not reload it", async () => {
     const unknown = bench();
     unknown.committed.resolve(Promise.reject(new OutcomeUnknown("the connection broke")));
     for (let writes = 0; writes < 2; writes++) {
@@ -132,7 +132,7 @@ describe("a write", () => {
     ["is too late past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false }), true],
     ["is the database's failure where it was put off", ({ term }) => term.end("putOff"), false],
     ["is the database's failure while the term lasts", () => undefined, false],
-  ])("that the database did not take %s", async (_, end, isLate) => {
+  ])("that the database did not accept %s", async (_, end, isLate) => {
     const made = bench();
     const waiting = made.term.write({ kind: "expire" });
     end(made);
@@ -141,9 +141,9 @@ describe("a write", () => {
   });
 });
 
-describe("a signature or a send", () => {
+describe("a signature or a broadcast within a lane's term", () => {
   // protects [The fence] src/application/lane/term.ts
-  it.each(ENDS)("is not begun where %s", async (_, end) => {
+  it.each(ENDS)("is not begun if %s", async (_, end) => {
     const made = bench();
     end(made);
     let begun = 0;
@@ -154,7 +154,7 @@ describe("a signature or a send", () => {
     expect(made.late(), "nothing was ready to be written").toEqual([]);
   });
 
-  it("waits, but signatures and writes do not, while others may take our session lock's end for ours", async () => {
+  it("waits, if it is a broadcast, while others may take a lost session lock for a crash", async () => {
     const { term, control, committed } = bench();
     control.maySend = false;
     let begun = 0;
@@ -166,7 +166,7 @@ describe("a signature or a send", () => {
   });
 
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("waits while somebody has ordered to stop this signer, and may not go on to another endpoint after that", async () => {
+  it("waits during a kill of the signer, and a broadcast does not go on to another endpoint", async () => {
     const { term, control } = bench();
     const asked: boolean[] = [];
     await term.send(async (mayStill) => {
@@ -184,7 +184,7 @@ describe("a signature or a send", () => {
     expect(begun).toBe(1);
   });
 
-  it("that comes back after the lane was lost is counted as late", async () => {
+  it("that ends after the lane was lost is counted as fenced", async () => {
     const { term, late } = bench();
     const answer = deferred<string>();
     const waiting = [term.sign(() => answer.promise), term.send(() => answer.promise)];
@@ -195,8 +195,8 @@ describe("a signature or a send", () => {
   });
 });
 
-describe("the end of a term", () => {
-  it("lets nothing begin; past our own deadline what has been written is still noted, and no work begins", () => {
+describe("the end of a lane's term", () => {
+  it("stops everything; past the node's own deadline, results of writes are still recorded but no work begins", () => {
     const { term, control } = bench();
     const begun = () => [term.begin(() => "noted"), term.work(() => "worked")];
     expect(begun()).toEqual(["noted", "worked"]);
@@ -208,7 +208,7 @@ describe("the end of a term", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("is the quiet end of an activity, which can be kicked again", async () => {
+  it("ends an activity without an error, and the activity can be kicked again", async () => {
     const { term } = bench();
     const errors: unknown[] = [];
     let runs = 0;
@@ -228,7 +228,7 @@ describe("the end of a term", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("is told to those who go on without it, and hides no other failure", async () => {
+  it("is reported to callers that continue without the lane, and other errors are passed on", async () => {
     expect(await quietly(Promise.resolve(5))).toBe(true);
     expect(await quietly(Promise.reject(new TermOver()))).toBe(false);
     await expect(quietly(Promise.reject(new TypeError("a mistake of ours")))).rejects.toThrow(TypeError);

@@ -14,13 +14,13 @@ describe("a node whose queue is full", () => {
   it.each([
     ["is alone", { peers: 0, forwards: true }],
     ["takes nothing to others", { peers: 2, forwards: false }],
-  ])("refuses creates unread where it %s", (_, cluster) => {
+  ])("refuses creates before reading them if it %s", (_, cluster) => {
     expect(reception(cluster, 10).admittance()).toMatchObject({ kind: "closed" });
     expect(reception(cluster, 9).admittance()).toEqual({ kind: "open" });
   });
 
   // protects [Short of time] src/application/loops/reception.ts
-  it("lets them in where others may have the lane: only who has read one knows whose it is", () => {
+  it("accepts creates if other nodes may own the lane, because the owner is known only after reading them", () => {
     expect(reception({ peers: 1, forwards: true }, 10).admittance()).toEqual({ kind: "open" });
   });
 });

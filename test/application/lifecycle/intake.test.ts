@@ -15,8 +15,8 @@ function intent(overrides: Parameters<typeof transfer>[0] = {}): Intent {
   return normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer(overrides));
 }
 
-describe("intents written in a caller's own transaction", () => {
-  it("are CREATED until the owner takes them up, in call order", async () => {
+describe("intents inserted in a caller's own database transaction", () => {
+  it("are processed by the owner in call order, from CREATED on", async () => {
     world = new World();
     const intents = Array.from({ length: 300 }, () => intent());
     for (const each of intents) world.database.insertIntake(each);
@@ -33,7 +33,7 @@ describe("intents written in a caller's own transaction", () => {
     expect(entry.events.some(({ type }) => type === "nonce.allocated")).toBe(true);
   });
 
-  it("with a request id that exists become another name of it, or, with another payload, FAILED_FINAL", async () => {
+  it("with an existing request id become its alias, or FAILED_FINAL if the payload differs", async () => {
     world = new World();
     const entry = await world.startNode();
     const original = await world.settle(entry.node.api.create(transfer({ requestId: "same" })));
@@ -50,7 +50,7 @@ describe("intents written in a caller's own transaction", () => {
     });
   });
 
-  it("that the chain would refuse are FAILED_FINAL/REJECTED without a nonce; those behind go on", async () => {
+  it("that would be refused become FAILED_FINAL/REJECTED without a nonce; later ones proceed", async () => {
     world = new World();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -67,7 +67,7 @@ describe("intents written in a caller's own transaction", () => {
     expect(feed.items.map(({ txId, state }) => [txId, state])).toContainEqual([refused.txId, "FAILED_FINAL"]);
   });
 
-  it("wait while the chain cannot prepare them, and nothing overtakes", async () => {
+  it("wait while the chain is unavailable, and no later one overtakes them", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));

@@ -2,12 +2,12 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { countCalls, LANES, signersOf, startWithLanes } from "../../support/many-lanes.ts";
 import { transfer } from "../../support/world.ts";
 
-/** Lanes whose creates come first: what is steady is known as such after a few tenths of a second. */
+/** Number of lanes that warm up first: a steady rate is recognised after a few tenths of a second. */
 const FIRST = LANES / 2;
 
-describe("a thousand lanes with one create each, one a millisecond", () => {
+describe("a thousand lanes with one create per millisecond", () => {
   // protects [Many lanes] src/application/writer/committer.ts
-  it("share reads and commits: no more than one of each for ten", async () => {
+  it("share reads and commits: at most about one of each per ten creates", async () => {
     const { world, entry } = await startWithLanes(LANES);
     onTestFinished(() => world.close());
     const { node, store, events } = entry;

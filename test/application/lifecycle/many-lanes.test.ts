@@ -11,7 +11,7 @@ async function start(lanes: number): Promise<WorldNode> {
   return started.entry;
 }
 
-/** How often anything that a node does looked at the clock in one virtual minute: a measure of how much it did. */
+/** Number of clock reads of a node in one virtual minute, as a measure of its work. */
 async function looksAtTheClock(lanes: number): Promise<number> {
   await start(lanes);
   const { clock } = world;
@@ -28,15 +28,15 @@ async function looksAtTheClock(lanes: number): Promise<number> {
   return looks;
 }
 
-describe("a thousand lanes with nothing to do", () => {
+describe("a thousand idle lanes", () => {
   // protects [Many lanes] src/application/loops/chain-loop.ts, src/application/detours/reconcile.ts
-  it("are compared with the chain together: no more than three requests a second", async () => {
+  it("are compared with the chain together, in at most three requests a second", async () => {
     const { rpc, events } = await start(LANES);
     const calls = countCalls(rpc, world.clock);
     const before = events.length;
     await world.clock.advance(60_000);
     const reconciled = events.slice(before).filter(({ type }) => type === "lane.reconciled");
-    // Each once in five minutes.
+    // Each lane is compared with the chain once in five minutes.
     expect(reconciled.length).toBeGreaterThan(LANES / 6);
     expect(calls.instants.size / 60).toBeLessThanOrEqual(3);
     // Requests with the same answer for all lanes are sent once for all of them.
@@ -44,7 +44,7 @@ describe("a thousand lanes with nothing to do", () => {
   });
 
   // protects [Many lanes] src/application/loops/chain-loop.ts, src/application/lane/owned-lane.ts
-  it("cost no more work than ten, as far as nothing is due", async () => {
+  it("need at most twice the work of ten idle lanes", async () => {
     const [few, many] = [await looksAtTheClock(10), await looksAtTheClock(LANES)];
     expect(many).toBeLessThanOrEqual(2 * few);
   });

@@ -15,8 +15,8 @@ function owners(): readonly (string | null)[] {
   return [...world.database.state.lanes.values()].map(({ owner }) => owner);
 }
 
-describe("draining", () => {
-  it("lets no create in, says so, and goes on with what is under way", async () => {
+describe("a draining node", () => {
+  it("refuses creates, reports that it is draining, and finishes its pending transactions", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 3);
@@ -33,7 +33,7 @@ describe("draining", () => {
     checkInvariants(world);
   });
 
-  it("takes nothing more from the intake table", async () => {
+  it("reads no more rows of the intake table", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.node.drain();
@@ -47,8 +47,8 @@ describe("draining", () => {
   });
 });
 
-describe("closing", () => {
-  it("answers the creates under way, releases the lanes, and leaves no timer of its own", async () => {
+describe("closing a node", () => {
+  it("answers pending creates, releases the lanes, and leaves no timer", async () => {
     world = new World();
     const entry = await world.startNode();
     const creates = Promise.all(Array.from({ length: 30 }, () => entry.node.api.create(transfer())));
@@ -59,10 +59,10 @@ describe("closing", () => {
     const sent = world.chain.witness.length;
     await world.clock.advance(60_000);
     expect(world.chain.witness.length).toBe(sent);
-    expect(world.clock.armedTimers).toBe(1); // the world's own block
+    expect(world.clock.armedTimers).toBe(1); // the one armed timer is the simulated world's next block
   });
 
-  it("is over in time where the database hangs", async () => {
+  it("ends in time if the database hangs", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 2);
@@ -73,7 +73,7 @@ describe("closing", () => {
     expect(world.clock.monotonicMs() - startedMs).toBeLessThan(9_000);
   });
 
-  it("is over in time where nothing answers at all", async () => {
+  it("ends in time if the chain does not respond at all", async () => {
     world = new World();
     let hang = false;
     const entry = await world.startNode({ latency: () => (hang ? new Promise(() => undefined) : Promise.resolve()) });
@@ -85,7 +85,7 @@ describe("closing", () => {
     expect(world.clock.monotonicMs() - startedMs).toBeLessThan(9_000);
   });
 
-  it("hands everything over: another node finishes what was in flight, without being asked for anything", async () => {
+  it("hands over its lanes: another node claims them and finishes their transactions", async () => {
     world = new World();
     const leaving = await world.startNode();
     const heir = await world.startNode();
@@ -101,7 +101,7 @@ describe("closing", () => {
     checkInvariants(world);
   });
 
-  it("before anything was done is over at once", async () => {
+  it("ends at once if nothing was done, and later creates get UNAVAILABLE", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.close());
@@ -109,8 +109,8 @@ describe("closing", () => {
   });
 });
 
-describe("abandoning", () => {
-  it("releases nothing: to the other nodes it has crashed", async () => {
+describe("abandoning a node", () => {
+  it("releases nothing, so that it looks like a crash to other nodes", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 3);
@@ -124,8 +124,8 @@ describe("abandoning", () => {
   });
 });
 
-describe("what only memory knows", () => {
-  it("is nothing at rest", async () => {
+describe("a node's gauges", () => {
+  it("are zero at rest, except the number of lanes", async () => {
     world = new World();
     const { node } = await world.startNode();
     expect(node.gauges()).toEqual({
@@ -140,7 +140,7 @@ describe("what only memory knows", () => {
     });
   });
 
-  it("counts what is pending, how old it is, and which blocks are owed", async () => {
+  it("count pending transactions, their oldest age, and blocks whose receipts are missing", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -152,7 +152,7 @@ describe("what only memory knows", () => {
     expect(gauges.oldestPendingAgeSeconds).toBeLessThan(4);
   });
 
-  it("counts what waits for the writer", async () => {
+  it("count the writes that wait for the database", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -167,8 +167,8 @@ describe("what only memory knows", () => {
   });
 });
 
-describe("readiness", () => {
-  it("is everything at once, and names what is missing", async () => {
+describe("a node's readiness", () => {
+  it("requires database and chain, and names what is missing", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.clock.advance(500);
@@ -189,7 +189,7 @@ describe("readiness", () => {
     );
   });
 
-  it("says no while the chain has never answered", async () => {
+  it("is false while the chain has never responded", async () => {
     world = new World();
     const entry = world.addNode();
     entry.faults.inject({ kind: "unavailable" });
@@ -197,7 +197,7 @@ describe("readiness", () => {
     expect(await world.settle(entry.node.api.readiness())).toMatchObject({ ready: false, chains: [{ head: null }] });
   });
 
-  it("says no past our own deadline, although the database answers", async () => {
+  it("is false past the node's own lease deadline, even if the database responds", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.store.renewInstance = () => Promise.reject(new Error("no"));
@@ -206,15 +206,15 @@ describe("readiness", () => {
   });
 });
 
-describe("the door", () => {
-  it("is open for creates while the node holds its lease", async () => {
+describe("admission of creates at a node", () => {
+  it("is open while the node holds its lease", async () => {
     world = new World();
     const entry = await world.startNode();
     expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/application/loops/reception.ts
-  it("keeps creates at the door while it wakes from a pause past its lease", async () => {
+  it("delays creates while the node recovers from a pause past its lease", async () => {
     world = new World();
     const entry = await world.startNode();
     const { monotonicMs } = world.clock;
@@ -226,7 +226,7 @@ describe("the door", () => {
     expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
   });
 
-  it("is closed where the lease ran out for want of an answer, and where the node is leaving", async () => {
+  it("is closed if the lease could not be renewed, and while the node is shutting down", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.store.renewInstance = () => Promise.reject(new Error("no"));
@@ -237,14 +237,14 @@ describe("the door", () => {
     expect(refusalOf(entry.node.reception.admittance())).toBe("this node is shutting down");
   });
 
-  it("is closed while as many creates are under way as the node takes", async () => {
+  it("is closed while the maximum number of creates is pending", async () => {
     world = new World({ node: { queueLimit: 0 } });
     const entry = await world.startNode();
     expect(entry.node.reception.admittance()).toMatchObject({ kind: "closed" });
     expect(refusalOf(entry.node.reception.admittance())).toBe("too many creates are waiting; nothing was accepted");
   });
 
-  it("stays open where other nodes are live: creates are taken to them", async () => {
+  it("stays open without a lease if other nodes are live, because creates are forwarded to them", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.startNode();
@@ -261,7 +261,7 @@ function refusalOf(admittance: Admittance): string {
 }
 
 describe("a database whose history changed", () => {
-  it("is noticed also where nothing is written: the next renewal tells, once, and the node goes on", async () => {
+  it("is noticed by the next lease renewal even without writes: one alert is raised, and the node continues", async () => {
     world = new World();
     const entry = await world.startNode();
     world.database.changeHistory();
@@ -275,8 +275,8 @@ describe("a database whose history changed", () => {
   });
 });
 
-describe("a claim that fails", () => {
-  it("when the database goes away right after a takeover is tried again until it went through", async () => {
+describe("claiming lanes after a takeover", () => {
+  it("is retried until it succeeds, if the database is unavailable at first", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -293,7 +293,7 @@ describe("a claim that fails", () => {
     checkInvariants(world);
   });
 
-  it("to read a lane it has been given is tried again: the database says that it is ours", async () => {
+  it("retries the load of a claimed lane, because this node already owns it in the database", async () => {
     world = new World();
     const first = await world.startNode();
     for (const signer of SIGNERS) await create(first, 2, signer);
@@ -310,8 +310,8 @@ describe("a claim that fails", () => {
   });
 });
 
-describe("blocks", () => {
-  it("of a chain that is not configured are refused", async () => {
+describe("a node's stream of blocks", () => {
+  it("is refused for a chain that is not configured", async () => {
     world = new World();
     const { node } = await world.startNode();
     const { signal } = new AbortController();
@@ -319,7 +319,7 @@ describe("blocks", () => {
   });
 });
 
-it("a mistake in one request of a batch, whatever it is, fails that one alone", async () => {
+it("an invalid request in a batch fails alone, whatever its mistake", async () => {
   world = new World();
   const { node } = await world.startNode();
   const circle: Record<string, unknown> = {};

@@ -7,17 +7,20 @@ let world: World;
 afterEach(() => world.close());
 
 const SEND = "eth_sendRawTransaction";
-/** Far more than a lane keeps of its backlog in memory (1,024): the rest has to be read from the database again. */
+/**
+ * Far more creates than a lane keeps of its backlog in memory (1,024), so the rest must be read from the database
+ * again.
+ */
 const CREATES = 1_600;
-/** Minutes of the same failure are as long with a poll a second as with four, and are played in a quarter of the time. */
+/** Polls once a second instead of four times: a test of minutes of one failure runs in a quarter of the time. */
 const SLOW_POLLS = { pollIntervalMs: 1_000 };
 
 async function create(node: Awaited<ReturnType<World["startNode"]>>, count: number): Promise<void> {
   await world.settle(Promise.all(Array.from({ length: count }, () => node.node.api.create(transfer()))));
 }
 
-describe("submissions", () => {
-  it("whose replies are swallowed: one transaction, one nonce, sent again and already known", async () => {
+describe("broadcasts", () => {
+  it("whose responses are lost are repeated and already known: one transaction with one nonce each", async () => {
     world = new World();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -34,7 +37,7 @@ describe("submissions", () => {
     expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
   });
 
-  it("that never reached the node are sent again, in the same bytes", async () => {
+  it("that did not reach the chain node are repeated with the same bytes", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 25 });
@@ -45,7 +48,7 @@ describe("submissions", () => {
     expect(world.chain.witness.length).toBe(5);
   });
 
-  it("refused for lack of funds wait and resume by themselves, saying why meanwhile", async () => {
+  it("refused for lack of funds are repeated until there are funds, with the reason stored meanwhile", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -62,7 +65,7 @@ describe("submissions", () => {
     expect(world.rows().every(({ lastError }) => lastError === null)).toBe(true);
   });
 
-  it("repeat one failure without filling the history", async () => {
+  it("that repeat one failure do not fill the history", async () => {
     world = new World({ settings: SLOW_POLLS });
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
@@ -76,7 +79,7 @@ describe("submissions", () => {
     checkInvariants(world);
   });
 
-  it("that fail in ever new numbers are the same failure still", async () => {
+  it("that fail with changing numbers in the message count as the same failure", async () => {
     world = new World({ settings: SLOW_POLLS });
     const entry = await world.startNode();
     let balance = 0;
@@ -94,7 +97,7 @@ describe("submissions", () => {
     expect(world.rows()[0]?.history.length).toBeLessThan(6);
   });
 
-  it("stay within the in-flight window, in nonce order, and the rest waits in the database", async () => {
+  it("stay within the in-flight window, in nonce order; other transactions wait in the database", async () => {
     world = new World({ settings: { inFlightWindow: 50 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -108,7 +111,7 @@ describe("submissions", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  it("are forgotten by the node's pool: sent again after the resubmit interval", async () => {
+  it("that the node's mempool dropped are repeated after the resubmit interval", async () => {
     world = new World({ settings: { resubmitIntervalMs: 5_000 } });
     const entry = await world.startNode();
     world.holdBlocks();

@@ -12,7 +12,7 @@ const POLL_MS = 16_000;
 let loop: ChainLoop | null = null;
 afterEach(() => loop?.stop());
 
-/** A loop without lanes that has looked at the head once. */
+/** A loop without lanes that has read the head once. */
 async function following() {
   const { chain, simulated, telemetry } = createChainBench();
   const clock = createManualClock();
@@ -39,8 +39,8 @@ async function following() {
   return { clock, simulated, context, hint: () => hint(), looks: () => looks };
 }
 
-describe("a hint that there is a new head", () => {
-  it("has it looked at now, and the poll keeps its time", async () => {
+describe("a hint about a new head", () => {
+  it("makes the node read the head at once, and the regular poll keeps its schedule", async () => {
     const { clock, simulated, context, hint, looks } = await following();
     simulated.mine(1);
     await clock.advance(3_000);
@@ -53,7 +53,7 @@ describe("a hint that there is a new head", () => {
     expect(looks()).toBe(3);
   });
 
-  it("that is repeated without end costs a few looks in each interval, not one for each", async () => {
+  it("that is repeated endlessly causes a few reads per interval, not one for each hint", async () => {
     const { clock, hint, looks } = await following();
     for (let ms = 0; ms < POLL_MS - 100; ms += 10) {
       hint();

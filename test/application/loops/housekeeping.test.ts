@@ -68,7 +68,7 @@ function ledgerOf(reconciled: boolean): OwnedLane["ledger"] {
   return keptOf({ cursor: 0, suspendedBy: null, reconciled, holes: [], reservations: [] });
 }
 
-/** Every lane is free, but for those of chain 404. */
+/** A store in which every lane except those of chain 404 can be acquired. */
 function leases(calls: string[]): HousekeepingPorts["store"] {
   return {
     acquireLane: async (lane, instanceId) => {
@@ -81,9 +81,9 @@ function leases(calls: string[]): HousekeepingPorts["store"] {
   };
 }
 
-describe("housekeeping", () => {
+describe("housekeeping (retention)", () => {
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("takes a lane whose signer no node has any more, removes what is due under its fence, and releases it", async () => {
+  it("acquires a lane whose signer no node holds, deletes its old rows under its fence, and releases it", async () => {
     const abandoned = [aLane(), { ...aLane(), chainId: 404 }];
     const left = [100, 100, 5];
     const fences: (readonly Fence[])[] = [];
@@ -117,7 +117,7 @@ describe("housekeeping", () => {
   });
 
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("releases such a lane after some batches, and where the database fails in the middle", async () => {
+  it("releases a lane without a signer after some batches, and if the database fails in between", async () => {
     let batches = 0;
     const removeOld = async () => {
       if (++batches > 15) throw new Error("gone");
@@ -133,7 +133,7 @@ describe("housekeeping", () => {
     expect(failures).toHaveLength(1);
   });
 
-  it("does nothing where everything is kept", async () => {
+  it("does nothing if retention is not configured", async () => {
     const clock = createManualClock();
     const instanceId = () => "instance";
     const household = { lanes: () => [], instanceId, signal: new AbortController().signal, onFailed: () => undefined };
@@ -144,7 +144,7 @@ describe("housekeeping", () => {
     expect(clock.armedTimers).toBe(0);
   });
 
-  it("shortens the feed before transactions leave, once a minute", async () => {
+  it("shortens the feed before it deletes transactions, once a minute", async () => {
     const { housekeeping, clock, calls, telemetry } = aHousehold({ lanes: [anOwnedLane()] });
     housekeeping.look();
     housekeeping.look();
@@ -162,7 +162,7 @@ describe("housekeeping", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("goes on batch after batch while something leaves, with a pause behind each", async () => {
+  it("deletes batch after batch until nothing is left, with a pause after each", async () => {
     const left = [500, 500, 3];
     const shortenFeed = async () => ({ completions: left.shift() ?? 0, oldestAt: new Date(0) });
     const { housekeeping, clock, calls, telemetry } = aHousehold({ store: { shortenFeed } });
@@ -175,7 +175,7 @@ describe("housekeeping", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("asks for the lanes that it holds, under their fences, and leaves alone those whose history is in doubt", async () => {
+  it("deletes rows of its own lanes under their fences, except lanes whose history is in doubt", async () => {
     const [fine, unreconciled, held] = [
       anOwnedLane(),
       anOwnedLane({ ledger: ledgerOf(false) }),
@@ -192,7 +192,7 @@ describe("housekeeping", () => {
     expect(asked).toEqual([[fine.fence]]);
   });
 
-  it("leaves a busy lane for the next round, and goes on with the others", async () => {
+  it("leaves a locked lane for the next round, and continues with the others", async () => {
     const lanes = Array.from({ length: 9 }, () => anOwnedLane());
     let batches = 0;
     const removeOld: RetentionStore["removeOld"] = async () => {
@@ -206,7 +206,7 @@ describe("housekeeping", () => {
     expect(failures).toEqual([]);
   });
 
-  it("forgets request ids only where they have an end", async () => {
+  it("deletes request ids only if a maximum age is configured", async () => {
     const left = [2];
     const forgetting = aHousehold({
       requestIdAgeMs: HOUR_MS,
@@ -221,7 +221,7 @@ describe("housekeeping", () => {
     expect(keeping.calls).not.toContain("forgetRequestIds");
   });
 
-  it("says what failed, and comes back with the next round", async () => {
+  it("reports a failure, and runs again in the next round", async () => {
     const shortenFeed = async () => Promise.reject(new StoreUnavailable("away"));
     const { housekeeping, clock, failures, calls } = aHousehold({ store: { shortenFeed } });
     housekeeping.look();
@@ -233,7 +233,7 @@ describe("housekeeping", () => {
     expect(calls.filter((call) => call === "shortenFeed")).toHaveLength(2);
   });
 
-  it("ends in the middle of a round where the node does", async () => {
+  it("stops in the middle of a round if the node stops", async () => {
     const shortenFeed = async () => ({ completions: 500, oldestAt: null });
     const { housekeeping, clock, stopping, calls } = aHousehold({ lanes: [anOwnedLane()], store: { shortenFeed } });
     housekeeping.look();

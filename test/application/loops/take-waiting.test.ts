@@ -32,13 +32,13 @@ async function look(waits: WhatWaits): Promise<Look> {
   return { asked, lanes };
 }
 
-describe("what others left for a node's lanes", () => {
+describe("pending work from other nodes for a node's lanes", () => {
   // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/node-core.ts
-  it("is one question to the database where nothing was, and no lane is gone through", async () => {
+  it("costs one database query if there is none, and no lane is examined", async () => {
     expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
   });
 
-  it("is taken up as intents and as requests, these also of lanes that give no nonce for now", async () => {
+  it("is dequeued as intents and requests; requests also for lanes that allocate no nonce", async () => {
     const both = await look({ intents: true, requests: true });
     expect(both).toEqual({ asked: ["the database", "intents", "news", "requests"], lanes: [[open], [open, held]] });
     expect((await look({ intents: true, requests: false })).asked).toEqual(["the database", "intents"]);

@@ -1,4 +1,6 @@
-/** A caller reserves a nonce and falls silent: what waits above it goes on all the same, and no caller is cheated. */
+/**
+ * A caller reserves a nonce and never uses it. The transactions above it are still sent, and no caller loses a payment.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import type { ReserveRequest } from "../../../src/application/api.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
@@ -10,7 +12,7 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, TO, transfer, World, type WorldNode } from "../../support/world.ts";
 
 const GWEI = 1_000_000_000n;
-/** Callers sign at 20 gwei: what they have sent stays in the pool, and is not mined. */
+/** A base fee at which callers' transactions, signed at 20 gwei, stay in the mempool unmined. */
 const DEAR = 100n * GWEI;
 
 let world: World;
@@ -42,9 +44,9 @@ const stateOf = (reservationId: string) => world.database.state.reservation(rese
 const placeholders = () => world.rows().filter(({ attempts }) => attempts[0]?.kind === "placeholder");
 const expires = (reservationId: string) => world.until(() => stateOf(reservationId) === "EXPIRED", 700_000);
 
-describe("a nonce whose reservation expired", () => {
+describe("a nonce with an expired reservation", () => {
   // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
-  it("holds nobody up by default: a placeholder takes it, and those above are confirmed", async () => {
+  it("is filled by a placeholder by default, and the transactions above it are confirmed", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "1s" });
@@ -61,7 +63,7 @@ describe("a nonce whose reservation expired", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts
-  it("costs nothing while nothing waits above it", async () => {
+  it("costs nothing while no transaction waits above it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -74,7 +76,7 @@ describe("a nonce whose reservation expired", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is left alone until its caller was looked for through as long again as it was kept", async () => {
+  it("is filled only after the caller's transaction was searched for as long as the reservation lasted", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -91,7 +93,7 @@ describe("a nonce whose reservation expired", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is looked at together with the others: many do not take many times as long", async () => {
+  it("is checked together with others, so that many do not need many times as long", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -102,7 +104,7 @@ describe("a nonce whose reservation expired", () => {
     checkInvariants(world);
   });
 
-  it("is said aloud where the chain node holds the key: nothing of our own making is signed", async () => {
+  it("is not filled if the chain node holds the key: the head becomes STUCK", async () => {
     world = new World({ nodeSigners: [SIGNER], signers: [] });
     const entry = await world.startNode();
     await reserve(entry);
@@ -121,7 +123,7 @@ const METHODS = {
   "pending count": "eth_getTransactionCount",
 } as const;
 
-/** A node that has none of the ways to find a transaction that waits, but one. */
+/** Leaves the node only one of the sources by which it can find a waiting transaction. */
 function leaveOnly({ rpc, faults }: WorldNode, source: Source): void {
   faults.lookUpByNonce(source === "look-up");
   const counts = rpc.transactionCountEverywhere.bind(rpc);
@@ -129,7 +131,7 @@ function leaveOnly({ rpc, faults }: WorldNode, source: Source): void {
   if (source !== "pending count") rpc.transactionCountEverywhere = (address, atBlock) => counts(address, atBlock);
 }
 
-describe("what a caller had sent at a nonce whose reservation expired", () => {
+describe("a caller's transaction at an expired reservation's nonce", () => {
   const hidden = async (entry: WorldNode) => {
     const { reservationId, nonce } = await reserve(entry);
     const [behind] = await create(entry);
@@ -141,7 +143,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
   };
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)("is found by the %s alone, and nothing is signed against it", async (source) => {
+  it.each(SOURCES)("is found by the %s alone, and no placeholder is signed against it", async (source) => {
     world = new World();
     const entry = await world.startNode();
     leaveOnly(entry, source);
@@ -153,7 +155,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)("may be there while the %s does not answer: nothing is signed", async (source) => {
+  it.each(SOURCES)("may exist while the %s does not respond, so no placeholder is signed", async (source) => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -168,7 +170,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is looked for anew, through all of the time, after it was seen and is gone", async () => {
+  it("is searched for again for the full time after it was seen and then disappeared", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "30s" });
@@ -184,7 +186,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     await world.until(() => placeholders().length === 1, 20_000);
   });
 
-  it("is what is reported where it wins against the placeholder", async () => {
+  it("is reported if it is mined instead of the placeholder", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -203,8 +205,8 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
   });
 });
 
-describe("a caller who comes late", () => {
-  it("may still hand in what it signed while nothing stands at the nonce", async () => {
+describe("a late caller, after its reservation expired,", () => {
+  it("may still submit its signed transaction while nothing uses the nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "30s" });
@@ -221,7 +223,7 @@ describe("a caller who comes late", () => {
     checkInvariants(world);
   });
 
-  it("may still name the hash of what it sent, also after it was mined", async () => {
+  it("may still name the hash of its sent transaction, even if that is already mined", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -238,7 +240,7 @@ describe("a caller who comes late", () => {
   });
 
   // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-  it("is told which placeholder took the nonce", async () => {
+  it("gets a CONFLICT that names the placeholder which took the nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -256,10 +258,13 @@ describe("a caller who comes late", () => {
     }
   });
 
-  /** Two callers with two payloads, at every moment of the last looks, the signing and the commit of the placeholder. */
+  /**
+   * Two callers submit different payloads at every step of the placeholder: its last checks, its signing and its
+   * commit.
+   */
   it.each([0, 1, 2, 3, 5, 8])(
     // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-    "races another one and the placeholder: one of the three has the nonce (%i)",
+    "competes with another caller and the placeholder: exactly one gets the nonce (%i)",
     async (ms) => {
       world = new World();
       let waits = false;
@@ -296,11 +301,11 @@ describe("a caller who comes late", () => {
   );
 });
 
-describe("repairs of a lane", () => {
+describe("placeholders for expired reservations on one lane", () => {
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
-  it("end with the limit of the hour: the head is STUCK and says so, until the next hour", async () => {
+  it("are limited per hour: beyond that the head is STUCK with the reason, until the next hour", async () => {
     world = new World({ settings: { maxReservationRepairs: 1 } });
-    // Shortly before the hour is over, by the clock of the database.
+    // 20 seconds before the full hour of the database's clock.
     await world.clock.advance(3_580_000);
     const entry = await world.startNode();
     const [first, second] = [await reserve(entry), await reserve(entry)];
@@ -316,7 +321,7 @@ describe("repairs of a lane", () => {
   });
 
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
-  it("are counted on by the lane's next owner", async () => {
+  it("stay counted when another node takes over the lane", async () => {
     world = new World({ settings: { maxReservationRepairs: 1 } });
     const first = await world.startNode();
     await reserve(first, { ttl: "20s" });
@@ -332,7 +337,7 @@ describe("repairs of a lane", () => {
     expect(row(behind)?.state).toBe("CONFIRMED");
   });
 
-  it("go on under another owner, which looks for the caller through all of the time again", async () => {
+  it("continue under the next owner, which searches for the caller's transaction anew", async () => {
     world = new World();
     const first = await world.startNode();
     const { reservationId } = await reserve(first, { ttl: "30s" });
@@ -350,9 +355,9 @@ describe("repairs of a lane", () => {
   });
 });
 
-describe("nonces that one key keeps from others", () => {
+describe("reservations of one API key on one lane", () => {
   // protects [Reservations] src/domain/ledger/reserve.ts
-  it("are no more than the setting allows; what expired counts until something stands at it", async () => {
+  it("are limited by the setting; an expired one counts until its nonce is used", async () => {
     world = new World({ settings: { maxReservations: 2 } });
     const entry = await world.startNode();
     const kept = [await reserve(entry), await reserve(entry, { ttl: "10m" })];

@@ -20,7 +20,7 @@ async function start(options: WorldOptions = {}): Promise<WorldNode> {
   return world.startNode();
 }
 
-/** Two nodes, each with lanes of the pool. */
+/** Starts two nodes, each owning lanes of the pool. */
 async function startTwo(options: WorldOptions = {}): Promise<readonly [WorldNode, WorldNode]> {
   const first = await start(options);
   const second = await world.startNode();
@@ -28,7 +28,7 @@ async function startTwo(options: WorldOptions = {}): Promise<readonly [WorldNode
   return [first, second];
 }
 
-/** Each of two nodes has lanes of the pool. */
+/** Resolves when each of two nodes owns lanes of the pool. */
 async function shared(): Promise<void> {
   const owners = () => new Set(SIGNERS.map((signer) => world.ownerOf(signer)));
   await world.until(() => owners().size === 2 && !owners().has(undefined), 30_000);
@@ -41,7 +41,7 @@ function toPool({ requestId, payload, ...asked }: ForPool = {}): CreateRequest {
   return { ...rest, payload: payload ?? usual, ...(requestId === undefined ? {} : { requestId }) };
 }
 
-/** Keys that stay with this member. */
+/** Returns a sticky key that selects this member of the pool. */
 function keyOf(signer: Address): string {
   const keys = Array.from({ length: 100 }, (_, index) => `key-${index}`);
   return keys.find((key) => stickyMember(SIGNERS, key) === signer) as string;
@@ -55,9 +55,9 @@ const noncesOf = (signer: Address) =>
     .filter(({ lane }) => lane.signer === signer)
     .map(({ nonce }) => nonce);
 
-describe("a request to a pool", () => {
+describe("a create for a pool", () => {
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("spreads over its lanes, also where all come at once; each answer names the signer", async () => {
+  it("is spread over the pool's lanes, even if all come at once; each response names the signer", async () => {
     const entry = await start();
     const created = await world.settle(Promise.all(Array.from({ length: 30 }, () => entry.node.api.create(toPool()))));
     for (const signer of SIGNERS) expect(created.filter(({ lane }) => lane.signer === signer)).toHaveLength(10);
@@ -65,7 +65,7 @@ describe("a request to a pool", () => {
     checkInvariants(world);
   });
 
-  it("goes in turn to lanes that wait for nothing", async () => {
+  it("goes to idle lanes in turn", async () => {
     const entry = await start();
     const signers: Address[] = [];
     for (let count = 0; count < 6; count++) {
@@ -76,7 +76,7 @@ describe("a request to a pool", () => {
     expect(signers.slice(3)).toEqual(signers.slice(0, 3));
   });
 
-  it("goes where fewest stand before it, past a lane that is stopped, and to a stopped one where all are", async () => {
+  it("goes to the lane with the shortest queue, skips a suspended lane, and uses one only if all are suspended", async () => {
     const entry = await start();
     world.holdBlocks();
     for (const signer of [A, A, B]) await create(entry, transfer({ signer }));
@@ -92,7 +92,7 @@ describe("a request to a pool", () => {
     expect(await create(entry, toPool())).toMatchObject({ outcome: "created", state: "ALLOCATED" });
   });
 
-  it("reaches lanes of other nodes, by what the database says of their queues", async () => {
+  it("reaches lanes of other nodes, by their queue lengths in the database", async () => {
     const [first, second] = await startTwo();
     world.holdBlocks();
     const ofFirst = SIGNERS.filter((signer) => world.ownerOf(signer) === "node-1");
@@ -108,7 +108,7 @@ describe("a request to a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("is counted as soon as it is chosen, before it has a nonce and before another node's queue is read again", async () => {
+  it("counts for its lane at once, before it has a nonce and before other nodes' queues are read again", async () => {
     const [first] = await startTwo();
     world.holdBlocks();
     for (let n = 0; n < 3; n++) await create(first, transfer({ signer: A }));
@@ -122,7 +122,7 @@ describe("a request to a pool", () => {
     expect(spread(later)).toEqual([2, 2, 2]);
   });
 
-  it("keeps each item of a batch to itself: refused ones take nothing from the others", async () => {
+  it("in a batch is independent: refused items do not affect the others", async () => {
     const entry = await start();
     const batch = [toPool({ requestId: "a" }), toPool({ pool: "none" }), toPool({ requestId: "a" }), transfer()];
     const results = await world.settle(entry.node.api.createBatch(batch));
@@ -134,10 +134,10 @@ describe("a request to a pool", () => {
   });
 });
 
-describe("a request id of a pool", () => {
+describe("a request id used with a pool", () => {
   it.each<CommitFault>(["unknown-committed", "unknown-lost"])(
     // protects [Pools] src/application/stages/1-create/pools.ts, src/adapters/postgres/statements/pool-choice.ts
-    "has one transaction where the commit of the first is %s and it is repeated on another node and lane",
+    "makes one transaction if the first commit is %s and the repeat goes to another node and lane",
     async (fault) => {
       const [first, second] = await startTwo();
       const here = SIGNERS.find((signer) => world.ownerOf(signer) === "node-1") as Address;
@@ -161,7 +161,7 @@ describe("a request id of a pool", () => {
   );
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("has one transaction where two nodes give it two lanes at the same moment; the second consumes no nonce", async () => {
+  it("makes one transaction if two nodes choose two lanes at the same time; the second consumes no nonce", async () => {
     const gate = deferred<void>();
     let waiting = 0;
     const failpoint = (name: string) => {
@@ -192,7 +192,7 @@ describe("a request id of a pool", () => {
     checkInvariants(world);
   });
 
-  it("has one transaction where one node is asked twenty times at once, and one for each of its payloads' pools", async () => {
+  it("makes one transaction if one node receives it twenty times at once", async () => {
     const entry = await start({ node: { pools: new Map([...POOLS, ["refunds", [A, B]]]) } });
     const asked = Array.from({ length: 20 }, () => entry.node.api.create(toPool({ requestId: "once" })));
     const created = await world.settle(Promise.all(asked));
@@ -202,7 +202,7 @@ describe("a request id of a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("wins over a refusal: accepted on one lane while another one was still being asked about", async () => {
+  it("returns the transaction accepted on one lane, even if another lane would refuse the create", async () => {
     const entry = await start();
     world.chain.setBalance(B, 0n);
     const gate = deferred<void>();
@@ -221,7 +221,7 @@ describe("a request id of a pool", () => {
     expect(other).toMatchObject({ code: "SUBMISSION_REJECTED" });
   });
 
-  it("is refused with another payload, and says which transaction has it", async () => {
+  it("with another payload is refused, and the error names the existing transaction", async () => {
     const entry = await start();
     const { txId } = await create(entry, toPool({ requestId: "once" }));
     const payload = { ...(toPool().payload as object), value: "2" };
@@ -229,7 +229,7 @@ describe("a request id of a pool", () => {
     expect(error).toMatchObject({ code: "REQUEST_ID_REUSED", extras: { txId } });
   });
 
-  it("that a caller gave one of its lanes directly is found there, and that of the pool is a lane's own too", async () => {
+  it("is shared with direct creates for the pool's signers, in both directions", async () => {
     const entry = await start();
     const direct = await create(entry, transfer({ signer: C, requestId: "direct" }));
     expect(await create(entry, toPool({ requestId: "direct" }))).toMatchObject({
@@ -242,7 +242,7 @@ describe("a request id of a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("is found after its signer, or the whole pool, has left the configuration, and where nobody has the key", async () => {
+  it("is found after the signer or the pool left the configuration, even if no node holds the key", async () => {
     const entry = await start();
     const { txId, lane } = await create(entry, toPool({ requestId: "once" }));
     await world.allSettled(1);
@@ -256,7 +256,7 @@ describe("a request id of a pool", () => {
     expect(await world.settle(last.node.api.transactionByRequest(asked))).toMatchObject({ txId, lane });
   });
 
-  it("waits for approval on one lane: a repeat finds it there, before and after its nonce", async () => {
+  it("of a create that awaits approval finds it on the same lane, before and after its nonce", async () => {
     const policies = policiesOf({ signers: { "*": { requireApproval: { aboveValue: "0", expiresAfter: "60s" } } } });
     const entry = await start({ policies });
     const request = toPool({ requestId: "big" });
@@ -270,7 +270,7 @@ describe("a request id of a pool", () => {
     expect(world.database.state.poolChoices.size).toBe(1);
   });
 
-  it("of another API key is refused without its transaction", async () => {
+  it("of another API key is refused without naming its transaction", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(toPool({ requestId: "once" }), "ann"));
     const error = await world.refusal(entry.node.api.create(toPool({ requestId: "once" }), "bob"));
@@ -279,9 +279,9 @@ describe("a request id of a pool", () => {
   });
 });
 
-describe("a sticky key", () => {
+describe("a pool's sticky key", () => {
   // protects [Pools] src/domain/nonces/pool.ts
-  it("stays with its signer: behind others, and while its lane is stopped", async () => {
+  it("always selects the same signer, even with a longer queue or a suspended lane", async () => {
     const entry = await start();
     world.holdBlocks();
     const stickyKey = keyOf(B);
@@ -292,11 +292,11 @@ describe("a sticky key", () => {
   });
 });
 
-describe("the balances of a pool", () => {
+describe("the balances of a pool's signers", () => {
   const dear = { to: TO, value: "1000000000000000000", gas: 21_000, maxFeePerGas: "20000000000" };
 
   // protects [Pools] src/domain/nonces/pool.ts, src/application/stages/1-create/pools.ts
-  it("decide: a signer that cannot pay is passed over, whatever its queue", async () => {
+  it("exclude a signer that cannot pay, however short its queue", async () => {
     const entry = await start();
     for (const signer of [A, B]) world.chain.setBalance(signer, 10n ** 17n);
     const created = await world.settle(
@@ -306,7 +306,7 @@ describe("the balances of a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("are asked anew before a request is refused for them, and once more it is taken as soon as one is filled", async () => {
+  it("are read again before a create is refused, and it is accepted once a signer has funds", async () => {
     const entry = await start();
     for (const signer of SIGNERS) world.chain.setBalance(signer, 10n ** 17n);
     const error = await refused(entry, toPool({ payload: dear }));
@@ -318,9 +318,9 @@ describe("the balances of a pool", () => {
   });
 
   // protects [Pools] src/domain/nonces/pool.ts, src/application/stages/1-create/pools.ts
-  it("are judged once more where the gas is known: the next member is tried, and the answer is its", async () => {
+  it("are checked again when the gas is known: the next signer is tried and used", async () => {
     const entry = await start();
-    // Enough for the value, and for gas at the base fee; not for what the market offers.
+    // The balance covers the value and gas at the base fee, but not gas at the market's price.
     const payload = { to: TO, value: "1000000000000000000" };
     const least = 10n ** 18n + 21_000n * (world.chain.head.baseFeePerGas ?? 0n);
     for (const signer of [A, B]) world.chain.setBalance(signer, least + 1n);
@@ -333,7 +333,7 @@ describe("the balances of a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("that the chain does not tell refuse nobody", async () => {
+  it("refuse no create if the chain cannot return them", async () => {
     const entry = await start();
     await create(entry, toPool());
     for (const signer of SIGNERS) await create(entry, transfer({ signer }));
@@ -345,8 +345,8 @@ describe("the balances of a pool", () => {
   });
 });
 
-describe("a pool that cannot be used", () => {
-  it("is UNKNOWN_SIGNER with the names that there are, and bad fields are named by their path", async () => {
+describe("a request for an unusable pool", () => {
+  it("with an unknown name gets UNKNOWN_SIGNER with the existing names; invalid fields are named by their path", async () => {
     const entry = await start();
     const error = await refused(entry, toPool({ pool: "payroll" }));
     expect(error).toMatchObject({ code: "UNKNOWN_SIGNER" });
@@ -370,7 +370,7 @@ describe("a pool that cannot be used", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("is full where the queue of each lane is, and takes the next one as soon as there is room", async () => {
+  it("whose lanes' queues are all full gets QUEUE_FULL, until one of them has space", async () => {
     const gate = deferred<void>();
     world = new World({ node: { pools: POOLS, queueLimit: 1 } });
     const entry = await world.startNode({
@@ -386,7 +386,7 @@ describe("a pool that cannot be used", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/pools.ts
-  it("is forbidden to a key that is not for all its signers, and is not named to it", async () => {
+  it("whose signers the API key does not all cover gets FORBIDDEN, and errors do not list the pool for that key", async () => {
     const entry = await start();
     const limits = (...signers: readonly Address[]) => ({ signers: new Set(signers), chains: null });
     const ask = (of: ReturnType<typeof limits>, pool = "payouts") => entry.node.api.create(toPool({ pool }), "key", of);
@@ -400,15 +400,15 @@ describe("a pool that cannot be used", () => {
     expect(outside).toMatchObject({ code: "FORBIDDEN", extras: { rule: "chains" } });
   });
 
-  it("is no signer for a dry run of policies, which says what to name", async () => {
+  it("in a policy dry run gets INVALID_REQUEST, because a dry run needs one signer", async () => {
     const entry = await start();
     const error = await world.refusal(entry.node.api.checkPolicy(toPool()));
     expect(error).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "signer" } });
   });
 });
 
-describe("the transaction of a pool's request", () => {
-  it("is found by the pool's name, or by the signer that was chosen; not by both at once, and not where there is none", async () => {
+describe("the transaction of a pool's create", () => {
+  it("is found by request id with the pool's name or the chosen signer, but not with both", async () => {
     const entry = await start();
     const { txId, lane } = await create(entry, toPool({ requestId: "once" }));
     const find = (query: object) => entry.node.api.transactionByRequest({ requestId: "once", ...query });

@@ -19,7 +19,10 @@ async function signed(nonce: number): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
-/** Repeated until it has a final answer: CONFLICT means that an earlier request was carried out and its answer lost. */
+/**
+ * Repeats a request until it has a final response. CONFLICT means that an earlier try was carried out and its response
+ * lost.
+ */
 async function surely<T>(ask: () => Promise<T>): Promise<T | null> {
   for (;;) {
     const answer = await Promise.race([
@@ -34,7 +37,10 @@ async function surely<T>(ask: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** One that hands in, one that gives back, one that forgets; a signer that refuses; and transactions between them all. */
+/**
+ * One reservation is used, one released and one forgotten; the signer refuses one transaction; further transactions
+ * have nonces between them.
+ */
 async function story(alive: () => WorldNode, name: string): Promise<void> {
   const api = () => alive().node.api;
   const reserve = (which: string, ttl: string) =>
@@ -70,8 +76,8 @@ function start(failpoint: Failpoint, nth: number, onCrash: () => void): Promise<
 }
 
 describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
-  it.each([1, 2])("at its passage number %i: every nonce is held once, and everything is mined", async (nth) => {
-    // A window of one: what waits above the first is not signed, and may move.
+  it.each([1, 2])("in its pass number %i: every nonce is held once, and everything is mined", async (nth) => {
+    // With an in-flight window of one, transactions above the head are not signed and may move to another nonce.
     world = new World({ settings: { holePolicy: "heal", inFlightWindow: 1 } });
     let crashed = false;
     const refuse = (entry: WorldNode) => entry.signer.refuse(({ value }) => value === 666n);
@@ -101,7 +107,7 @@ describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
     const confirmed = world.rows().filter(({ state }) => state === "CONFIRMED");
     expect(confirmed).toHaveLength(5);
     expect(world.rows().filter(({ subState }) => subState === "REJECTED")).toHaveLength(1);
-    // Nonces that no transaction holds lie above everything that is mined.
+    // Holes (nonces that no transaction holds) are all above the mined nonces.
     const mined = world.chain.account(SIGNER).nonce;
     for (const { nonce } of stored.holes()) expect(nonce).toBeGreaterThanOrEqual(mined);
     if (nth === 1) expect(crashed, "the failpoint was never passed").toBe(true);

@@ -39,7 +39,7 @@ const suspended = (entry: WorldNode, action: "suspend" | "resume") =>
   );
 
 describe("a reserved nonce", () => {
-  it("is used by what its caller signed, which is sent, sent again and followed like any other", async () => {
+  it("is used by the caller's signed transaction, which is broadcast, resubmitted and tracked like any other", async () => {
     world = new World({ settings: { resubmitIntervalMs: 1_000 } });
     const entry = await world.startNode();
     const before = await create(entry);
@@ -56,7 +56,7 @@ describe("a reserved nonce", () => {
     checkInvariants(world);
   });
 
-  it("is one per request id, also asked for at once", async () => {
+  it("is one per request id, even for concurrent requests", async () => {
     world = new World();
     const entry = await world.startNode();
     const all = await world.settle(
@@ -68,7 +68,7 @@ describe("a reserved nonce", () => {
     expect(row(txId)?.nonce).toBe(1);
   });
 
-  it("is found again where the answer to its reservation was lost", async () => {
+  it("is found again by its request id if the reservation's response was lost", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -80,7 +80,7 @@ describe("a reserved nonce", () => {
     expect(world.database.state.reservations()).toHaveLength(1);
   });
 
-  it("does not take a request id that a transaction has", async () => {
+  it("cannot have a request id that a transaction has", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer({ requestId: "taken" })));
@@ -90,7 +90,7 @@ describe("a reserved nonce", () => {
 
   it.each(["submitReserved", "markUsed"] as const)(
     // protects [Reservations] src/application/operations/reservations.ts
-    "that another transaction took the request id of is answered without it, as that is stored: %s",
+    "whose request id another transaction took meanwhile is used without a request id: %s",
     async (use) => {
       world = new World();
       const entry = await world.startNode();
@@ -105,7 +105,7 @@ describe("a reserved nonce", () => {
   );
 
   // protects [Reservations] src/application/requests/normalise.ts
-  it("takes only what is signed by its signer, for its chain, at its nonce, and could run", async () => {
+  it("accepts only a valid transaction of its signer, for its chain and with its nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -122,7 +122,7 @@ describe("a reserved nonce", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("is used once, and not given back when it is too late", async () => {
+  it("can be used once, and not released after use or expiry", async () => {
     world = new World();
     const entry = await world.startNode();
     const used = await reserve(entry);
@@ -147,7 +147,7 @@ describe("a reserved nonce", () => {
     ["signer", { signer: "0x12" }],
     ["nonce", { nonce: 7 }],
     ["requestId", { requestId: "" }],
-  ])("is not reserved with a wrong %s", async (path, wishes) => {
+  ])("is not reserved with an invalid %s", async (path, wishes) => {
     world = new World();
     const entry = await world.startNode();
     const error = await refusal(entry.node.api.reserveNonce({ signer: SIGNER, ...wishes }));
@@ -155,7 +155,7 @@ describe("a reserved nonce", () => {
   });
 
   // protects [Reservations] src/application/detours/another-attempt.ts
-  it("is only followed where its caller sent it", async () => {
+  it("is only tracked, never broadcast, if the caller sent the transaction itself", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -178,7 +178,7 @@ describe("a reserved nonce", () => {
     expect(error).toMatchObject({ code: "SUBMISSION_REJECTED" });
   });
 
-  it("survives a takeover between reserving and using", async () => {
+  it("survives a takeover between reservation and use", async () => {
     world = new World();
     const first = await world.startNode();
     const { reservationId, nonce } = await reserve(first);
@@ -194,7 +194,7 @@ describe("a reserved nonce", () => {
     checkInvariants(world);
   });
 
-  it("makes itself heard where many pile up", async () => {
+  it("raises an alert if too many are reserved on the lane, which is resolved when fewer are", async () => {
     world = new World({ settings: { alertReserved: 2 } });
     const entry = await world.startNode();
     await reserve(entry);
@@ -209,12 +209,12 @@ describe("a reserved nonce", () => {
     await world.settle(entry.node.api.releaseNonce(last.reservationId));
     await world.until(() => over().length > 0);
     expect(over()).toMatchObject([{ code: "RESERVED_PILE_UP", lane: { signer: SIGNER } }]);
-    // A pile that comes again is said again.
+    // When the pile-up recurs after its resolution, the alert is raised again.
     await reserve(entry);
     expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(2);
   });
 
-  it.each([0, 1])("makes itself heard once where many come in one commit, with %d there before", async (before) => {
+  it.each([0, 1])("raises one alert if many are reserved in one commit, with %d reserved before", async (before) => {
     world = new World({ settings: { alertReserved: 2 } });
     const entry = await world.startNode();
     for (let made = 0; made < before; made++) await reserve(entry);
@@ -226,7 +226,7 @@ describe("a reserved nonce", () => {
 
 describe("a released nonce", () => {
   // protects [Holes] src/application/lane/owned-lane.ts
-  it("goes to the next transaction, and to no other", async () => {
+  it("is given to the next transaction, and to no other", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -243,7 +243,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Reservations] src/domain/ledger/allocate.ts, src/application/operations/reservations.ts
-  it("goes to the next reservation too", async () => {
+  it("is given to the next reservation too", async () => {
     world = new World();
     const entry = await world.startNode();
     const first = await reserve(entry);
@@ -252,7 +252,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Reservations] src/application/lane/owned-lane.ts
-  it("is known to the next owner", async () => {
+  it("is known to the lane's next owner", async () => {
     world = new World();
     const first = await world.startNode();
     const { reservationId, nonce } = await reserve(first);
@@ -266,7 +266,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Holes] src/application/stages/3-sign/sign.ts
-  it("is moved into by what waits above and was never signed, all together and in order", async () => {
+  it("is filled by the unsigned transactions above it, which all move down in order", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -285,7 +285,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Holes] src/application/lane/lane-nonces.ts
-  it("that a foreign transaction took is not given out: the next one goes on above", async () => {
+  it("that a foreign transaction used is not given out again: the next transaction gets a nonce above it", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -310,7 +310,7 @@ describe("a released nonce", () => {
     await world.until(() => world.database.state.holes().length === 0);
   });
 
-  it("below what was signed holds the head up aloud, until the next transaction takes it", async () => {
+  it("below signed transactions makes the head STUCK with the reason, until the next transaction takes it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -329,7 +329,7 @@ describe("a released nonce", () => {
   });
 });
 
-describe("a reservation that expires", () => {
+describe("a nonce reservation that expires", () => {
   const expired = async (entry: WorldNode) => {
     const { reservationId, nonce } = await reserve(entry, { ttl: "2s" });
     const behind = await create(entry, 3);
@@ -339,7 +339,7 @@ describe("a reservation that expires", () => {
 
   it.each(["heal", "move"] as const)(
     // protects [Holes] src/application/detours/holes.ts
-    "leaves a hole that a placeholder takes under %s, and those behind go on",
+    "leaves a hole that a placeholder fills under the policy %s, and the transactions behind it proceed",
     async (holePolicy) => {
       world = new World({ settings: { holePolicy } });
       const entry = await world.startNode();
@@ -363,25 +363,28 @@ describe("a reservation that expires", () => {
   );
 
   // protects [Holes] src/application/detours/holes.ts
-  it.each(["heal", "move"] as const)("is not acted on under %s while the chain cannot be asked", async (holePolicy) => {
-    world = new World({ settings: { holePolicy } });
-    const entry = await world.startNode();
-    await create(entry);
-    await world.allSettled(1);
-    const { reservationId } = await reserve(entry, { ttl: "2s" });
-    const behind = await create(entry, 1);
-    await world.until(() => row(behind[0])?.subState === "BROADCAST");
-    const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
-    await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
-    await world.clock.advance(60_000);
-    expect(row(behind[0])?.state).toBe("TRACKING");
-    expect(world.rows()).toHaveLength(2);
-    back();
-    await world.until(() => world.rows().length === 3);
-  });
+  it.each(["heal", "move"] as const)(
+    "leads to no action under the policy %s while the chain cannot be read",
+    async (holePolicy) => {
+      world = new World({ settings: { holePolicy } });
+      const entry = await world.startNode();
+      await create(entry);
+      await world.allSettled(1);
+      const { reservationId } = await reserve(entry, { ttl: "2s" });
+      const behind = await create(entry, 1);
+      await world.until(() => row(behind[0])?.subState === "BROADCAST");
+      const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
+      await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
+      await world.clock.advance(60_000);
+      expect(row(behind[0])?.state).toBe("TRACKING");
+      expect(world.rows()).toHaveLength(2);
+      back();
+      await world.until(() => world.rows().length === 3);
+    },
+  );
 
   // protects [Holes] src/application/detours/holes.ts
-  it("is left to the policy where that is set: the head is STUCK, and says which nonce and why", async () => {
+  it("is left to an operator if configured so: the head becomes STUCK, and names the nonce and the reason", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -399,7 +402,7 @@ describe("a reservation that expires", () => {
   });
 
   // protects [Holes] src/application/detours/change-payload.ts
-  it("is repaired by one action: a placeholder takes the nonce below, and the head's own payload stays", async () => {
+  it("is repaired by one action: a placeholder fills the nonce, and the head keeps its own payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -421,7 +424,7 @@ describe("a reservation that expires", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/change-payload.ts
-  it("is not filled by an order that names it once it is filled: the head's own payload stays", async () => {
+  it("cannot be repaired twice: a second action that names its nonce is refused, and the head keeps its payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { nonce, behind } = await expired(entry);
@@ -446,7 +449,7 @@ describe("a reservation that expires", () => {
   });
 
   // protects [Reservations] src/domain/nonces/holes.ts
-  it("is not given out: the next transaction goes on above", async () => {
+  it("does not free its nonce: the next transaction gets a nonce above it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { nonce } = await reserve(entry, { ttl: 1 });
@@ -457,7 +460,7 @@ describe("a reservation that expires", () => {
   });
 
   // protects [Reservations] src/application/lane/owned-lane.ts
-  it("expires under the lane's next owner, too", async () => {
+  it("also expires under the lane's next owner", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const first = await world.startNode();
     const { reservationId } = await reserve(first, { ttl: "20s" });
@@ -469,7 +472,7 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
-  it("is no hole where its caller had sent after all: nothing is stuck, and an alert says so", async () => {
+  it("leaves no hole if the caller had sent its transaction: nothing is stuck, and an alert reports it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: 1 });
@@ -487,9 +490,9 @@ describe("a reservation that expires", () => {
   });
 });
 
-describe("a transaction that will never be signed", () => {
+describe("a transaction that its signer refuses permanently", () => {
   // protects [Holes] src/application/stages/3-sign/sign.ts
-  it("gives its nonce up, is final at once, and those above move down", async () => {
+  it("releases its nonce and is final at once, and the transactions above move down", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.signer.refuse(({ value }) => value === 666n);
@@ -517,8 +520,8 @@ describe("a transaction that will never be signed", () => {
   });
 });
 
-describe("a payload that no node will take", () => {
-  /** Every node is of one mind about it. */
+describe("a transaction that no chain node accepts", () => {
+  /** Makes every node of the chain refuse the payload. */
   const refusing = () => {
     const submit = world.chain.submit.bind(world.chain);
     const refusal = { answer: "rejected", code: -32_000, message: "transaction type not supported" } as const;
@@ -530,7 +533,7 @@ describe("a payload that no node will take", () => {
   };
 
   // protects [Holes] src/application/detours/holes.ts
-  it("is cancelled where the policy heals", async () => {
+  it("is cancelled under the policy heal", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const entry = await world.startNode();
     refusing();
@@ -543,7 +546,7 @@ describe("a payload that no node will take", () => {
   });
 
   // protects [Holes] src/application/detours/holes.ts
-  it("waits for its cancel while no price can be had; the lane is not read again for that", async () => {
+  it("waits for its cancel while the fee market cannot be read; the lane is not reloaded for that", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const entry = await world.startNode();
     refusing();
@@ -558,7 +561,7 @@ describe("a payload that no node will take", () => {
   });
 
   // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
-  it("nor its cancel is cancelled once, and said aloud", async () => {
+  it("and whose cancel no node accepts either is cancelled once, and becomes STUCK with the reason", async () => {
     world = new World({ settings: { holePolicy: "heal", stuckAfterMs: 600_000 } });
     const entry = await world.startNode();
     const refusal = { answer: "rejected", code: -32_000, message: "transaction type not supported" } as const;
@@ -570,7 +573,7 @@ describe("a payload that no node will take", () => {
   });
 
   // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
-  it("any more is not cancelled where one had taken it: that one may still mine it", async () => {
+  it("any more is not cancelled if a node had accepted it before, because that node may still mine it", async () => {
     world = new World({ settings: { holePolicy: "heal", resubmitIntervalMs: 2_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -590,7 +593,7 @@ describe("a payload that no node will take", () => {
     expect(row(txId)).toMatchObject({ state: "CONFIRMED", subState: null });
   });
 
-  it("is STUCK by default, with what the node said", async () => {
+  it("becomes STUCK by default, with the node's message", async () => {
     world = new World();
     const entry = await world.startNode();
     refusing();

@@ -29,7 +29,7 @@ async function start(options: WorldOptions = {}, node: NodeOptions = {}): Promis
   return world.startNode(node);
 }
 
-/** This long from now, in a caller's format. */
+/** The time that is `ms` from now, as a caller writes it. */
 const within = (ms: number) => new Date(world.clock.now().getTime() + ms).toISOString();
 
 const refusal = (request: Promise<unknown>) => world.refusal(request);
@@ -39,7 +39,7 @@ async function completionsOf(entry: WorldNode, txId: string) {
   return items.filter((item) => item.txId === txId);
 }
 
-/** Nothing is signed until this is undone. */
+/** Stops the signer from signing anything until the returned function is called. */
 function withoutSigner({ signer }: WorldNode): () => void {
   const sign = signer.sign.bind(signer);
   signer.sign = () => Promise.reject(new Error("the key service is away"));
@@ -50,7 +50,7 @@ function withoutSigner({ signer }: WorldNode): () => void {
 
 describe("validUntil of a create", () => {
   // protects [Times and holds] src/domain/ledger/allocate.ts
-  it("is in the future by the database's clock, or nothing is accepted", async () => {
+  it("must be in the future by the database's clock; otherwise nothing is accepted", async () => {
     const entry = await start();
     const late = entry.node.api.create(transfer({ validUntil: within(-1) }));
     expect(await refusal(late)).toMatchObject({
@@ -62,7 +62,7 @@ describe("validUntil of a create", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/transaction/fingerprint.ts
-  it("is shown, compared between repeats, and answered after it is over", async () => {
+  it("is shown, compared between repeats, and does not refuse a repeat after it has passed", async () => {
     const entry = await start();
     const asked = transfer({ requestId: "once", validUntil: within(30_000) });
     const { txId } = await world.settle(entry.node.api.create(asked));
@@ -79,7 +79,7 @@ describe("validUntil of a create", () => {
     checkInvariants(world);
   });
 
-  it("costs nothing where it is not used: the database is never asked whose time is over", async () => {
+  it("costs nothing if it is not used: the database is never asked for expired transactions", async () => {
     const entry = await start();
     let asked = 0;
     const { loadExpiring } = entry.store;
@@ -94,8 +94,8 @@ describe("validUntil of a create", () => {
   });
 });
 
-describe("a transaction that is over before it was signed", () => {
-  it("ends without a nonce, which the next one gets", async () => {
+describe("a transaction that expires before it is signed", () => {
+  it("ends without a nonce, and the next transaction gets that nonce", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -119,7 +119,7 @@ describe("a transaction that is over before it was signed", () => {
   });
 
   // protects [Holes] src/domain/ledger/may-move.ts
-  it("keeps its nonce and is cancelled there below a nonce that a caller named: nothing above could move down", async () => {
+  it("is cancelled at its nonce if a nonce above was named by its caller and cannot move down", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -140,7 +140,7 @@ describe("a transaction that is over before it was signed", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("waits for no chain, no suspended lane and no kill", async () => {
+  it("expires even if the chain is away, the lane suspended or a kill in force", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     await ops.act(entry, "suspend", { txId: await ops.create(entry) });
@@ -155,7 +155,7 @@ describe("a transaction that is over before it was signed", () => {
   });
 
   // protects [Times and holds] src/application/lane/lane-writer.ts, src/application/detours/expiry.ts
-  it("is expired by the next owner, from the row alone, wherever in the database it waits", async () => {
+  it("is expired by the lane's next owner, from its database row", async () => {
     const entry = await start();
     withoutSigner(entry);
     const txId = await ops.create(entry, { validUntil: within(30_000) });
@@ -169,7 +169,7 @@ describe("a transaction that is over before it was signed", () => {
   });
 
   // protects [Times and holds] src/application/stages/3-sign/sign.ts, src/application/detours/expiry.ts
-  it("is not sent late where nobody was there when its time was over", async () => {
+  it("is not broadcast late if no node was running when it expired", async () => {
     const entry = await start();
     withoutSigner(entry);
     const late = await ops.create(entry, { validUntil: within(30_000) });
@@ -182,7 +182,7 @@ describe("a transaction that is over before it was signed", () => {
     expect(ops.row(next)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("is over once, and its nonce the next one's, where a crash comes right after", async () => {
+  it("expires once, and its nonce goes to the next one, even if the node crashes right after", async () => {
     let crash: (() => void) | null = null;
     const failpoint = (name: Failpoint) => {
       if (name === "lapse.committed") crash?.();
@@ -200,7 +200,7 @@ describe("a transaction that is over before it was signed", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("uses its nonce up with a cancel where something above it may have left", async () => {
+  it("uses its nonce for a cancel if a transaction above it may have been sent", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -215,7 +215,7 @@ describe("a transaction that is over before it was signed", () => {
   });
 
   // protects [Times and holds] src/application/lane/backlog.ts, src/application/stages/3-sign/sign.ts
-  it("leaves nothing of it behind where it expires while it is being signed", async () => {
+  it("leaves nothing behind if it expires while it is being signed", async () => {
     const entry = await start();
     const { signer } = entry;
     const sign = signer.sign.bind(signer);
@@ -234,7 +234,7 @@ describe("a transaction that is over before it was signed", () => {
   });
 });
 
-describe("a transaction that is over before it has a nonce", () => {
+describe("a transaction that expires before it has a nonce", () => {
   const entropy = createSeededEntropy(9);
   const intake = (validUntil: string) => {
     const intent = normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer({ validUntil }));
@@ -242,7 +242,7 @@ describe("a transaction that is over before it has a nonce", () => {
     return intent.txId;
   };
 
-  it("ends where nobody has approved it, also where its approval would have had longer", async () => {
+  it("ends while it awaits approval, even if the approval's own time limit is later", async () => {
     const requireApproval = { aboveValue: "0", expiresAfter: "1h" };
     const entry = await start({ policies: forSigner(SIGNER, { requireApproval }) });
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -254,7 +254,7 @@ describe("a transaction that is over before it has a nonce", () => {
     expect(await completionsOf(entry, txId)).toMatchObject([{ subState: "EXPIRED", settled: true }]);
   });
 
-  it("ends in the intake table, before anything is asked of the chain", async () => {
+  it("ends in the intake table, before the chain is asked", async () => {
     const entry = await start();
     const [late, early] = [intake(within(-1)), intake(within(60_000))];
     await world.until(() => world.database.state.transactions.has(late));
@@ -265,9 +265,9 @@ describe("a transaction that is over before it has a nonce", () => {
   });
 });
 
-describe("a transaction that is over after it was sent", () => {
+describe("a transaction that expires after it was sent", () => {
   // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
-  it("is cancelled once, for more than it offered, and is EXPIRED once that is final", async () => {
+  it("is cancelled once, with a higher fee, and is EXPIRED when the cancel is final", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -288,7 +288,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
-  it("is CONFIRMED where the original is mined after all, and its history says that it was too late", async () => {
+  it("is CONFIRMED if the original is mined, and its history says that it was too late to expire", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -304,7 +304,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/lane/owned-lane.ts
-  it("is not cancelled where it was mined in time, and is where a reorg takes that back", async () => {
+  it("is not cancelled if it was mined in time, but is cancelled if a reorg reverses that", async () => {
     const entry = await start({ settings: { confirmations: 100 } });
     const txId = await ops.create(entry, { validUntil: within(3_000) });
     await world.until(() => ops.row(txId).subState === "MINED");
@@ -322,7 +322,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/lane/lane-writer.ts, src/application/detours/expiry.ts
-  it("is cancelled by the next owner, and once only, wherever the one before was stopped", async () => {
+  it("is cancelled by the next owner, and only once, wherever the previous owner crashed", async () => {
     for (const name of ["another.signed", "another.committed", "broadcast.sent"] as const satisfies Failpoint[]) {
       let stop: (() => void) | null = null;
       const failpoint = (passed: Failpoint) => {
@@ -351,7 +351,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("waits while its lane is suspended, and explain says so", async () => {
+  it("is not cancelled while its lane is suspended, and explain says so", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -368,7 +368,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("stays CANCELLED where an operator was first", async () => {
+  it("stays CANCELLED if an operator cancelled it first", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -379,7 +379,7 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
   });
 
-  it("is not cancelled a second time where an operator replaced the cancel", async () => {
+  it("is not cancelled a second time if an operator replaced the cancel", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -395,11 +395,12 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("is not cancelled a second time by an answer about its time from before, once an operator has replaced the cancel", async () => {
+  it("is not cancelled again by an outdated database read, once an operator replaced the cancel", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
-    // Its first cancel waits for the chain until the database is asked again, which answers as of now, and late.
+    // The first cancel waits for the unavailable chain. Meanwhile a second query for expired transactions reads the
+    // present state, and its response is delayed.
     const back = entry.faults.inject({ kind: "unavailable" });
     const late = deferred<void>();
     const { loadExpiring } = entry.store;
@@ -425,7 +426,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/stages/6-finality/finality.ts
-  it("is cancelled where a reorg deeper than finality takes it back after its time, when nobody asks any more", async () => {
+  it("is cancelled if a reorg deeper than finality removes it after its validUntil", async () => {
     const entry = await start({ settings: { confirmations: 20 } });
     const txId = await ops.create(entry, { validUntil: within(5_000) });
     await ops.settled(txId);
@@ -442,7 +443,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("is not cancelled beyond a policy or a ceiling, and that is said once", async () => {
+  it("is not cancelled beyond a policy's limit, and one alert is raised", async () => {
     const most = 21_000n * 20n * GWEI + 1n;
     const entry = await start({ policies: forSigner(SIGNER, { maxCost: { perTransaction: `${most}` } }) });
     world.holdBlocks();
@@ -457,7 +458,7 @@ describe("a transaction that is over after it was sent", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/move.ts
-  it("is never cancelled by a node whose machine is hours ahead of the database", async () => {
+  it("is never cancelled early by a node whose clock is hours ahead of the database", async () => {
     const entry = await start({}, { aheadMs: 7_200_000 });
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(3_600_000) });

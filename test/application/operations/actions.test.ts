@@ -19,15 +19,15 @@ async function start(options: WorldOptions = {}) {
   return world.startNode();
 }
 
-/** More than the balance that each account begins with. */
+/** The amount that the account received beyond its initial balance. */
 function received(address: Address): bigint {
   return world.chain.account(address).balance - world.chain.account(address, 0).balance;
 }
 
 const GWEI = 1_000_000_000n;
 
-describe("cancel", () => {
-  it("wins: the nonce is used up with nothing, and the feed says CANCELLED", async () => {
+describe("the action cancel", () => {
+  it("that succeeds uses the nonce for an empty transaction, and the feed says CANCELLED", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -54,11 +54,11 @@ describe("cancel", () => {
   });
 
   // protects [Operators] src/application/lane/owned-lane.ts, src/application/stages/7-complete/complete.ts
-  it("loses the race: the original is mined, and that is what is reported", async () => {
+  it("that loses the race leaves the mined original as the reported outcome", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
-    // The cancel is committed, and never reaches a pool before the block.
+    // The cancel is committed but does not reach any mempool before the next block.
     node.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     await ops.act(node, "cancel", { txId });
     world.chain.mine();
@@ -77,7 +77,7 @@ describe("cancel", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/operations/transaction-actions.ts
-  it("comes too late: mined and not final yet is told as what it is, and nothing is signed", async () => {
+  it("on a mined transaction is refused with its block, and nothing is signed", async () => {
     const node = await start({ settings: { confirmations: 50 } });
     const txId = await ops.create(node);
     await world.until(() => ops.row(txId).subState === "MINED");
@@ -91,7 +91,7 @@ describe("cancel", () => {
     expect(ops.decisions(txId)).toEqual([]);
   });
 
-  it("need not outbid what no node took: a fee above the balance does not hold its lane for ever", async () => {
+  it("need not outbid an attempt that no node accepted, so that an unaffordable fee cannot block the lane forever", async () => {
     const node = await start({ settings: { maxFeeWei: 2n ** 100n, maxGasCostWei: 2n ** 120n } });
     world.holdBlocks();
     const before = await ops.sent(node);
@@ -105,7 +105,7 @@ describe("cancel", () => {
   });
 
   // protects [Operators] src/domain/transaction/attempts.ts
-  it("leaves the older payload tracked, but never sends it again", async () => {
+  it("leaves the older attempt tracked, but never broadcasts it again", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -120,7 +120,7 @@ describe("cancel", () => {
     const [initial, cancel] = ops.row(txId).attempts;
     expect(arrivals.length).toBeGreaterThan(2);
     expect(new Set(arrivals)).toEqual(new Set([cancel?.txHash]));
-    // Another program kept the old bytes and sends them: they are recognised as ours.
+    // Another program kept the old bytes and sends them. Fencepost recognises them as its own attempt.
     world.chain.dropAllTransactions();
     world.chain.submit(initial?.rawTransaction ?? "0x");
     world.chain.mine(1);
@@ -130,7 +130,7 @@ describe("cancel", () => {
   });
 
   // protects [Operators] src/application/detours/another-attempt.ts
-  it("overtakes a reprice that was being prepared: the caller's payload is never signed behind its cancel", async () => {
+  it("overtakes a reprice in preparation: the caller's payload is never signed after its cancel", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -149,7 +149,7 @@ describe("cancel", () => {
     await ops.act(node, "cancel", { txId });
     gate.resolve();
     await world.clock.advance(5_000);
-    // The loop may price the cancel again; whatever it signs is that.
+    // The loop may reprice the cancel, but everything that it signs from now on is the cancel.
     const later = ops.row(txId).attempts.slice(1);
     const decoded = await Promise.all(
       later.map(({ rawTransaction }) => createFakeCodec().decodeTransaction(rawTransaction ?? "0x")),
@@ -163,7 +163,7 @@ describe("cancel", () => {
     checkInvariants(world);
   });
 
-  it("again, for dearer fees: another cancel that pays more, and still a cancel", async () => {
+  it("repeated with higher fees signs another cancel that pays more", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -177,8 +177,8 @@ describe("cancel", () => {
   });
 });
 
-describe("replace", () => {
-  it("another payload takes the nonce; the caller's stays visible", async () => {
+describe("the action replace", () => {
+  it("gives the nonce to another payload; the caller's payload stays visible", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -194,7 +194,7 @@ describe("replace", () => {
     checkInvariants(world);
   });
 
-  it("is prepared like any other: what would revert is refused, and nothing is signed", async () => {
+  it("is checked like a create: a payload that would revert is refused, and nothing is signed", async () => {
     const node = await start();
     world.chain.revertCallsTo(`0x${"d".repeat(40)}`, "0x");
     world.holdBlocks();
@@ -207,9 +207,9 @@ describe("replace", () => {
   });
 });
 
-describe("what waits to be signed", () => {
+describe("a transaction that waits to be signed", () => {
   // protects [Operators] src/application/detours/change-payload.ts
-  it("is replaced before it was ever sent: one attempt, the new payload, no other byte on the wire", async () => {
+  it("can be replaced before it was sent: there is one attempt, with the new payload only", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const [first, second] = [await ops.create(node), await ops.create(node)];
@@ -225,7 +225,7 @@ describe("what waits to be signed", () => {
     checkInvariants(world);
   });
 
-  it("is cancelled there; those behind it keep their nonces", async () => {
+  it("can be cancelled; the transactions behind it keep their nonces", async () => {
     const node = await start({ settings: { inFlightWindow: 1 } });
     world.holdBlocks();
     const first = await ops.sent(node);
@@ -240,7 +240,7 @@ describe("what waits to be signed", () => {
     checkInvariants(world);
   });
 
-  it("keeps its change over a crash right after it was answered", async () => {
+  it("keeps its change after a crash right after the response", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -255,7 +255,7 @@ describe("what waits to be signed", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/stages/3-sign/sign.ts
-  it("is never signed with the payload from before: a change waits for what is being signed, and then replaces it", async () => {
+  it("is not changed while it is being signed: the change waits, and then replaces the signed attempt", async () => {
     world = new World();
     ops = new OperatedWorld(world);
     const gate = deferred<void>();
@@ -280,11 +280,11 @@ describe("what waits to be signed", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/stages/3-sign/sign.ts
-  it("is not signed while its change is on the way to the database", async () => {
+  it("is not signed while its change is being committed", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node, { payload: { to: TO, value: "1", gas: 21_000 } });
-    // A transaction without a price of its own waits for the market.
+    // A transaction without fees of its own waits until the fee market can be read.
     const back = node.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });
     await world.clock.advance(1_000);
     await ops.lane(node, "resume");
@@ -321,7 +321,7 @@ describe("what waits to be signed", () => {
     checkInvariants(world);
   });
 
-  it("has nothing to send again and no price yet", async () => {
+  it("cannot be resubmitted or repriced", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -331,8 +331,8 @@ describe("what waits to be signed", () => {
   });
 });
 
-describe("reprice", () => {
-  it("signs the same payload for at least a tenth more, without fees given", async () => {
+describe("the action reprice", () => {
+  it("without fees signs the same payload for at least a tenth more", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -346,7 +346,7 @@ describe("reprice", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("takes the fees that are given, also above five times the first price, and refuses too little by name", async () => {
+  it("uses the given fees, even above five times the first, and refuses fees that are too low", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -362,7 +362,7 @@ describe("reprice", () => {
       maxFeePerGas: 140n * GWEI,
       maxPriorityFeePerGas: 2n * GWEI,
     });
-    // Without fees, the loop's own limit applies: no market can ask for more than the current price.
+    // A reprice without fees is subject to the loop's own limit, which the current price has already reached.
     await world.until(() => ops.row(txId).acceptedOrdinal === 2);
     await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({
       code: "CONFLICT",
@@ -371,8 +371,8 @@ describe("reprice", () => {
   });
 });
 
-describe("a signer with a mind of its own", () => {
-  it("refuses a payload for good, or fails for now: nothing is written, and that is what is said", async () => {
+describe("a signer that does not sign a cancel", () => {
+  it("by refusing permanently or failing for now leaves nothing stored, and the error says which of the two", async () => {
     const node = await start();
     const { signer } = node;
     world.holdBlocks();
@@ -392,9 +392,9 @@ describe("a signer with a mind of its own", () => {
   });
 });
 
-describe("resubmit", () => {
+describe("the action resubmit", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("sends the stored bytes at once", async () => {
+  it("broadcasts the stored bytes at once", async () => {
     const node = await start({ settings: { resubmitIntervalMs: null } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -410,7 +410,7 @@ describe("resubmit", () => {
   });
 
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("takes a STUCK one back, and the feed tells how it ended", async () => {
+  it("returns a STUCK transaction to tracking, and the feed reports the final outcome", async () => {
     const node = await start({ settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -426,10 +426,10 @@ describe("resubmit", () => {
   });
 });
 
-describe("an order", () => {
+describe("an operator's action", () => {
   it.each(["cancel", "reprice"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "to %s whose commit was not confirmed is found done, and is not done twice",
+    "(%s) whose commit was not confirmed is found in the database, and not performed twice",
     async (action) => {
       const node = await start();
       world.holdBlocks();
@@ -443,7 +443,7 @@ describe("an order", () => {
   );
 
   // protects [Operators] src/application/requests/order.ts
-  it("needs a reason, known fields, and a transaction that is there", async () => {
+  it("needs a reason, known fields, and an existing transaction", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -468,9 +468,9 @@ describe("an order", () => {
   });
 });
 
-describe("suspend", () => {
+describe("the action suspend on a lane", () => {
   // protects [Operators] src/application/lane/owned-lane.ts, src/application/operations/lane-actions.ts
-  it("lets creates in and nothing out, over a takeover too, until it is resumed", async () => {
+  it("permits creates and stops all broadcasts, even after a takeover, until the lane is resumed", async () => {
     const node = await start();
     const [lane] = await ops.lane(node, "suspend");
     expect(lane).toMatchObject({ suspendedBy: "OPERATOR" });
@@ -492,7 +492,7 @@ describe("suspend", () => {
     checkInvariants(world);
   });
 
-  it("is shown with the signer: who, why, when, newest first", async () => {
+  it("is shown with the signer: actor, reason and time, newest first", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const [lane] = await ops.lane(node, "resume");
@@ -504,7 +504,7 @@ describe("suspend", () => {
     expect(items[0]).not.toHaveProperty("decisions");
   });
 
-  it("stops what was sent before from being sent again", async () => {
+  it("stops rebroadcasts of transactions sent before", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -514,7 +514,7 @@ describe("suspend", () => {
     expect(ops.row(txId).submitAttempts).toBe(submitAttempts);
   });
 
-  it("is undone in memory where the database did not take it", async () => {
+  it("is undone in memory if the database did not commit it", async () => {
     const node = await start();
     await ops.create(node);
     node.store.failNextCommit("unavailable");

@@ -19,7 +19,7 @@ async function withOneSent() {
 
 type Commit = WorldNode["store"]["commit"];
 
-/** The commit of the next reprice goes another way. */
+/** Replaces the commit of the next reprice by the one that `divert` returns. */
 function divertReprice({ store }: WorldNode, divert: (commit: Commit) => Commit): void {
   const commit = store.commit.bind(store);
   store.commit = (writes) => {
@@ -30,7 +30,10 @@ function divertReprice({ store }: WorldNode, divert: (commit: Commit) => Commit)
   };
 }
 
-/** The owner leaves once a reprice is on its way to the database; it arrives under the fence that still holds. */
+/**
+ * The owner shuts down while a reprice is on its way to the database. The commit arrives while its fencing token is
+ * still valid.
+ */
 function handOverMeanwhile(owner: WorldNode, answer: "is confirmed" | "is not confirmed"): void {
   divertReprice(owner, (commit) => async (writes) => {
     void owner.node.close();
@@ -40,14 +43,14 @@ function handOverMeanwhile(owner: WorldNode, answer: "is confirmed" | "is not co
   });
 }
 
-/** The owner leaves without the answer to a reprice, which arrives later all the same. */
+/** The owner shuts down without the response to a reprice; the commit still arrives, later. */
 function commitLate(owner: WorldNode, afterMs: number): void {
   const { store } = owner;
   const [release, retire] = [store.releaseLane.bind(store), store.retireInstance.bind(store)];
   divertReprice(owner, (commit) => async (writes) => {
     void owner.node.close();
     const landing = world.clock.sleep(afterMs).then(() => commit(writes));
-    // As in the database: the lane's row is locked until that commit has ended.
+    // As in PostgreSQL, the lane's row stays locked until that commit has ended, so releasing the lane waits for it.
     store.releaseLane = (fence) => landing.then(() => release(fence));
     store.retireInstance = (instanceId) => landing.then(() => retire(instanceId));
     await world.clock.sleep(20);
@@ -74,14 +77,14 @@ function expectOnce(txId: string): void {
   expect(ops.decisions(txId)).toEqual(["reprice by operator:ops: reprice"]);
 }
 
-describe("an order that commits while its lane is handed over", () => {
+describe("an action that commits while its lane is handed over", () => {
   it.each([
     ["the owner", "is confirmed"],
     ["the owner", "is not confirmed"],
     ["another node", "is confirmed"],
     ["another node", "is not confirmed"],
     // protects [Operators] src/application/operations/transaction-actions.ts
-  ] as const)("is done once where %s is asked and the commit %s", async (asked, answer) => {
+  ] as const)("is performed once if %s receives it and the commit %s", async (asked, answer) => {
     const { owner, other, txId } = await withOneSent();
     handOverMeanwhile(owner, answer);
     const view = await ops.act(asked === "the owner" ? owner : other, "reprice", { txId });
@@ -92,7 +95,7 @@ describe("an order that commits while its lane is handed over", () => {
 
   it.each(["is confirmed", "is not confirmed"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "is answered as done by the owner that did it where the commit %s: an older node, told to ask elsewhere, has it done again",
+    "is reported as done by the old owner if the commit %s, so that older nodes do not repeat it",
     async (answer) => {
       const { owner, txId } = await withOneSent();
       handOverMeanwhile(owner, answer);
@@ -103,7 +106,7 @@ describe("an order that commits while its lane is handed over", () => {
 
   it.each(["the owner", "another node"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "is found by the next owner where the first one looked before it was durable, and %s was asked",
+    "is found by the next owner if it commits late, and %s received it",
     async (asked) => {
       const { owner, other, txId } = await withOneSent();
       commitLate(owner, 300);
@@ -114,7 +117,7 @@ describe("an order that commits while its lane is handed over", () => {
   );
 });
 
-describe("an order whose commit is in doubt when its lane is let go", () => {
+describe("an action with an unconfirmed commit when its lane is released", () => {
   async function inDoubt(options: WorldOptions = {}) {
     world = new World(options);
     ops = new OperatedWorld(world);
@@ -133,7 +136,7 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
 
   it.each(["worker-queue", "basic"] as const)(
     // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-    "and that no owner takes is answered as unknown, in %s mode: it may be carried out yet",
+    "has an unknown outcome without a next owner, in %s mode, because it may still commit",
     async (mode) => {
       const { owner, txId } = await inDoubt({ node: { mode } });
       const answer = await ops.act(owner, "reprice", { txId }).catch((error: unknown) => error);
@@ -145,14 +148,14 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
   );
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is told to the node that forwarded it as one that may be done: what that hears elsewhere is not the whole truth", async () => {
+  it("is reported to the forwarding node as possibly done", async () => {
     const { owner, txId } = await inDoubt();
     const result = await tell(owner, txId);
     expect(result).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("stays unknown where the database does not say whether it was carried out", async () => {
+  it("keeps an unknown outcome if the database cannot say whether it was performed", async () => {
     const { owner, txId } = await inDoubt();
     const { history } = owner.store;
     owner.store.history = async (id) => {
@@ -163,9 +166,9 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
   });
 });
 
-describe("the id that an order travels with", () => {
+describe("the id of a forwarded action", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("makes it the same order, told twice; without one, as an older node tells it, each is an order of its own", async () => {
+  it("makes a repeat the same action; without an id, as older nodes send it, each request is a separate action", async () => {
     const { owner, txId } = await withOneSent();
     const decisionId = "01890000-0000-7000-8000-000000000001";
     expect(await tell(owner, txId, { decisionId })).toEqual({ answer: null });
@@ -176,7 +179,7 @@ describe("the id that an order travels with", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice", "reprice"]);
   });
 
-  it.each([7, "", "an id", null])("is a UUID: %j is refused, and nothing is done", async (decisionId) => {
+  it.each([7, "", "an id", null])("must be a UUID: %j is refused, and nothing is done", async (decisionId) => {
     const { owner, txId } = await withOneSent();
     const result = await tell(owner, txId, { decisionId });
     expect(result).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "decisionId" } });

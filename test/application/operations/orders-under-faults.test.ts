@@ -17,8 +17,8 @@ function order(action: "suspend" | "resume") {
   return { action, signer: SIGNER, request: { reason: "test" }, actor: "operator:ops" } as const;
 }
 
-describe("orders about one lane that cross", () => {
-  it("leave it as the last of them said: nothing is sent of a lane that was suspended", async () => {
+describe("concurrent actions on one lane", () => {
+  it("leave the state of the last one: a suspended lane broadcasts nothing", async () => {
     const entry = await startKnown();
     const { api } = entry.node;
     await world.settle(api.actOnLane(order("suspend")));
@@ -30,7 +30,7 @@ describe("orders about one lane that cross", () => {
     expect(world.chain.witness).toHaveLength(sent);
   });
 
-  it("and that the database did not take leave it as it was", async () => {
+  it("that the database did not commit leave the lane unchanged", async () => {
     const entry = await startKnown();
     const { api } = entry.node;
     entry.store.failNextCommit("unavailable");
@@ -44,9 +44,9 @@ describe("orders about one lane that cross", () => {
   });
 });
 
-describe("an order about a lane whose commit got no answer", () => {
+describe("an action on a lane whose commit got no response", () => {
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it.each(["suspend", "resume", "realign"] as const)("to %s is answered as unknown", async (action) => {
+  it.each(["suspend", "resume", "realign"] as const)("(%s) has an unknown outcome", async (action) => {
     const entry = await startKnown();
     entry.store.failNextCommit("unknown-committed");
     const asked = entry.node.api.actOnLane({ ...order("suspend"), action });
@@ -54,9 +54,9 @@ describe("an order about a lane whose commit got no answer", () => {
   });
 });
 
-describe("an order about a transaction", () => {
+describe("an action on a transaction", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("that was carried out unheard is done, also where the transaction is final by the next look", async () => {
+  it("whose commit got no response is reported as done, even if the transaction is final by the next read", async () => {
     const entry = await startKnown();
     const operated = new OperatedWorld(world);
     world.holdBlocks();
@@ -80,8 +80,8 @@ describe("an order about a transaction", () => {
   });
 });
 
-describe("a hole below that is filled by order", () => {
-  it("is filled once, where its decision could not be noted at once: the transaction above keeps its own payload", async () => {
+describe("a nonce hole that an operator fills", () => {
+  it("is filled once even if the decision was stored late; the transaction above keeps its payload", async () => {
     const entry = await startKnown({ expiredReservations: "hole" });
     const operated = new OperatedWorld(world);
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
@@ -103,7 +103,7 @@ describe("a hole below that is filled by order", () => {
     expect((await entry.node.api.reservation(reservation.reservationId)).txId).not.toBeNull();
   });
 
-  it("is filled once where two order it at the same time: the second is told, and cancels nothing", async () => {
+  it("is filled once by two concurrent actions: the second gets CONFLICT, and cancels nothing", async () => {
     const entry = await startKnown({ expiredReservations: "hole" });
     const operated = new OperatedWorld(world);
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: 1 }));
@@ -118,10 +118,10 @@ describe("a hole below that is filled by order", () => {
   });
 });
 
-describe("an order to sign another payload and then report the transaction as stuck", () => {
+describe("an action that signs an attempt and then marks the transaction STUCK", () => {
   it.each(["unavailable", "unknown-lost", "unknown-committed"] as const)(
     // protects [Operators] src/application/detours/another-attempt.ts
-    "is carried out whole where the lane is read again because the commit is answered %s",
+    "is completed even if the lane is reloaded because the second commit is %s",
     async (fault) => {
       const entry = await startKnown({ expiredReservations: "hole" });
       const operated = new OperatedWorld(world);

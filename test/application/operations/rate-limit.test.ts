@@ -7,7 +7,7 @@ function limit(most: number, withinMs: number) {
 }
 
 describe("a rate limit", () => {
-  it("lets so many through in any stretch of that length, each key for itself", () => {
+  it("permits the configured number in any interval of the given length, separately for each key", () => {
     const { clock, limit: rate } = limit(2, 1_000);
     expect([rate.take("a"), rate.take("a"), rate.take("a"), rate.take("b")]).toEqual([true, true, false, true]);
     clock.nowMs = 999;
@@ -16,7 +16,7 @@ describe("a rate limit", () => {
     expect([rate.take("a"), rate.take("a"), rate.take("a")]).toEqual([true, true, false]);
   });
 
-  it("slides: what was refused does not count, what is over is forgotten", () => {
+  it("slides: refused calls do not count, and old calls are forgotten", () => {
     const { clock, limit: rate } = limit(2, 1_000);
     rate.take("a");
     clock.nowMs = 600;
@@ -28,7 +28,7 @@ describe("a rate limit", () => {
     expect(rate.take("a")).toBe(true);
   });
 
-  it("keeps nothing of keys that have been quiet", () => {
+  it("keeps no memory of idle keys", () => {
     const { clock, limit: rate } = limit(1, 1_000);
     for (let n = 0; n < 1_000; n++) rate.take(`key ${n}`);
     clock.nowMs = 2_000;

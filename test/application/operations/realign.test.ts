@@ -16,7 +16,7 @@ async function start({ elsewhere }: { readonly elsewhere?: Faults } = {}): Promi
   return entry;
 }
 
-/** A false count that an endpoint repeats for long enough is believed. */
+/** Makes an endpoint repeat a false count until the node believes it. */
 async function pushedTo(entry: WorldNode, count: number): Promise<void> {
   entry.faults.lieAboutNonce(() => count);
   await world.clock.advance(60_000);
@@ -29,8 +29,8 @@ function cursor(): number | null | undefined {
   return [...world.database.state.lanes.values()][0]?.cursor;
 }
 
-describe("realign", () => {
-  it("lowers a cursor that a lie pushed too far, and creates go on below it", async () => {
+describe("the action realign on a lane", () => {
+  it("lowers a next nonce that a false count had raised, and creates continue below it", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;
@@ -46,7 +46,7 @@ describe("realign", () => {
     expect(lane?.decisions[0]).toMatchObject({ action: "realign", actor: "operator:ops", reason: "maintenance" });
   });
 
-  it("goes no further than asked", async () => {
+  it("does not go below the requested nonce, and never raises the next nonce", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;
@@ -55,7 +55,7 @@ describe("realign", () => {
     expect(await operated.lane(entry, "realign", { nonce: 50 })).toMatchObject([{ cursor: 42 }]);
   });
 
-  it("never goes below a nonce that may have left", async () => {
+  it("never goes below a nonce that may have been sent", async () => {
     const entry = await start();
     world.holdBlocks();
     await pushedTo(entry, 600);
@@ -64,7 +64,7 @@ describe("realign", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
-  it("never goes below what the chain counts, mined or waiting", async () => {
+  it("never goes below the chain's mined or pending count", async () => {
     const entry = await start();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 2);
@@ -75,7 +75,7 @@ describe("realign", () => {
     expect(await operated.lane(entry, "realign", { nonce: 0 })).toMatchObject([{ cursor: 4 }]);
   });
 
-  it("changes nothing while the chain cannot be asked", async () => {
+  it("changes nothing while the chain cannot be read", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;
@@ -86,7 +86,7 @@ describe("realign", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
-  it("waits for an endpoint that is behind or silent, and changes nothing where that lasts", async () => {
+  it("waits for an endpoint that lags behind or does not respond, and changes nothing if that lasts", async () => {
     const elsewhere = new Faults();
     const entry = await start({ elsewhere });
     elsewhere.pinHead(0);
@@ -104,7 +104,7 @@ describe("realign", () => {
     expect(await operated.lane(entry, "realign")).toMatchObject([{ cursor: 1 }]);
   });
 
-  it("needs no catching up of one that is always a block late where both count the same", async () => {
+  it("does not wait for an endpoint that is always one block behind if both return the same count", async () => {
     const elsewhere = new Faults();
     const entry = await start({ elsewhere });
     elsewhere.trail(1);
@@ -115,7 +115,7 @@ describe("realign", () => {
     expect(await operated.lane(entry, "realign")).toMatchObject([{ cursor: 1 }]);
   });
 
-  it.each([-1, 1.5, "7", null])("takes no nonce of %j", async (nonce) => {
+  it.each([-1, 1.5, "7", null])("refuses the nonce %j", async (nonce) => {
     const entry = await start();
     await expect(operated.lane(entry, "realign", { nonce })).rejects.toMatchObject({
       code: "INVALID_REQUEST",
@@ -123,7 +123,7 @@ describe("realign", () => {
     });
   });
 
-  it("is the only one that takes a nonce", async () => {
+  it("is the only lane action that accepts a nonce", async () => {
     const entry = await start();
     await expect(operated.lane(entry, "suspend", { nonce: 1 })).rejects.toMatchObject({ code: "INVALID_REQUEST" });
   });

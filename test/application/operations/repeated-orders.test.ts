@@ -49,7 +49,7 @@ async function isMinedAs(txId: string, outcome: string): Promise<void> {
   checkInvariants(world);
 }
 
-describe("an order under a key", () => {
+describe("an action with an idempotency key", () => {
   it.each([
     ["resubmit", {}, ["initial"]],
     ["reprice", {}, ["initial", "reprice"]],
@@ -59,7 +59,7 @@ describe("an order under a key", () => {
     ["resolve", { action: "CANCEL" }, ["initial", "cancel"]],
     ["resolve", { action: "NOOP" }, ["initial"]],
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  ] as const)("to %s with %j is carried out once, however often it is given", async (action, request, kinds) => {
+  ] as const)("(%s with %j) is performed once, however often it is sent", async (action, request, kinds) => {
     const { node, txId } = await withOneSent();
     const first = await give(node, txId, { action, request });
     const again = await give(node, txId, { action, request });
@@ -71,7 +71,7 @@ describe("an order under a key", () => {
   });
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("of two steps is carried out whole: signed anew, and reported as stuck", async () => {
+  it("in two steps is completed once: another attempt is signed, and the transaction is marked as STUCK", async () => {
     const { node, txId } = await withOneSent();
     const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
     for (let n = 0; n < 2; n++) {
@@ -81,7 +81,7 @@ describe("an order under a key", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("given three times at once is carried out once, and each is answered with the transaction", async () => {
+  it("sent three times at once is performed once, and each response has the transaction", async () => {
     const { node, txId } = await withOneSent();
     const given = () => give(node, txId, { action: "reprice" });
     const answers = await Promise.all([given(), given(), given()]);
@@ -90,7 +90,7 @@ describe("an order under a key", () => {
     expect(ops.decisions(txId)).toHaveLength(1);
   });
 
-  it("is answered with the transaction as it is, also where that is final by then", async () => {
+  it("returns the current transaction when repeated, even if it is final by then", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId);
     await isMinedAs(txId, "FAILED_FINAL/CANCELLED");
@@ -98,7 +98,7 @@ describe("an order under a key", () => {
     await expect(give(node, txId, { key: "key-2" })).rejects.toMatchObject({ code: "CONFLICT" });
   });
 
-  it("whose words are written in another order is the same one", async () => {
+  it("with its fields in another order counts as the same action", async () => {
     const { node, txId } = await withOneSent();
     const order = { action: "cancel", txId, actor: "operator:ops", idempotencyKey: "k" } as const;
     await world.settle(node.node.api.act({ ...order, request: { reason: "r", audit: { a: 1, b: 2 } } }));
@@ -112,7 +112,7 @@ describe("an order under a key", () => {
     ["another fee", "cancel", { maxFeePerGas: "90000000000" }],
     ["another action", "resubmit", {}],
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
-  ] as const)("with %s is refused, and nothing is done", async (_, action, request) => {
+  ] as const)("repeated with %s is refused, and nothing is done", async (_, action, request) => {
     const { node, txId } = await withOneSent();
     await give(node, txId);
     await expect(give(node, txId, { action, request })).rejects.toMatchObject({ ...REUSED, extras: { txId } });
@@ -121,7 +121,7 @@ describe("an order under a key", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
-  it("given with other words at the same time is carried out as one of them, and the other is refused", async () => {
+  it("sent twice at once with different content is performed for one, and the other is refused", async () => {
     const { node, txId } = await withOneSent();
     const both = await Promise.allSettled([
       give(node, txId, { action: "reprice" }),
@@ -132,7 +132,7 @@ describe("an order under a key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
   });
 
-  it("that was refused has left no key: mended, it is carried out under it", async () => {
+  it("that was refused does not use up the key: corrected, it is performed under the same key", async () => {
     const { node, txId } = await withOneSent();
     const cheap = give(node, txId, { action: "reprice", request: { maxFeePerGas: "1" } });
     await expect(cheap).rejects.toMatchObject({ code: "INVALID_REQUEST" });
@@ -140,7 +140,7 @@ describe("an order under a key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice"]);
   });
 
-  it("is one of its transaction: another transaction may have an order of the same key", async () => {
+  it("is bound to its transaction: the same key may be used for another transaction", async () => {
     const { node, txId } = await withOneSent();
     const other = await ops.sent(node);
     await give(node, txId);
@@ -151,17 +151,20 @@ describe("an order under a key", () => {
     ]);
   });
 
-  it.each(["", "k".repeat(256), "grüße", "a\nb"])("must be one that a header can carry: %j is refused", async (key) => {
-    const { node, txId } = await withOneSent();
-    await expect(give(node, txId, { key })).rejects.toMatchObject({
-      code: "INVALID_REQUEST",
-      extras: { path: "idempotency-key" },
-    });
-    expect(ops.kinds(txId)).toEqual(["initial"]);
-  });
+  it.each(["", "k".repeat(256), "grüße", "a\nb"])(
+    "must have a key that fits an HTTP header: %j is refused",
+    async (key) => {
+      const { node, txId } = await withOneSent();
+      await expect(give(node, txId, { key })).rejects.toMatchObject({
+        code: "INVALID_REQUEST",
+        extras: { path: "idempotency-key" },
+      });
+      expect(ops.kinds(txId)).toEqual(["initial"]);
+    },
+  );
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("that found done what it asks for keeps its key: it does nothing later either, and is refused with other words", async () => {
+  it("whose effect already existed stores its key too: it does nothing later, and other content is refused", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
     await give(node, txId, { key: "second" });
@@ -172,7 +175,7 @@ describe("an order under a key", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
   });
 
-  it("about what waits to be signed is carried out once", async () => {
+  it("on a transaction that waits to be signed is performed once", async () => {
     const { node } = await withOneSent();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -183,9 +186,9 @@ describe("an order under a key", () => {
   });
 });
 
-describe("an order under a key to fill a hole below", () => {
+describe("an action with an idempotency key to fill a nonce hole", () => {
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("is carried out once, repeated or given twice at once: the transaction above keeps its own payload", async () => {
+  it("is performed once, even if sent twice at once; the transaction above keeps its payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     ops = new OperatedWorld(world);
     const node = await world.startNode();
@@ -205,10 +208,10 @@ describe("an order under a key to fill a hole below", () => {
   });
 });
 
-describe("an order under a key whose answer is lost", () => {
+describe("an action with an idempotency key whose response is lost", () => {
   it.each(["unknown-committed", "unknown-lost", "unavailable"] as const)(
     // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-    "because its commit was answered %s is carried out once by its repeats",
+    "because its commit is %s is performed once by its repeats",
     async (fault) => {
       const { node, txId } = await withOneSent();
       const commit = node.store.commit.bind(node.store);
@@ -228,7 +231,7 @@ describe("an order under a key whose answer is lost", () => {
   );
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("on its way from the owner is found by its repeat at either node", async () => {
+  it("between the nodes is found by its repeat at either node", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
     await expect(give(other, txId)).rejects.toMatchObject({ extras: { outcome: "unknown" } });
@@ -241,7 +244,7 @@ describe("an order under a key whose answer is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("by the death of the owner is found by the next one, at which nothing is signed", async () => {
+  it("because the owner crashed is found by the next owner, and nothing is signed again", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId, { action: "reprice" });
     const signed = ops.kinds(txId).length;
@@ -253,7 +256,7 @@ describe("an order under a key whose answer is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
-  it("is answered while nobody owns the lane: what is written down needs no owner", async () => {
+  it("is answered from the database while the lane has no live owner", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId);
     world.crash(owner);
@@ -262,7 +265,7 @@ describe("an order under a key whose answer is lost", () => {
   });
 
   // protects [Operators] src/application/operations/operations.ts
-  it("is not given to an owner of an older release, which would carry it out and forget the key", async () => {
+  it("is sent in a form that older releases refuse, because they would not store the key", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     const receive = owner.node.actions.receive.bind(owner.node.actions);
     const told: string[] = [];
@@ -276,8 +279,8 @@ describe("an order under a key whose answer is lost", () => {
   });
 });
 
-describe("an order about a lane under a key", () => {
-  it("is carried out once, with its chain named or not, and refused with other words", async () => {
+describe("a lane action with an idempotency key", () => {
+  it("is performed once, with or without its chain id, and refused with other content", async () => {
     const { node } = await withOneSent();
     await giveLane(node, "suspend");
     await ops.lane(node, "resume");
@@ -290,7 +293,7 @@ describe("an order about a lane under a key", () => {
     await expect(giveLane(node, "suspend", { reason: "another" })).rejects.toMatchObject(REUSED);
   });
 
-  it("given with other words at the same time is carried out as one of them, and the other is refused", async () => {
+  it("sent twice at once with different content is performed for one, and the other is refused", async () => {
     const { node } = await withOneSent();
     const both = await Promise.allSettled([
       giveLane(node, "suspend"),
@@ -301,7 +304,7 @@ describe("an order about a lane under a key", () => {
   });
 
   it.each(["suspend", "realign"] as const)(
-    "to %s whose commit got no answer is found by its repeat",
+    "(%s) whose commit got no response is found by its repeat",
     async (action) => {
       const { owner, other } = await withOneSentOfTwo();
       owner.store.failNextCommit("unknown-committed");
@@ -314,7 +317,7 @@ describe("an order about a lane under a key", () => {
   );
 });
 
-describe("an order without a key, repeated because its answer was lost,", () => {
+describe("an action without an idempotency key", () => {
   const repeat = async (node: WorldNode, txId: string, action: TransactionAction, request = {}) => {
     await ops.act(node, action, { txId, request });
     const paid = ops.row(txId).attempts.at(-1)?.txHash;
@@ -331,7 +334,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["reprice", { maxFeePerGas: "90000000000", maxPriorityFeePerGas: "9000000000" }, "reprice"],
     ["reprice", { gasPrice: "90000000000" }, "reprice"],
     // protects [Operators] src/application/detours/change-payload.ts
-  ] as const)("to %s with %j signs nothing and pays nothing", async (action, request, kind) => {
+  ] as const)("(%s with %j), when repeated, signs nothing and pays nothing", async (action, request, kind) => {
     const { node, txId } = await withOneSent();
     const { paid, newest, kinds } = await repeat(node, txId, action, request);
     expect(kinds).toEqual(["initial", kind]);
@@ -339,7 +342,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("was carried out by a commit that nobody heard of: it signs nothing and pays nothing", async () => {
+  it("whose response was lost, when repeated at any node, signs nothing and pays nothing", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
     await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({ extras: { outcome: "unknown" } });
@@ -358,14 +361,14 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "2", gas: 30_000 } }],
     ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
     // protects [Operators] src/application/detours/change-payload.ts
-  ] as const)("to %s with %j and then %j is another order, and is signed", async (action, first, second) => {
+  ] as const)("(%s with %j and then %j) is not a repeat, and is signed", async (action, first, second) => {
     const { node, txId } = await withOneSent();
     await ops.act(node, action, { txId, request: first });
     await ops.act(node, action, { txId, request: second });
     expect(ops.kinds(txId)).toHaveLength(3);
   });
 
-  it("is no repeat of a cancel that a replacement has taken the place of", async () => {
+  it("(cancel) is not a repeat of a cancel that was replaced meanwhile, and is signed", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "replace", { txId, request: { payload: { to: TO, value: "2" } } });
@@ -374,7 +377,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("is none where the transaction was stuck in the meantime", async () => {
+  it("(cancel) is not a repeat if the transaction was STUCK in the meantime, and is signed", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });
     await ops.act(node, "resolve", { txId, request: JSON.parse(`{"action":"NOOP","then":"stuck"}`) });
@@ -383,7 +386,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "cancel"]);
   });
 
-  it("cannot be meant by a reprice to the very price of the first payload, which is refused as before", async () => {
+  it("(reprice) with exactly the first attempt's fees is not a repeat, and is refused as too low", async () => {
     const { node, txId } = await withOneSent();
     const fees = { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" };
     await expect(ops.act(node, "reprice", { txId, request: fees })).rejects.toMatchObject({ code: "INVALID_REQUEST" });

@@ -52,9 +52,9 @@ const replace = (node: WorldNode, txId: string, rawTransaction: Hex) =>
 
 const TOO_LITTLE = { code: "INVALID_REQUEST", extras: { path: "rawTransaction" } };
 
-describe("bytes that were signed elsewhere in the place of a payload", () => {
+describe("an externally signed replacement", () => {
   // protects [Holes] src/application/detours/change-payload.ts
-  it("ask for no more gas than the chain takes in one transaction, nor for less than anything costs", async () => {
+  it("must not exceed the gas cap of one transaction, nor fall below the minimum gas", async () => {
     const node = await start({ maxTransactionGas: 100_000n });
     const txId = await ops.sent(node);
     const offered = (gas: bigint) => plain(30n * GWEI, 2n * GWEI, gas).then((raw) => replace(node, txId, raw));
@@ -65,7 +65,7 @@ describe("bytes that were signed elsewhere in the place of a payload", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "replace"]);
   });
 
-  it("offer at least a tenth more on both fields, and are then sent and mined", async () => {
+  it("must offer at least a tenth more in both fee fields, and is then broadcast and mined", async () => {
     const node = await start();
     const txId = await ops.sent(node);
     const offers: readonly (readonly [bigint, bigint])[] = [
@@ -86,7 +86,7 @@ describe("bytes that were signed elsewhere in the place of a payload", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
-  it("are measured against the previous attempt, not the first", async () => {
+  it("must outbid the newest attempt, not only the first", async () => {
     const node = await start();
     const txId = await ops.sent(node);
     await ops.act(node, "reprice", {
@@ -100,7 +100,7 @@ describe("bytes that were signed elsewhere in the place of a payload", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("with blobs offer twice as much on all three fields, and take the place of blobs alone", async () => {
+  it("with blobs must double all three fee fields, and may replace only a transaction with blobs", async () => {
     const node = await start();
     const txId = await handedIn(node, blob(20n * GWEI, GWEI, 5n));
     const offers: readonly (readonly [bigint, bigint, bigint])[] = [
@@ -118,7 +118,7 @@ describe("bytes that were signed elsewhere in the place of a payload", () => {
   });
 });
 
-it("a payload with blobs is not priced again here: only its caller can sign it, and that is what an operator is told", async () => {
+it("a reprice of a blob transaction is refused with CONFLICT, because only its caller can sign it", async () => {
   const node = await start();
   const txId = await handedIn(node, blob(20n * GWEI, GWEI, 5n));
   await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({ code: "CONFLICT" });

@@ -19,8 +19,8 @@ function reserve({ node }: WorldNode): Promise<Reserved> {
   return world.settle(node.api.reserveNonce({ signer: SIGNER }));
 }
 
-describe("an operation asked of a node that does not own the lane", () => {
-  it("is done by the owner, and the answer is what it left behind", async () => {
+describe("an action sent to a node that does not own the lane", () => {
+  it("is performed by the owner, and the response has the resulting transaction", async () => {
     const { owner, other } = await two();
     world.holdBlocks();
     const txId = await ops.sent(owner);
@@ -35,7 +35,7 @@ describe("an operation asked of a node that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("is refused in the owner's own words", async () => {
+  it("is refused with the owner's error", async () => {
     const { owner, other } = await two();
     const txId = await ops.sent(owner);
     await ops.settled(txId);
@@ -45,7 +45,7 @@ describe("an operation asked of a node that does not own the lane", () => {
     });
   });
 
-  it("suspends and resumes a lane", async () => {
+  it("can suspend and resume a lane", async () => {
     const { owner, other } = await two();
     const [suspended] = await ops.lane(other, "suspend");
     expect(suspended).toMatchObject({ suspendedBy: "OPERATOR" });
@@ -58,7 +58,7 @@ describe("an operation asked of a node that does not own the lane", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("reserves a nonce and gives it back", async () => {
+  it("can reserve and release a nonce", async () => {
     const { owner, other } = await two();
     const { outcome, reservation } = await reserve(other);
     expect({ outcome, ...reservation }).toMatchObject({ outcome: "created", nonce: 0, state: "RESERVED" });
@@ -69,7 +69,7 @@ describe("an operation asked of a node that does not own the lane", () => {
     expect(ops.row(txId).nonce).toBe(0);
   });
 
-  it("in basic mode is refused with the owner's name", async () => {
+  it("in basic mode is refused with the owner's URL", async () => {
     const { owner, other } = await two({ node: { mode: "basic" } });
     const txId = await ops.create(owner);
     await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe("an operation asked of a node that does not own the lane", () => {
     });
   });
 
-  it("is not told twice: where the owner falls silent, the operator is told to look", async () => {
+  it("is not sent twice: if the owner does not respond, the operator gets UNAVAILABLE", async () => {
     const { owner, other } = await two();
     world.holdBlocks();
     const txId = await ops.sent(owner);
@@ -88,7 +88,7 @@ describe("an operation asked of a node that does not own the lane", () => {
   });
 
   // protects [Operators] src/application/operations/operations.ts
-  it("that names another lane than its own is refused: nothing is done under that lane's fence", async () => {
+  it("for another lane's reservation is refused, and nothing is done", async () => {
     const { owner, other } = await two();
     const { reservation } = await reserve(other);
     const { reservationId } = reservation;
@@ -100,13 +100,13 @@ describe("an operation asked of a node that does not own the lane", () => {
   });
 });
 
-describe("an order of a newer node", () => {
+describe("an action from a newer node", () => {
   it.each([
     ["actOnLane", "drain", { signer: SIGNER, request: { reason: "because", chainId: CHAIN_ID, until: "noon" } }],
     ["act", "hasten", { request: { reason: "because", until: "noon" } }],
   ] as const)(
     // protects [Operators] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts
-    "(%s: %s) that its owner does not know yet is said to be that, and not done",
+    "(%s: %s) that the owner does not support yet is refused with that reason",
     async (name, action, told) => {
       const { owner } = await two();
       world.holdBlocks();
@@ -122,13 +122,13 @@ describe("an order of a newer node", () => {
   );
 });
 
-describe("an operation asked of the owner itself", () => {
+describe("an action sent to the owner itself", () => {
   it("is parsed once", async () => {
     const { owner } = await two();
     world.holdBlocks();
     const txId = await ops.sent(owner);
     let parsed = 0;
-    // Not enumerable, so that only a parser reads it, and no copy.
+    // The property is not enumerable, so that a parser reads it but a copy of the object does not.
     const request = Object.defineProperty({}, "reason", {
       get: () => {
         parsed++;

@@ -30,7 +30,9 @@ async function start(answer: Answer, options: WorldOptions = {}): Promise<WorldN
   return world.startNode({ stuckHook: hookOf(answer) });
 }
 
-/** Accepted here, and then more than a block takes. */
+/**
+ * Creates transactions that Fencepost accepts and that nodes then refuse, because their gas exceeds the block's limit.
+ */
 async function refusedByNodes(node: WorldNode, count: number): Promise<void> {
   await ops.lane(node, "suspend");
   for (let n = 0; n < count; n++) await ops.create(node);
@@ -38,7 +40,7 @@ async function refusedByNodes(node: WorldNode, count: number): Promise<void> {
   await ops.lane(node, "resume");
 }
 
-/** The form that it has on the wire. */
+/** A NOOP decision of the hook in its wire format. */
 function noopAnd(afterwards: string, reason: string): unknown {
   return JSON.parse(`{"action":"NOOP","reason":"${reason}","then":"${afterwards}"}`);
 }
@@ -53,9 +55,9 @@ function alerts(node: WorldNode): readonly string[] {
   return node.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 }
 
-describe("a head of line that has grown old", () => {
+describe("the stuck hook, for an old head of a lane,", () => {
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("is shown whole, and CANCEL is carried out, audited and counted", async () => {
+  it("gets the head's full context, and the decision CANCEL is performed, audited and counted", async () => {
     const decision = { action: "CANCEL", reason: "too old", severity: "ERROR", audit: { ticket: 7 } };
     const node = await start(decision);
     world.holdBlocks();
@@ -111,7 +113,7 @@ describe("a head of line that has grown old", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
   });
 
-  it("is asked about with `resubmits` where it was sent again too often", async () => {
+  it("is called with the trigger `resubmits` if the head was broadcast too often", async () => {
     const settings = { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, alertHeadAgeMs: 10_000_000, repricing: null };
     world = new World({ settings });
     ops = new OperatedWorld(world);
@@ -129,7 +131,7 @@ describe("a head of line that has grown old", () => {
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("is asked about again, but the same decision signs nothing twice, nor does the next owner's hook", async () => {
+  it("is called again, but the same decision signs nothing twice, also after a takeover", async () => {
     const node = await start({ action: "CANCEL", reason: "too old" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -146,9 +148,9 @@ describe("a head of line that has grown old", () => {
     checkInvariants(world);
   });
 
-  it("a takeover between deciding and doing: the old node does nothing, the new one asks again, one cancel in all", async () => {
+  it("decides on a node that crashes: the new owner calls its hook again, and one cancel is made", async () => {
     const node = await start((): StuckDecision => {
-      // From this instant the node is dead to the world; its hook has decided all the same.
+      // The node crashes at this moment, but its hook has already decided.
       world.crash(node);
       return { action: "CANCEL", reason: "too old" };
     });
@@ -165,7 +167,7 @@ describe("a head of line that has grown old", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts, src/application/detours/another-attempt.ts
-  it("a lease that is lost while the hook thinks: its decision is not even signed, and the new owner's hook decides", async () => {
+  it("decides after the lease was lost: nothing is signed, and the new owner's hook decides", async () => {
     let answer: (decision: StuckDecision) => void = () => undefined;
     const node = await start(
       () =>
@@ -193,7 +195,7 @@ describe("a head of line that has grown old", () => {
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("REPLACE with another payload, once; REPLACE with nothing is a better price, while there is one to be had", async () => {
+  it("may REPLACE with another payload, once; REPLACE without one is a single reprice", async () => {
     const other = `0x${"c".repeat(40)}`;
     const node = await start({ action: "REPLACE", reason: "r", payload: { to: other, value: "5", gas: 21_000 } });
     world.holdBlocks();
@@ -213,7 +215,7 @@ describe("a head of line that has grown old", () => {
     expect(ops.kinds(again)).toEqual(["initial", "reprice"]);
   });
 
-  it("is mined while the hook thinks: nothing is signed, and no alert is raised", async () => {
+  it("decides after the head was mined: nothing is signed, and no alert is raised", async () => {
     const node = await start(async (): Promise<StuckDecision> => {
       world.chain.mine();
       await world.clock.sleep(2_000);
@@ -231,7 +233,7 @@ describe("a head of line that has grown old", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("is cancelled by an operator while the hook thinks: its decision was about what is no more", async () => {
+  it("decides after an operator cancelled the head: the outdated decision is dropped", async () => {
     const node = await start(async ({ txId }: StuckContext): Promise<StuckDecision> => {
       await node.node.api.act({ action: "cancel", txId, request: { reason: "mine" }, actor: "operator:ops" });
       return { action: "REPLACE", reason: "r", payload: { to: TO, value: "5", gas: 21_000 } };
@@ -245,7 +247,7 @@ describe("a head of line that has grown old", () => {
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("PLACEHOLDER uses the nonce up", async () => {
+  it("may use the nonce for a PLACEHOLDER", async () => {
     const node = await start({ action: "PLACEHOLDER", reason: "nobody needs it" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -256,7 +258,7 @@ describe("a head of line that has grown old", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("NOOP is kept once, however often it is said; `stuck` reports it, `manual` leaves it to people", async () => {
+  it("may return NOOP, stored once; with `stuck` the head becomes STUCK, with `manual` it is left to operators", async () => {
     const node = await start({ action: "NOOP", reason: "wait" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -280,9 +282,9 @@ describe("a head of line that has grown old", () => {
   });
 });
 
-describe("what it is asked about", () => {
+describe("the stuck hook is called", () => {
   // protects [The hook] src/application/loops/stuck-watch.ts
-  it("a rejected answer, a lane that is too deep, and attempts used up, each by its name", async () => {
+  it("for a rejected transaction, a deep queue, used-up attempts and an old transaction, each with its own trigger", async () => {
     const node = await start({ action: "NOOP", reason: "r" }, { settings: { alertHeadAgeMs: 3_600_000 } });
     world.holdBlocks();
     await refusedByNodes(node, 1);
@@ -318,7 +320,7 @@ describe("what it is asked about", () => {
   });
 
   // protects [The hook] src/application/loops/stuck-watch.ts
-  it("not on a suspended lane, and each alert once while it lasts", async () => {
+  it("for no transaction on a suspended lane, and each alert is raised once while it lasts", async () => {
     const node = await start({ action: "CANCEL", reason: "r" }, { settings: { alertOldestAgeMs: 5_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -332,7 +334,7 @@ describe("what it is asked about", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("about one transaction every half minute, whatever it answers", async () => {
+  it("every half minute for one transaction, whatever it returns", async () => {
     let n = 0;
     const node = await start(() => ({ action: "NOOP", reason: `r ${n++}` }));
     world.holdBlocks();
@@ -345,7 +347,7 @@ describe("what it is asked about", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("at most ten times a minute on one lane, and every half minute about one transaction", async () => {
+  it("at most ten times a minute for one lane", async () => {
     const settings = { alertHeadAgeMs: 3_600_000 };
     const node = await start({ action: "NOOP", reason: "r" }, { settings });
     world.holdBlocks();
@@ -358,7 +360,7 @@ describe("what it is asked about", () => {
   });
 });
 
-describe("a hook that fails has decided nothing", () => {
+describe("a stuck hook that", () => {
   it.each<[string, Answer]>([
     [
       "throws",
@@ -378,7 +380,7 @@ describe("a hook that fails has decided nothing", () => {
       { action: "REPLACE", reason: "r", rawTransaction: "0x02c0" },
     ],
     // protects [The hook] src/application/operations/stuck-hook.ts
-  ])("%s: NOOP, and an alert", async (_, answer) => {
+  ])("%s counts as NOOP, and raises an alert", async (_, answer) => {
     const node = await start(answer);
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -387,15 +389,15 @@ describe("a hook that fails has decided nothing", () => {
     expect(ops.decisions(txId)).toEqual([]);
     expect(results(node)).toHaveLength(1);
     expect(results(node)[0]).toMatch(/failed|refused/);
-    // The node goes on as if there were none.
+    // The node continues as if no hook were configured.
     world.releaseBlocks();
     await ops.settled(txId);
     checkInvariants(world);
   });
 });
 
-describe("resolve", () => {
-  it("runs the hook now, and says who asked", async () => {
+describe("the action resolve", () => {
+  it("calls the stuck hook at once, and records who requested it", async () => {
     const node = await start({ action: "CANCEL", reason: "as you wish" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -407,7 +409,7 @@ describe("resolve", () => {
     expect(step?.decision).toMatchObject({ actor: "hook", audit: { requestedBy: "operator:ops", request: "because" } });
   });
 
-  it("of what waits to be signed changes what is signed", async () => {
+  it("on a transaction that waits to be signed changes what is signed", async () => {
     const node = await start({ action: "CANCEL", reason: "r" });
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -418,7 +420,7 @@ describe("resolve", () => {
     expect(ops.kinds(txId)).toEqual(["cancel"]);
   });
 
-  it("without a hook wants an action; a hook that fails is told as such", async () => {
+  it("without a configured hook needs an action; a failing hook is reported as UNAVAILABLE", async () => {
     world = new World();
     ops = new OperatedWorld(world);
     const bare = await world.startNode();
@@ -435,7 +437,7 @@ describe("resolve", () => {
   it.each<[string, Answer]>([
     ["bytes for another nonce", () => ({ action: "REPLACE", reason: "r", rawTransaction: rawOf(1) })],
     ["a price that replaces nothing", { action: "CANCEL", reason: "r", fees: { gasPrice: "1" } }],
-  ])("does not blame the caller for %s in the hook's answer", async (_, answer) => {
+  ])("returns UNAVAILABLE, not a caller's error, for %s in the hook's response", async (_, answer) => {
     const node = await start(answer);
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -445,7 +447,7 @@ describe("resolve", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  it("applies the action given; NOOP means that an operator has seen to it", async () => {
+  it("performs the given action; NOOP returns a STUCK transaction to tracking", async () => {
     const node = await start(
       { action: "NOOP", reason: "r" },
       { settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000 } },
@@ -467,7 +469,7 @@ describe("resolve", () => {
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("takes bytes signed elsewhere, if they belong to this very nonce", async () => {
+  it("accepts externally signed bytes only for the same signer, chain and nonce", async () => {
     const node = await start({ action: "NOOP", reason: "r" });
     world.holdBlocks();
     const first = await ops.sent(node);

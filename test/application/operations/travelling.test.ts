@@ -10,7 +10,7 @@ import { CHAIN_ID, SIGNER, TO } from "../../support/world.ts";
 
 const LANE = { chainId: CHAIN_ID, signer: SIGNER };
 
-/** A node that serves one chain and owns no lane: what it is asked for travels. */
+/** A node that serves one chain and owns no lane, so every operation is forwarded. */
 function asked() {
   const codec = createFakeCodec();
   const told: LaneRequest[] = [];
@@ -37,9 +37,9 @@ function asked() {
   return { operations, told, offered };
 }
 
-describe("an operation that travels to the owner", () => {
+describe("an action forwarded to the lane's owner", () => {
   // protects [Operators] src/application/operations/reservations.ts, src/application/operations/lane-actions.ts
-  it("names the chain that is the only one where it was asked: the owner may serve several", async () => {
+  it("names the only chain of the forwarding node, because the owner may serve several", async () => {
     const { operations, told } = asked();
     await operations.reserveNonce({ signer: SIGNER }, "wallet");
     const order = { action: "suspend", signer: SIGNER, request: { reason: "because" }, actor: "operator:ops" } as const;
@@ -51,16 +51,16 @@ describe("an operation that travels to the owner", () => {
   });
 });
 
-describe("an operation that another node asks for", () => {
+describe("an action received from another node", () => {
   // protects [Operators] src/application/operations/operations.ts
-  it("and that fails by a mistake of ours is answered as one whose outcome has to be looked up", async () => {
+  it("that fails with an unexpected error returns UNAVAILABLE and asks the caller to check the outcome", async () => {
     const { offered } = asked();
     const fees = { type: "legacy", gasPrice: 1n } as const;
     const unsigned = { ...LANE, nonce: 0, to: TO, data: "0x", value: 0n, gas: 21_000n, accessList: [], fees } as const;
     const [signed] = await new FakeSigner([SIGNER]).sign(SIGNER, [unsigned]);
     const body = { reservationId: "r", request: { rawTransaction: signed?.rawTransaction } };
     const request = { action: "submitReserved", body, owner: null };
-    // The chain's context is empty here: the first look into it throws.
+    // The chain's context is an empty object here, so the first access to it throws.
     const done = offered.get("submitReserved")?.({ key: laneKey(LANE), lane: LANE } as OwnedLane, request);
     await expect(done).rejects.toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("look at") });
   });

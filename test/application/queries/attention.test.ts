@@ -25,7 +25,7 @@ const look = ({ node }: WorldNode, query = {}, limits?: Limits): Promise<Attenti
 const codes = async (entry: WorldNode) => (await look(entry)).items.map(({ code }) => code);
 const SECOND = 1_000;
 
-/** The head is not mined, and others wait behind it. */
+/** Creates a transaction that is not mined, and others that wait behind it. */
 async function stuck(entry: WorldNode, behind = 2): Promise<string> {
   world.chain.setBaseFee(90_000_000_000n);
   const { txId } = await world.settle(entry.node.api.create(transfer()));
@@ -36,8 +36,8 @@ async function stuck(entry: WorldNode, behind = 2): Promise<string> {
 
 const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null } as const;
 
-describe("what needs attention", () => {
-  it("is nothing where nothing is wrong, before and after a transaction", async () => {
+describe("the attention list", () => {
+  it("is empty if nothing is wrong, before and after a transaction", async () => {
     const entry = await start();
     expect(await look(entry)).toMatchObject({ items: [], more: 0 });
     await world.settle(entry.node.api.create(transfer()));
@@ -46,7 +46,7 @@ describe("what needs attention", () => {
     expect(await look(entry)).toMatchObject({ items: [], more: 0 });
   });
 
-  it("has a stuck head with the sentence and the actions of its explanation, and how many wait", async () => {
+  it("shows a stuck head with its explanation's sentence and actions, and the number of transactions behind it", async () => {
     const entry = await start({ settings: STUCK_SOON });
     const txId = await stuck(entry);
     const [first] = (await look(entry)).items;
@@ -59,7 +59,7 @@ describe("what needs attention", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts
-  it("tells a hole and the head that is stuck above it as one thing, which one order repairs", async () => {
+  it("shows a nonce hole and the stuck head above it as one item, which one action repairs", async () => {
     const entry = await start({ settings: { ...STUCK_SOON, expiredReservations: "hole" } });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
     const { txId } = await world.settle(entry.node.api.create(transfer()));
@@ -74,7 +74,7 @@ describe("what needs attention", () => {
   });
 
   // protects [Everything at once] src/application/queries/explain.ts
-  it("asks the chain nothing, however often it is looked at", async () => {
+  it("makes no chain request, however often it is read", async () => {
     const entry = await start({ settings: { ...STUCK_SOON, pollIntervalMs: 1_000_000 } });
     const asked: string[] = [];
     const txId = await ops.create(entry);
@@ -97,7 +97,7 @@ describe("what needs attention", () => {
     expect(asked).toEqual([]);
   });
 
-  it("has lanes that are suspended, with who did it and why", async () => {
+  it("shows suspended lanes, with the operator and the reason", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     expect(await look(entry)).toMatchObject({
@@ -105,7 +105,7 @@ describe("what needs attention", () => {
     });
   });
 
-  it("has what waits for approval, and the requests that decide it", async () => {
+  it("shows transactions that await approval, with the actions approve and reject", async () => {
     const entry = await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
     const { txId } = await world.settle(entry.node.api.create(transfer()));
     const { items } = await look(entry);
@@ -113,7 +113,7 @@ describe("what needs attention", () => {
     expect(items[0]?.actions.map(({ action }) => action)).toEqual(expect.arrayContaining(["approve", "reject"]));
   });
 
-  it("has orders to stop, above all others, until they are ended", async () => {
+  it("shows kills above all other items, until they are ended", async () => {
     const entry = await start({ settings: STUCK_SOON });
     await stuck(entry);
     const order = { signer: null, request: { reason: "stolen?" }, actor: "operator:ada" };
@@ -127,9 +127,9 @@ describe("what needs attention", () => {
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts, src/adapters/postgres/statements/cluster-past.ts
-  it("has a signer that is away, as every node knows it", async () => {
+  it("shows an unavailable signer on every node", async () => {
     const entry = await start();
-    // It has not that key: a node that has it would be given the lane.
+    // The other node does not have the signer's key; a node with the key would be given the lane.
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     await world.clock.advance(5 * SECOND);
     entry.signer.sign = () => Promise.reject(new Error("connection refused"));
@@ -142,7 +142,7 @@ describe("what needs attention", () => {
     }
   });
 
-  it("has a chain that does not answer", async () => {
+  it("shows a chain that does not respond", async () => {
     const entry = await start();
     entry.faults.inject({ kind: "unavailable" });
     await world.clock.advance(5 * SECOND);
@@ -150,7 +150,7 @@ describe("what needs attention", () => {
     expect(await look(entry)).toMatchObject({ items: [unreachable] });
   });
 
-  it("has a node whose heartbeat ran out, until its lanes are taken", async () => {
+  it("shows a node whose heartbeat expired, until its lanes are taken over", async () => {
     const entry = await start();
     const other = await world.startNode();
     await world.clock.advance(5 * SECOND);
@@ -164,8 +164,8 @@ describe("what needs attention", () => {
   });
 });
 
-describe("lanes that no living node can take", () => {
-  it("are told of with the node that had them", async () => {
+describe("lanes that no live node can own", () => {
+  it("are shown in the attention list with their former node", async () => {
     const entry = await start();
     const other = await world.startNode({ signers: [SIGNERS[1] as typeof SIGNER] });
     world.crash(entry);
@@ -183,11 +183,11 @@ describe("lanes that no living node can take", () => {
   });
 });
 
-describe("a key that is limited", () => {
+describe("a limited API key, reading the attention list,", () => {
   const limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
 
   // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
-  it("sees what concerns its signers, and what concerns everybody, and not how much there is beside", async () => {
+  it("sees items of its signers and general items, and no count of the others", async () => {
     const entry = await start();
     const suspend = (signer: string) =>
       world.settle(
@@ -205,20 +205,20 @@ describe("a key that is limited", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
-  it("is refused another chain by its name, and another signer's ruler", async () => {
+  it("is refused another chain, and the nonce overview of another signer", async () => {
     const entry = await start();
     const key = { ...ANYBODY, name: "shop", chains: new Set([CHAIN_ID]), signers: limits.signers };
     const api = limitedTo(key, entry.node.api);
     expect(await world.refusal(api.attention({ chainId: 1 }))).toMatchObject({ code: "FORBIDDEN" });
     expect(await world.refusal(api.nonceRuler(SIGNER))).toMatchObject({ code: "FORBIDDEN" });
-    // The answer does not reveal whether such a signer exists.
+    // The response must not reveal whether the signer exists.
     expect(await world.refusal(api.nonceRuler(`0x${"9".repeat(40)}`))).toMatchObject({ code: "FORBIDDEN" });
     expect(await world.settle(api.search({ q: SIGNER }))).toEqual([]);
   });
 });
 
-describe("waiting for a change", () => {
-  it("is answered when the list is another one, and not before", async () => {
+describe("a long poll of the attention list", () => {
+  it("returns when the list changes, and not before", async () => {
     const entry = await start();
     const { revision } = await look(entry);
     let isAnswered = false;
@@ -236,7 +236,7 @@ describe("waiting for a change", () => {
     expect(view.items).toHaveLength(1);
   });
 
-  it("is answered with what there is when its time is over, or it is cut short", async () => {
+  it("returns the current list when its time is over or it is aborted", async () => {
     const entry = await start();
     const { revision } = await look(entry);
     const before = world.clock.monotonicMs();
@@ -250,7 +250,7 @@ describe("waiting for a change", () => {
   });
 
   // protects [Everything at once] src/application/chain/answers.ts
-  it("is one look at the database a second for all who wait, and none where nobody does", async () => {
+  it("causes one database read a second for all waiting callers, and none without callers", async () => {
     const entry = await start();
     const { revision } = await look(entry);
     let looks = 0;
@@ -268,7 +268,7 @@ describe("waiting for a change", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts
-  it("does not end because a sentence tells an age", async () => {
+  it("does not return because an age in a sentence changes", async () => {
     const entry = await start({ settings: STUCK_SOON });
     await stuck(entry, 0);
     await look(entry);
@@ -279,7 +279,7 @@ describe("waiting for a change", () => {
   });
 });
 
-describe("alerts that were raised", () => {
+describe("raised alerts in the attention list", () => {
   const lane = { chainId: CHAIN_ID, signer: SIGNER };
   const raised = (code: AlertCode, message = "two blocks were replaced") =>
     ({ type: "alert", severity: "CRITICAL", code, message, lane }) as const;
@@ -289,7 +289,7 @@ describe("alerts that were raised", () => {
     return { clock, alerts: new RecentAlerts(clock) };
   };
 
-  it("are past where they tell of a moment, and gone a quarter of an hour after the last time", async () => {
+  it("are past if they report a single event, and disappear a quarter of an hour after the last one", async () => {
     const { clock, alerts } = begin();
     alerts.observe(raised("DEEP_REORG"));
     alerts.observe(raised("TX_STUCK"));
@@ -305,7 +305,7 @@ describe("alerts that were raised", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("stand for as long as they are not said to be over, and since the first time", async () => {
+  it("of lasting conditions stay until they are resolved, with the time of the first alert", async () => {
     const { clock, alerts } = begin();
     const since = clock.now();
     alerts.observe(raised("RECONCILIATION_FAILED"));
@@ -317,7 +317,7 @@ describe("alerts that were raised", () => {
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts
-  it("fill no memory, and no storm of moments hides what lasts", () => {
+  it("keep memory bounded, and lasting ones stay visible during an alert storm", () => {
     const { alerts } = begin();
     alerts.observe(raised("RECONCILIATION_FAILED"));
     for (let n = 0; n < 1_000; n++) alerts.observe({ ...raised("NONCE_GIVEN_UP"), txId: `tx-${n}` });
@@ -328,7 +328,7 @@ describe("alerts that were raised", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("leave the list calm where all of them are over, and are told beside it, newest first", async () => {
+  it("are listed separately as past, newest first, if all of them are over", async () => {
     const entry = await start();
     const alerts = new RecentAlerts(world.clock);
     const findings = async () => alerts.shown();
@@ -343,7 +343,7 @@ describe("alerts that were raised", () => {
     alerts.observe(raised("NONCE_GIVEN_UP"));
     const view = await world.settle(desk.view());
     expect(view).toMatchObject({ items: [], more: 0, past: [{ code: "NONCE_GIVEN_UP" }, { code: "DEEP_REORG" }] });
-    // Limited keys do not see what belongs to others.
+    // API keys limited to some signers do not see the items of other signers.
     const elsewhere: Limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
     expect(await world.settle(desk.view({}, elsewhere))).toMatchObject({ items: [], past: [] });
     await world.clock.advance(2 * SECOND);

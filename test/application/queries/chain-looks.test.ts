@@ -13,7 +13,7 @@ afterEach(() => world.close());
 
 const OUTCOME = { logs: [], more: 0, revert: null };
 
-/** All chain requests on behalf of people, and their answers. */
+/** Starts a node and records all chain requests that it makes for API readers, with their responses. */
 async function start(answer: (asked: number) => Promise<Partial<ShownOutcome> | null> = async () => ({})) {
   world = new World();
   ops = new OperatedWorld(world);
@@ -32,9 +32,9 @@ const LOGS: readonly Include[] = ["logs"];
 const look = async ({ node }: WorldNode, txId: string): Promise<TransactionView["onChain"]> =>
   (await world.settle(node.api.transaction(txId, LOGS))).onChain;
 
-describe("what the chain shows of a transaction", () => {
+describe("the on-chain details of a transaction", () => {
   // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
-  it("is asked for where somebody asks, and for nobody else", async () => {
+  it("are requested from the chain only if the caller includes them", async () => {
     const { entry, asked } = await start();
     const txId = await ops.create(entry);
     expect(await look(entry, txId)).toMatchObject({ kind: "unmined", logs: [] });
@@ -48,7 +48,7 @@ describe("what the chain shows of a transaction", () => {
   });
 
   // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
-  it("is asked once in five seconds, however often it is asked for", async () => {
+  it("are requested at most once in five seconds, for any number of callers", async () => {
     const { entry, asked } = await start();
     const txId = await ops.create(entry);
     await ops.settled(txId);
@@ -65,7 +65,7 @@ describe("what the chain shows of a transaction", () => {
     ["differs", { blockHash: `0x${"ee".repeat(32)}` }],
     ["unknown", null],
     // protects [Everything at once] src/application/queries/transactions.ts
-  ])("is not shown where it %s", async (kind, outcome) => {
+  ])("are left out, with the kind %s, if the chain does not confirm the stored block", async (kind, outcome) => {
     const { entry } = await start(async () => outcome);
     const txId = await ops.create(entry);
     await ops.settled(txId);
@@ -73,7 +73,7 @@ describe("what the chain shows of a transaction", () => {
   });
 
   // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
-  it("is given up after five seconds, and no more than four hang at once", async () => {
+  it("time out after five seconds, and at most four requests run at once", async () => {
     const never = deferred<null>();
     const { entry, asked } = await start(() => never.promise);
     const ids = await Promise.all(Array.from({ length: 5 }, () => ops.create(entry)));
@@ -88,7 +88,7 @@ describe("what the chain shows of a transaction", () => {
   });
 
   // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
-  it("is asked for no key that may not see the transaction", async () => {
+  it("are not requested for an API key that may not see the transaction", async () => {
     const { entry, asked } = await start();
     const { txId } = await world.settle(entry.node.api.create(transfer({ requestId: "mine" })));
     await ops.settled(txId);

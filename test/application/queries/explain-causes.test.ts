@@ -1,4 +1,4 @@
-/** The causes that explain.test.ts has no story for, each brought about for real; together they are all there are. */
+/** The causes that explain.test.ts does not cover, each produced for real. Together the two files cover every cause. */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { explanationOf } from "../../../src/application/queries/explain.ts";
@@ -37,7 +37,7 @@ async function open(options: WorldOptions = {}, nodeOptions: NodeOptions = {}): 
   return world.startNode(nodeOptions);
 }
 
-/** Another program's transaction was mined at the nonce of this one. */
+/** Another program's transaction is mined at the nonce of this transaction. */
 async function lost(entry: WorldNode): Promise<string> {
   world.holdBlocks();
   const txId = await ops.sent(entry);
@@ -284,8 +284,8 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
   },
 };
 
-describe("an explanation drawn from what really happened", () => {
-  it.each(Object.entries(STORIES))("says %s, and in words", async (code, story) => {
+describe("an explanation of a real situation", () => {
+  it.each(Object.entries(STORIES))("says %s, with a readable sentence", async (code, story) => {
     const { summary, causes, actions } = await story();
     expect(causes.map((cause) => cause.code)).toContain(code);
     expect(causes.find((cause) => cause.code === code)?.text).toMatch(/\w+ \w+/);
@@ -297,7 +297,7 @@ describe("an explanation drawn from what really happened", () => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/obstacles.ts, src/application/queries/explain.ts
-  it("has a story for every cause there is, here or beside", () => {
+  it("is tested for every existing cause, in this file or in explain.test.ts", () => {
     const beside = readFileSync(new URL("./explain.test.ts", import.meta.url), "utf8");
     const told = new Set([...beside.matchAll(/"(?:says )?([A-Z]+(?:_[A-Z]+)*)\b/g)].map(([, code]) => code));
     expect(CAUSE_CODES.filter((code) => STORIES[code] === undefined && !told.has(code))).toEqual([]);

@@ -38,8 +38,8 @@ function row(txId: string) {
   return world.rows().find((each) => each.txId === txId);
 }
 
-describe("what is settled", () => {
-  it("says CONFIRMED, where, and that nothing helps because nothing is wrong", async () => {
+describe("explain, for a final transaction,", () => {
+  it("says CONFIRMED with its block, and suggests no help", async () => {
     const entry = await open();
     const txId = await create(entry);
     await world.allSettled(1);
@@ -49,7 +49,7 @@ describe("what is settled", () => {
     expect(explanation.summary).toContain(`block ${row(txId)?.receipt?.blockNumber}`);
   });
 
-  it("says REVERTED", async () => {
+  it("says REVERTED if the mined transaction failed", async () => {
     const entry = await open();
     world.chain.revertMined(() => true);
     const txId = await create(entry);
@@ -58,8 +58,8 @@ describe("what is settled", () => {
   });
 });
 
-describe("what is mined", () => {
-  it("says WAITING_FOR_CONFIRMATIONS, with how many there are and how many it takes", async () => {
+describe("explain, for a mined transaction,", () => {
+  it("says WAITING_FOR_CONFIRMATIONS, with the current and the needed number", async () => {
     const entry = await open({ settings: { confirmations: 50 } });
     const txId = await create(entry);
     await world.until(() => row(txId)?.subState === "MINED");
@@ -69,7 +69,7 @@ describe("what is mined", () => {
     expect(explanation.help.map(({ code }) => code)).toEqual(["WAIT"]);
   });
 
-  it("says WAITING_FOR_FINALITY_TAG where the chain's own tag decides", async () => {
+  it("says WAITING_FOR_FINALITY_TAG if finality is decided by the chain's tag", async () => {
     const entry = await open({
       settings: { finality: "finalized" },
       chain: { tagDepths: { safe: 60, finalized: 90 } },
@@ -79,7 +79,7 @@ describe("what is mined", () => {
     expect((await ask(entry, txId)).codes).toEqual(["WAITING_FOR_FINALITY_TAG"]);
   });
 
-  it("says REORGED where its block left the chain and no other has come", async () => {
+  it("says REORGED if its block left the chain and it is not mined again", async () => {
     const entry = await open({ settings: { confirmations: 10 } });
     const txId = await create(entry);
     await world.until(() => row(txId)?.subState === "MINED");
@@ -91,8 +91,8 @@ describe("what is mined", () => {
   });
 });
 
-describe("what is on its way", () => {
-  it("says WAITING_FOR_BLOCK where nothing is wrong", async () => {
+describe("explain, for a pending transaction,", () => {
+  it("says WAITING_FOR_BLOCK if nothing is wrong", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -102,7 +102,7 @@ describe("what is on its way", () => {
     expect(explanation.summary).toMatch(/node node-1 acts for it, its lease ends in \d+ s/);
   });
 
-  it("says WAITING_BEHIND, and whom", async () => {
+  it("says WAITING_BEHIND, and names the transaction it waits for", async () => {
     const entry = await open();
     world.holdBlocks();
     const first = await create(entry);
@@ -114,7 +114,7 @@ describe("what is on its way", () => {
     expect(explanation.blockedBy).toEqual({ txId: first, nonce: row(first)?.nonce });
   });
 
-  it("says WAITING_FOR_WINDOW too where it is not sent yet because enough is", async () => {
+  it("says WAITING_FOR_WINDOW too if it is not sent yet because the window is full", async () => {
     const entry = await open({ settings: { inFlightWindow: 2 } });
     world.holdBlocks();
     await create(entry);
@@ -141,7 +141,7 @@ describe("what is on its way", () => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/obstacles.ts, src/application/queries/explain.ts
-  it("says FEE_BELOW_BASE_FEE, with both prices and since which block", async () => {
+  it("says FEE_BELOW_BASE_FEE, with both fees and the block since which it is too low", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -158,7 +158,7 @@ describe("what is on its way", () => {
     expect(cause?.text).toContain("20 gwei");
   });
 
-  it("says INSUFFICIENT_FUNDS, and by how much", async () => {
+  it("says INSUFFICIENT_FUNDS, with the missing amount", async () => {
     const entry = await open();
     const unlock = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const txId = await create(entry, { value: "1000000000000000000" });
@@ -175,7 +175,7 @@ describe("what is on its way", () => {
     });
   });
 
-  it("says NODE_REFUSED in the node's own words", async () => {
+  it("says NODE_REFUSED, with the chain node's message", async () => {
     const entry = await open();
     const unlock = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const txId = await create(entry, { gas: 100_000 });
@@ -189,14 +189,14 @@ describe("what is on its way", () => {
     expect(explanation.causes.find(({ code }) => code === "NODE_REFUSED")?.text).toContain("gas limit");
   });
 
-  it("says UNDERPRICED", async () => {
+  it("says UNDERPRICED if the chain node refused its fee", async () => {
     const entry = await open({ chain: { minimumTip: 2_000_000_000n }, settings: { resubmitIntervalMs: null } });
     const txId = await create(entry);
     await world.until(() => row(txId)?.lastError?.startsWith("underpriced") === true);
     expect((await ask(entry, txId)).codes).toContain("UNDERPRICED");
   });
 
-  it("says NODE_DID_NOT_ANSWER", async () => {
+  it("says NODE_DID_NOT_ANSWER if no endpoint responds to the broadcast", async () => {
     const entry = await open();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const txId = await create(entry);
@@ -205,7 +205,7 @@ describe("what is on its way", () => {
     expect((await ask(entry, txId)).codes).toContain("NODE_DID_NOT_ANSWER");
   });
 
-  it("says NOT_IN_POOL where the node has forgotten it", async () => {
+  it("says NOT_IN_POOL if the chain node has dropped it", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -216,7 +216,7 @@ describe("what is on its way", () => {
     expect(helps).toEqual(["RESUBMIT"]);
   });
 
-  it("says NONCE_CONSUMED where the chain is past it and none of ours is known", async () => {
+  it("says NONCE_CONSUMED if the chain's count is above its nonce and none of its attempts is mined", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -240,8 +240,8 @@ describe("what is on its way", () => {
   });
 });
 
-describe("who should act", () => {
-  it("says OWNER_SILENT, with the node and when its lease ended", async () => {
+describe("explain, for a crashed owner or a missing nonce,", () => {
+  it("says OWNER_SILENT or LANE_UNOWNED after a crash, and suggests to start a node", async () => {
     const entry = await open();
     world.holdBlocks();
     const txId = await create(entry);
@@ -259,7 +259,7 @@ describe("who should act", () => {
     expect((await ask(reader, txId)).codes[0]).toBe("LANE_UNOWNED");
   });
 
-  it("answers for a transaction that waits for its nonce", async () => {
+  it("says why the transaction has no nonce yet", async () => {
     const entry = await open();
     entry.faults.inject({ kind: "unavailable" });
     const intent = { lane: { chainId: 31_337, signer: SIGNER }, txId: "0190f5c2-0000-7000-8000-00000000abcd" };
@@ -269,7 +269,7 @@ describe("who should act", () => {
     expect((await ask(entry, intent.txId)).codes).toEqual(["CHAIN_UNREACHABLE"]);
   });
 
-  it("does not know what never was", async () => {
+  it("returns NOT_FOUND for an unknown transaction", async () => {
     const entry = await open();
     await expect(world.settle(entry.node.api.explain("0190f5c2-0000-7000-8000-000000000000"))).rejects.toMatchObject({
       code: "NOT_FOUND",

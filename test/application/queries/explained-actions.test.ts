@@ -1,6 +1,6 @@
 /**
- * Every action that explain offers works: in every world, for every waiting transaction, each action is carried out
- * exactly as offered, each in a world of its own; repeating the first one gets the transaction mined.
+ * Every action that explain offers must work. For every waiting transaction of every scenario, each offered action is
+ * carried out exactly as offered, in a fresh world. Following the first action repeatedly gets the transaction mined.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
@@ -24,9 +24,9 @@ const ask = ({ world, entry }: Waiting, txId: string): Promise<Explanation> =>
 
 const FIRST_MOVES_AT_MOST = 6;
 
-describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
+describe.each(Object.entries(WORLDS))("the actions that explain offers, if %s,", (name, make) => {
   // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
-  it("everything that is offered is accepted", async () => {
+  it("are all accepted when they are sent", async () => {
     const { txIds } = await begin(make);
     for (let place = 0; place < txIds.length; place++) {
       const here = await begin(make);
@@ -42,7 +42,7 @@ describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
-  it("names real ids, a route that there is, and the scope that it asks for", async () => {
+  it("have real ids, an existing route and the scope that the route requires", async () => {
     const here = await begin(make);
     for (const txId of here.txIds) {
       const explanation = await ask(here, txId);
@@ -60,7 +60,7 @@ describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
-  it("the first thing that is offered, again and again, has every one of them mined", async () => {
+  it("lead to a final state of every transaction if the first one is performed repeatedly", async () => {
     const here = await begin(make);
     for (const txId of here.txIds) {
       for (let moves = 0; moves < FIRST_MOVES_AT_MOST; moves++) {

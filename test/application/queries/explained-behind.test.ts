@@ -17,7 +17,7 @@ async function begin(name: string): Promise<Waiting> {
   return waiting;
 }
 
-describe("a transaction behind another one", () => {
+describe("explain, for a transaction behind another one,", () => {
   it.each([
     ["the head is stuck because it offers too little", "reprice"],
     ["the head was sent again too often", "reprice"],
@@ -26,7 +26,7 @@ describe("a transaction behind another one", () => {
     ["the first is held back before it is signed", "resume"],
     ["the window is full behind a head that offers too little", "reprice"],
     // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  ])("names whom it waits for, and offers what helps that one: %s", async (name, action) => {
+  ])("names the transaction it waits for, and offers the actions that help that one: %s", async (name, action) => {
     const { world: here, entry, txIds } = await begin(name);
     const [head = "", ...behind] = txIds;
     const of = await here.settle(entry.node.api.explain(head));
@@ -46,7 +46,7 @@ describe("a transaction behind another one", () => {
     ["the lane is suspended", `/api/v1/signers/${SIGNER}/resume`],
     ["the signer is stopped", `/api/v1/signers/${SIGNER}/kill`],
     ["everything is stopped", "/api/v1/kill"],
-  ])("names its head, and what stops the whole lane: %s", async (name, path) => {
+  ])("names its head, and the action that restarts the whole lane: %s", async (name, path) => {
     const { world: here, entry, txIds } = await begin(name);
     for (const txId of txIds.slice(1)) {
       const { blockedBy, actions } = await here.settle(entry.node.api.explain(txId));
@@ -56,7 +56,7 @@ describe("a transaction behind another one", () => {
   });
 
   it.each(["a hole is below, and the head is stuck for it", "a hole is below"])(
-    "of a hole is told the nonce, and offered nothing but to fill it, by the head: %s",
+    "names the nonce of a hole below, and offers only the action that fills it: %s",
     async (name) => {
       const { world: here, entry, txIds } = await begin(name);
       for (const txId of txIds) {
@@ -70,7 +70,7 @@ describe("a transaction behind another one", () => {
   );
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  it("is told of what is held back between it and the head", async () => {
+  it("names a held transaction between it and the head", async () => {
     const { world: here, entry, txIds } = await begin("the second is held back");
     const [, held, third = ""] = txIds;
     const { blockedBy, actions } = await here.settle(entry.node.api.explain(third));
@@ -78,7 +78,7 @@ describe("a transaction behind another one", () => {
     expect(actions[0]).toMatchObject({ action: "resume", path: `/api/v1/tx/${held}/resume` });
   });
 
-  it("is told no more than the nonce where its key may not see whose that is", async () => {
+  it("names only the nonce it waits for if the API key may not see that transaction", async () => {
     const { world: here, entry, txIds } = await begin("the head is held back");
     const { api } = entry.node;
     const told = await here.settle(api.explain(txIds[1] ?? "", { blockerByNonce: true }));

@@ -47,8 +47,8 @@ function seqs(page: CompletionsPage | null): readonly number[] | undefined {
   return page?.items.map(({ seq }) => seq);
 }
 
-describe("a page", () => {
-  it("is what comes after, in order, with where to go on", async () => {
+describe("a page of the completions feed", () => {
+  it("holds the completions after the given number, in order, and the number to continue from", async () => {
     const { ask, clock } = bench(5);
     const heard = ask({ after: 2 });
     await clock.advance(0);
@@ -56,7 +56,7 @@ describe("a page", () => {
     expect(heard.page).toMatchObject({ epoch: 1, next: 5 });
   });
 
-  it("is a hundred long by default, else as long as asked", async () => {
+  it("holds a hundred items by default, or as many as `limit` asks for", async () => {
     const { ask, clock } = bench(150);
     const [usual, short] = [ask({ after: 0 }), ask({ after: 10, limit: 3 })];
     await clock.advance(0);
@@ -66,7 +66,7 @@ describe("a page", () => {
   });
 
   it.each([-1, 1.5, Number.NaN, "7" as unknown as number])(
-    "after %s is refused by name, and nothing is read",
+    "is refused with the path `after` if after is %s, and nothing is read",
     async (after) => {
       const made = bench(5);
       const heard = made.ask({ after });
@@ -76,7 +76,7 @@ describe("a page", () => {
     },
   );
 
-  it("is one look: an epoch that begins right after it changes neither its epoch nor its items", async () => {
+  it("is read in one snapshot: an epoch that begins just afterwards changes neither its epoch nor its items", async () => {
     const { ask, clock, said, position } = bench(2);
     const heard = ask({ after: 0, epoch: 1 });
     Object.assign(position, { epoch: 2, epochStartsAfter: 2 });
@@ -89,14 +89,14 @@ describe("a page", () => {
     ]);
   });
 
-  it("that is empty leaves the reader where it was", async () => {
+  it("that is empty returns the reader's own position as `next`", async () => {
     const { ask, clock } = bench(5);
     const heard = ask({ after: 5 });
     await clock.advance(0);
     expect(heard.page).toEqual({ epoch: 1, items: [], next: 5 });
   });
 
-  it("followed by its next, gives every number once", async () => {
+  it("leads through `next` to every completion exactly once", async () => {
     const { ask, clock } = bench(23);
     const seen: number[] = [];
     for (let after = 0; ; ) {
@@ -110,15 +110,15 @@ describe("a page", () => {
   });
 });
 
-describe("a long poll", () => {
-  it("does not wait where there is something", async () => {
+describe("a long poll of the completions feed", () => {
+  it("returns at once if there are new completions", async () => {
     const { ask, clock } = bench(1);
     const heard = ask({ after: 0, waitMs: 30_000 });
     await clock.advance(0);
     expect(seqs(heard.page)).toEqual([1]);
   });
 
-  it("ends at once when this node appends", async () => {
+  it("returns at once when this node appends a completion", async () => {
     const { ask, clock, said, feed } = bench(1);
     const heard = ask({ after: 1, waitMs: 30_000 });
     await clock.advance(100);
@@ -130,7 +130,7 @@ describe("a long poll", () => {
     expect(clock.armedTimers).toBe(0);
   });
 
-  it("sees what other nodes append at the next look", async () => {
+  it("returns the completions of other nodes at the next poll of the database", async () => {
     const { ask, clock, said } = bench(1);
     const heard = ask({ after: 1, waitMs: 30_000 });
     await clock.advance(100);
@@ -141,7 +141,7 @@ describe("a long poll", () => {
     expect(seqs(heard.page)).toEqual([2]);
   });
 
-  it("ends empty after its time, to the millisecond", async () => {
+  it("returns an empty page when its wait time is over, to the millisecond", async () => {
     const { ask, clock } = bench(1);
     const heard = ask({ after: 1, waitMs: 620 });
     await clock.advance(619);
@@ -150,7 +150,7 @@ describe("a long poll", () => {
     expect(heard.page).toEqual({ epoch: 1, items: [], next: 1 });
   });
 
-  it("ends empty, and leaves nothing behind, when the caller hangs up", async () => {
+  it("returns an empty page and leaves no timer behind when the caller disconnects", async () => {
     const { ask, clock } = bench(1);
     const caller = new AbortController();
     const heard = ask({ after: 1, waitMs: 30_000, signal: caller.signal });
@@ -161,14 +161,14 @@ describe("a long poll", () => {
     expect(clock.armedTimers).toBe(0);
   });
 
-  it("of a caller that has hung up already is no wait at all", async () => {
+  it("returns at once if the caller has already disconnected", async () => {
     const { ask, clock } = bench(1);
     const heard = ask({ after: 1, waitMs: 30_000, signal: AbortSignal.abort() });
     await clock.advance(0);
     expect(heard.page?.items).toEqual([]);
   });
 
-  it("wakes every waiting reader, and none twice", async () => {
+  it("is woken once per append, together with every other waiting reader", async () => {
     const made = bench(0);
     const waiting = [0, 0, 0].map(() => made.ask({ after: 0, waitMs: 30_000 }));
     await made.clock.advance(10);
@@ -183,8 +183,8 @@ describe("a long poll", () => {
   });
 });
 
-describe("a reader in the wrong place", () => {
-  it("of another epoch is told which it is, and where to go on", async () => {
+describe("a feed reader with a wrong position", () => {
+  it("gets EPOCH_CHANGED with the current epoch and the number to resume after, if it names another epoch", async () => {
     const { ask, clock, position } = bench(20);
     Object.assign(position, { epoch: 3, epochStartsAfter: 15 });
     const heard = [ask({ after: 18, epoch: 2 }), ask({ after: 15, epoch: 4 })];
@@ -195,7 +195,7 @@ describe("a reader in the wrong place", () => {
     ]);
   });
 
-  it("who had not read the old epoch to its end misses nothing by going where it is told", async () => {
+  it("that had not finished the old epoch misses nothing if it resumes where EPOCH_CHANGED says", async () => {
     const { ask, clock, position } = bench(20);
     Object.assign(position, { epoch: 2, epochStartsAfter: 15 });
     const heard = ask({ after: 7, epoch: 1 });
@@ -206,7 +206,7 @@ describe("a reader in the wrong place", () => {
     expect(seqs(again.page)?.slice(0, 3)).toEqual([8, 9, 10]);
   });
 
-  it("who names no epoch reads the current one", async () => {
+  it("reads the current epoch if it names none", async () => {
     const { ask, clock, position } = bench(2);
     position.epoch = 9;
     const heard = ask({ after: 0 });
@@ -214,7 +214,7 @@ describe("a reader in the wrong place", () => {
     expect(heard.page?.epoch).toBe(9);
   });
 
-  it("below what is kept is told so; at its edge everything is there", async () => {
+  it("gets FEED_TRUNCATED below the oldest kept completion, and reads everything from that edge on", async () => {
     const { ask, clock, position } = bench(20);
     position.truncatedThrough = 10;
     const [below, edge] = [ask({ after: 9 }), ask({ after: 10 })];
@@ -223,7 +223,7 @@ describe("a reader in the wrong place", () => {
     expect(seqs(edge.page)?.[0]).toBe(11);
   });
 
-  it("whose epoch ends while it waits hears of it", async () => {
+  it("gets EPOCH_CHANGED if its epoch ends during a long poll", async () => {
     const { ask, clock, position } = bench(1);
     const heard = ask({ after: 1, epoch: 1, waitMs: 30_000 });
     await clock.advance(100);

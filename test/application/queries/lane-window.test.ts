@@ -21,8 +21,8 @@ const create = (entry: WorldNode, count: number) =>
 const windowOf = async ({ node }: WorldNode, signer = SIGNER) =>
   (await world.settle(node.api.signer(signer)))[0]?.window;
 
-describe("the window of a lane", () => {
-  it("has how many may be in flight, how many are, and what keeps the next one back", async () => {
+describe("the in-flight window of a lane", () => {
+  it("reports its size, how many transactions are in flight, and what limits the next one", async () => {
     const entry = await start();
     expect(await windowOf(entry)).toEqual({ configured: 3, open: 3, inFlight: 0, limitedBy: null });
     await create(entry, 2);
@@ -36,7 +36,7 @@ describe("the window of a lane", () => {
     expect(await windowOf(entry)).toEqual({ configured: 3, open: 3, inFlight: 0, limitedBy: null });
   });
 
-  it("is the next nonce alone where the chain's node takes none ahead of it", async () => {
+  it("shrinks to the next nonce if the endpoint refuses future nonces", async () => {
     const entry = await start();
     world.chain.pool.change({ futureNonces: "refuseUnmined" });
     await create(entry, 6);
@@ -47,7 +47,7 @@ describe("the window of a lane", () => {
     expect(await windowOf(entry)).toMatchObject({ configured: 3, open: 1, limitedBy: "NO_FUTURE_NONCES" });
   });
 
-  it("says that the lane is suspended, that its signer is away, or that the next one is held back", async () => {
+  it("reports whether a suspended lane, an unreachable signer or a held transaction limits it", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const { txId } = await world.settle(entry.node.api.create(transfer()));
@@ -61,7 +61,7 @@ describe("the window of a lane", () => {
     expect(await windowOf(entry)).toMatchObject({ inFlight: 0, limitedBy: "SIGNER_AWAY" });
   });
 
-  it("is known to the node that acts for the lane alone", async () => {
+  it("is reported only by the node that owns the lane", async () => {
     const entry = await start();
     expect(await windowOf(entry, SIGNERS[1])).not.toBeUndefined();
     const other = await world.startNode();

@@ -1,4 +1,6 @@
-/** A lasting alert is on the list as long as it lasts, however long ago it was raised, and no longer. */
+/**
+ * A lasting alert stays on the attention list exactly as long as its condition lasts, however long ago it was raised.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { linearRepricing } from "../../../src/domain/fees/repricing.ts";
 import { SignerAway } from "../../../src/ports/signer.ts";
@@ -21,9 +23,9 @@ const shown = async ({ node }: WorldNode) => (await world.settle(node.api.attent
 const said = ({ events }: WorldNode, code: string) =>
   events.some((event) => event.type === "alert" && event.code === code);
 
-describe("on the list of what needs attention", () => {
+describe("the attention list", () => {
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("is a signer that lies, worse than one that is away, until it signs again", async () => {
+  it("shows a signer that returns wrong signatures as critical, until it signs correctly again", async () => {
     const entry = await start();
     const honest = entry.signer.sign.bind(entry.signer);
     entry.signer.sign = () => Promise.reject(new SignerAway("it signed another receiver", { lies: true }));
@@ -40,7 +42,7 @@ describe("on the list of what needs attention", () => {
     ["the signer refuses another price for", {}, (entry: WorldNode) => entry.signer.refuse(() => true)],
     ["as many payloads were signed as may be for", { maxAttempts: 2, repricing: linearRepricing(20) }, () => undefined],
     // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  ] as const)("is what %s, until the market is below what it offers", async (_, settings, refuse) => {
+  ] as const)("shows a transaction that %s, until the base fee is below its price", async (_, settings, refuse) => {
     const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR, ...settings } });
     const txId = await ops.sent(entry);
     refuse(entry);
@@ -56,7 +58,7 @@ describe("on the list of what needs attention", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("is no transaction for which nothing dearer is wanted any more, although no block has it yet", async () => {
+  it("drops a transaction that no longer needs a higher price, even before it is mined", async () => {
     const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR } });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -75,7 +77,7 @@ describe("on the list of what needs attention", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("is a count of the chain that its endpoints do not agree on, until they do", async () => {
+  it("shows a nonce count that the chain's endpoints disagree on, until they agree", async () => {
     world = new World({ settings: { reconciliationIntervalMs: 10_000 } });
     ops = new OperatedWorld(world);
     const other = new Faults();

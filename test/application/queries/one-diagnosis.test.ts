@@ -1,4 +1,4 @@
-/** One cause is one row with one remedy, on every page and node, since its first moment. */
+/** One cause is shown as one row with one remedy, on every page and node, from its first moment on. */
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeWatch } from "../../../src/application/loops/stuck-watch.ts";
 import { RecentAlerts } from "../../../src/application/queries/node-reports.ts";
@@ -30,7 +30,7 @@ const GWEI = 1_000_000_000n;
 const SECOND = 1_000;
 const NEVER_STUCK = { stuckAfterMs: 10_000_000, repricing: null } as const;
 
-/** The list after the reports of all nodes have arrived. */
+/** The attention list after the reports of all nodes have arrived. */
 async function rows({ node }: WorldNode) {
   await world.settle(node.api.attention());
   await world.clock.advance(6 * SECOND);
@@ -40,7 +40,7 @@ async function rows({ node }: WorldNode) {
 const explained = ({ node }: WorldNode, txId: string) => world.settle(node.api.explain(txId));
 const remedies = (actions: readonly { readonly action: string }[]) => actions.map(({ action }) => action);
 
-/** Sent at a price that blocks pass over, from a signer whose funds have gone. */
+/** Transactions sent at a price below the base fee, from a signer whose balance is then zero. */
 async function poor(entry: WorldNode, count = 1): Promise<readonly string[]> {
   world.holdBlocks();
   const ids: string[] = [];
@@ -53,7 +53,7 @@ async function poor(entry: WorldNode, count = 1): Promise<readonly string[]> {
   return ids;
 }
 
-describe("the list and the page of a transaction", () => {
+describe("the attention list and the explanation of a transaction", () => {
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
   it("name the same cause and the same remedy if the fee is low and the funds are gone", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
@@ -68,7 +68,7 @@ describe("the list and the page of a transaction", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("name them on a node that does not own the lane, too", async () => {
+  it("name the same cause and remedy on a node that does not own the lane", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     const [txId = ""] = await poor(entry);
@@ -79,7 +79,7 @@ describe("the list and the page of a transaction", () => {
     expect(page.causes[0]?.code).toBe("INSUFFICIENT_FUNDS");
   });
 
-  it("say on every node that the signer is away, as its owner reported", async () => {
+  it("report on every node that the signer is unreachable, as its lane's owner does", async () => {
     const entry = await start();
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     entry.signer.sign = () => Promise.reject(new Error("connection refused"));
@@ -92,16 +92,16 @@ describe("the list and the page of a transaction", () => {
   });
 });
 
-describe("one cause", () => {
+describe("one cause in the attention list", () => {
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("is one row, however many transactions of the signer it holds up", async () => {
+  it("is one row, however many transactions of the signer it blocks", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry, 7);
     const found = await rows(entry);
     expect(found).toMatchObject([{ code: "INSUFFICIENT_FUNDS", nonce: 0, waiting: 6 }]);
   });
 
-  it("is one row, however many signers wait for their chain", async () => {
+  it("is one row, however many signers wait for the unreachable chain", async () => {
     const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
     world.chain.setBaseFee(90n * GWEI);
     for (const signer of SIGNERS) await ops.create(entry, { signer });
@@ -114,7 +114,7 @@ describe("one cause", () => {
   });
 });
 
-describe("since when", () => {
+describe("the `since` of a diagnosis", () => {
   const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null, resubmitIntervalMs: 2_000 } as const;
 
   async function stuck(entry: WorldNode): Promise<Date> {
@@ -127,7 +127,7 @@ describe("since when", () => {
   }
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("does not move when a stuck transaction is sent again", async () => {
+  it("does not change when a stuck transaction is sent again", async () => {
     const entry = await start({ settings: STUCK_SOON });
     const since = await stuck(entry);
     const sends = world.rows()[0]?.submitAttempts ?? 0;
@@ -136,7 +136,7 @@ describe("since when", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
-  it("survives a restart and the takeover by another node", async () => {
+  it("survives a restart and a takeover by another node", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry);
     const [first] = await rows(entry);
@@ -149,7 +149,7 @@ describe("since when", () => {
     expect(found).toMatchObject([{ id: first?.id, since: first?.since }]);
   });
 
-  it("is a block that does not move while the price stays too low, or not named", async () => {
+  it("names the same block while the price stays too low, or none", async () => {
     const entry = await start({ settings: NEVER_STUCK });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -167,8 +167,8 @@ describe("since when", () => {
   });
 });
 
-describe("figures", () => {
-  it("of a surge of repeats are those of the last look, with their time", async () => {
+describe("the figures of a diagnosis", () => {
+  it("come from the latest observation of a resubmission surge, with its time", async () => {
     const clock = createManualClock();
     const alerts = new RecentAlerts(clock);
     const watch = new NodeWatch({ clock, telemetry: { emit: (event) => alerts.observe(event) } });
@@ -187,7 +187,7 @@ describe("figures", () => {
     ]);
   });
 
-  it("that are missing are named, not guessed", async () => {
+  it("are named as unknown if they cannot be read, not guessed", async () => {
     const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
     world.chain.setBaseFee(90n * GWEI);
     const txId = await ops.create(entry);
@@ -197,7 +197,7 @@ describe("figures", () => {
     expect(summary).toContain("Not known now: the balance of the signer.");
   });
 
-  it("of PENDING_OLD are an age, not a depth", async () => {
+  it("are an age for PENDING_OLD, not a queue length", async () => {
     const entry = await start({ settings: { alertOldestAgeMs: 5_000 } });
     entry.signer.sign = () => new Promise(() => undefined);
     const { txId } = await world.settle(entry.node.api.create(transfer()));
@@ -208,8 +208,8 @@ describe("figures", () => {
   });
 });
 
-describe("after an action", () => {
-  it("the row and the page say who asked for it and when", async () => {
+describe("a diagnosis after an operator's action", () => {
+  it("says in the attention list and in the explanation who requested the action and when", async () => {
     const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
     world.chain.setBaseFee(90n * GWEI);
     const txId = await ops.create(entry, { payload: { to: TO, value: "1", gas: 21_000, ...price(20n) } });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type ReadinessParts, readiness } from "../../../src/application/queries/readiness.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
 
-/** A node that serves chains 1 and 10, and has followed the head of those that are up. */
+/** A node that serves chains 1 and 10 and has followed the heads of the chains in `up`. */
 async function parts(up: readonly number[], overrides: Partial<ReadinessParts> = {}): Promise<ReadinessParts> {
   const benches = [1, 10].map((chainId) => createChainBench({ chain: { chainId } }));
   for (const { chain, context } of benches) {
@@ -24,7 +24,7 @@ async function parts(up: readonly number[], overrides: Partial<ReadinessParts> =
 
 describe("readiness of a node with several chains", () => {
   // protects [Chains that differ] src/application/queries/readiness.ts
-  it("holds while any of them is served, and names the others", async () => {
+  it("is true while at least one chain is served, and lists the chains that are not", async () => {
     expect(await readiness(await parts([1, 10]))).toMatchObject({ ready: true });
     expect(await readiness(await parts([10]))).toEqual({
       ready: true,
@@ -39,7 +39,7 @@ describe("readiness of a node with several chains", () => {
   });
 
   // protects [Chains that differ] src/application/queries/readiness.ts
-  it("is a chain's own where one is asked for", async () => {
+  it("covers a single chain if the request names one", async () => {
     const one = await parts([10]);
     expect(await readiness(one, 10)).toMatchObject({ ready: true, chains: [{ chainId: 10, reachable: true }] });
     const missing = await readiness(one, 1);
@@ -51,13 +51,13 @@ describe("readiness of a node with several chains", () => {
     ["the database is away", { store: { ping: () => Promise.reject(new Error("away")) } }],
     ["its lease has run out", { lease: { mayAct: () => false } }],
     ["it is leaving", { draining: true }],
-  ])("is denied for every chain where %s", async (_, overrides) => {
+  ])("is false for every chain if %s", async (_, overrides) => {
     const all = await parts([1, 10], overrides);
     expect(await readiness(all)).toMatchObject({ ready: false });
     expect(await readiness(all, 10)).toMatchObject({ ready: false });
   });
 
-  it("cannot be told of a chain that is not configured", async () => {
+  it("is refused with UNKNOWN_CHAIN for a chain that is not configured", async () => {
     await expect(readiness(await parts([1, 10]), 5)).rejects.toMatchObject({ code: "UNKNOWN_CHAIN", status: 422 });
   });
 });

@@ -13,8 +13,8 @@ async function start(options: WorldOptions = {}): Promise<WorldNode> {
   return world.startNode();
 }
 
-describe("the overview", () => {
-  it("counts everything, tells rates and times, and shows the chains", async () => {
+describe("the overview query", () => {
+  it("counts transactions by state, reports rates and times, and lists the chains", async () => {
     const entry = await start({ settings: { explorerUrl: "https://scan.example/" } });
     for (let n = 0; n < 5; n++) await ops.create(entry);
     await world.allSettled(5);
@@ -31,7 +31,7 @@ describe("the overview", () => {
     expect(view.timeToFinalitySeconds?.p95).toBeGreaterThanOrEqual(view.timeToFinalitySeconds?.p50 ?? 0);
   });
 
-  it("is of its own signers for a key that is limited, without rates", async () => {
+  it("is limited to the key's own signers and has no rates, for a restricted API key", async () => {
     const entry = await start();
     await ops.create(entry);
     await world.settle(entry.node.api.create(transfer({ signer: SIGNERS[1] })));
@@ -43,7 +43,7 @@ describe("the overview", () => {
     });
   });
 
-  it("is held until a figure is another one", async () => {
+  it("with a revision waits until a figure changes", async () => {
     const entry = await start();
     world.holdBlocks();
     await world.clock.advance(2_000);
@@ -57,7 +57,7 @@ describe("the overview", () => {
   });
 });
 
-describe("a search", () => {
+describe("the search query", () => {
   const UUID = "019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d";
   it.each([
     [UUID, ["requestIds", "reservationIds", "txIds"]],
@@ -75,11 +75,11 @@ describe("a search", () => {
     [`0x${"AB".repeat(32)}`, ["requestIds", "txHash"]],
     ["50% off_", ["requestIds"]],
     ["9-1", ["requestIds"]],
-  ])("for %s looks for %s alone", (text, looked) => {
+  ])("for %s searches only %s", (text, looked) => {
     expect(Object.keys(termsOf(text)).sort()).toEqual(looked);
   });
 
-  it("finds a transaction by whatever names it, a signer, and a node", async () => {
+  it("finds a transaction by any of its identifiers, a signer, and a node", async () => {
     const entry = await start();
     const txId = await ops.create(entry, { requestId: "order-42" });
     await world.allSettled(1);
@@ -95,7 +95,7 @@ describe("a search", () => {
   });
 
   // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/sights.ts
-  it("takes no pattern for more than it says", async () => {
+  it("matches SQL wildcards and quotes literally", async () => {
     const entry = await start();
     await ops.create(entry, { requestId: "order-42" });
     for (const q of ["order%", "order_42", "%", "_", "' OR true --", "\u{10FFFF}", "order-42\u0000"])
@@ -103,8 +103,8 @@ describe("a search", () => {
   });
 });
 
-describe("the nonce ruler", () => {
-  it("shows what was final, what is in flight and what waits, a little below it at first", async () => {
+describe("the nonce ruler of a lane", () => {
+  it("shows final, in-flight and waiting nonces, starting a little below the first open one", async () => {
     const entry = await start({ settings: { inFlightWindow: 2 } });
     for (let n = 0; n < 3; n++) await ops.create(entry);
     await world.allSettled(3);
@@ -127,7 +127,7 @@ describe("the nonce ruler", () => {
   });
 
   // protects [Everything at once] src/application/queries/sights.ts
-  it("is empty for a lane that was never used, and refuses what it cannot show", async () => {
+  it("is empty for an unused lane, and refuses a range or chain that it cannot show", async () => {
     const entry = await start();
     expect(await world.settle(entry.node.api.nonceRuler(SIGNER))).toMatchObject({ cursor: null, final: 0, spans: [] });
     const refused = async (query: object) => (await world.refusal(entry.node.api.nonceRuler(SIGNER, query))).code;
@@ -138,7 +138,7 @@ describe("the nonce ruler", () => {
     expect(await world.refusal(stranger)).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("asks for 2,000 nonces beyond the cursor without showing any", async () => {
+  it("accepts a range of 2,000 nonces beyond the cursor and shows no spans for it", async () => {
     const entry = await start();
     await ops.create(entry);
     const far = await world.settle(entry.node.api.nonceRuler(SIGNER, { from: 1, to: 2_000 }));
@@ -146,8 +146,8 @@ describe("the nonce ruler", () => {
   });
 });
 
-describe("the cluster's history", () => {
-  it("has the lanes that changed hands, and the nodes that came and went", async () => {
+describe("the history of the cluster", () => {
+  it("lists lane takeovers and the nodes that joined and left", async () => {
     const entry = await start();
     await world.until(() => world.ownerOf(SIGNER) === "node-1");
     const other = await world.startNode();
@@ -161,8 +161,8 @@ describe("the cluster's history", () => {
   });
 });
 
-describe("the list of signers", () => {
-  it("is narrowed by chain, by node, and to those that need somebody", async () => {
+describe("the signer list", () => {
+  it("can be filtered by chain, by node, and to signers that need attention", async () => {
     const entry = await start();
     const other = await world.startNode();
     await world.clock.advance(5_000);
@@ -180,7 +180,7 @@ describe("the list of signers", () => {
     expect(await list({ needs: "attention", limit: 1 })).toEqual([SIGNER]);
   });
 
-  it("says of the head of a line whether somebody holds it back", async () => {
+  it("shows whether the transaction at the head of the line is held", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry);

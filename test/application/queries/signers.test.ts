@@ -4,8 +4,8 @@ import { SIGNER, SIGNERS, transfer, World } from "../../support/world.ts";
 let world: World;
 afterEach(() => world.close());
 
-describe("signers", () => {
-  it("are all there, used or not, with their lanes and what the chain says", async () => {
+describe("the list of signers", () => {
+  it("contains every signer, used or unused, with its lane and the chain's nonce counts", async () => {
     world = new World();
     const { node } = await world.startNode({ signers: SIGNERS.slice(0, 2) });
     await world.settle(node.api.create(transfer()));
@@ -19,7 +19,7 @@ describe("signers", () => {
     expect(unused).toMatchObject({ cursor: null, balance: null, reserved: 0, holes: [], headOfLine: null });
   });
 
-  it("that were never leased are shown as that", async () => {
+  it("shows a signer whose lane was never leased without an owner", async () => {
     world = new World();
     const { node, store } = await world.startNode();
     store.lanesAfter = async () => [];
@@ -28,7 +28,7 @@ describe("signers", () => {
     expect(views[0]).toMatchObject({ owner: null, token: 0, acquiredAt: null, pending: 0, suspendedBy: null });
   });
 
-  it("of other nodes are shown where the database knows them", async () => {
+  it("shows signers of other nodes from the database", async () => {
     world = new World();
     const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const second = await world.startNode({ signers: SIGNERS.slice(1) });
@@ -37,7 +37,7 @@ describe("signers", () => {
     expect(views).toMatchObject([{ address: SIGNER, owner: { nodeId: "node-1" } }]);
   });
 
-  it("are shown while the chain is away, without what only it knows", async () => {
+  it("is served while the chain is unreachable, without balances and nonce counts", async () => {
     world = new World();
     const { node, faults } = await world.startNode();
     faults.inject({ kind: "unavailable" });
@@ -47,7 +47,7 @@ describe("signers", () => {
     expect(views.every(({ chainCounts, balance }) => chainCounts === null && balance === null)).toBe(true);
   });
 
-  it("come in pages, used and unused ones together, none missed and none twice", async () => {
+  it("is paged over used and unused signers, each exactly once", async () => {
     world = new World();
     const { node } = await world.startNode({ signers: SIGNERS.slice(0, 2) });
     await world.startNode({ signers: SIGNERS.slice(2) });
@@ -67,7 +67,7 @@ describe("signers", () => {
   });
 
   // protects [Reads] src/application/queries/signers.ts, src/application/chain/counts.ts
-  it("show what a loop was last told of the chain, and ask it nothing themselves", async () => {
+  it("shows the chain values that a loop read last, without a request to the chain", async () => {
     world = new World();
     const { node, faults } = await world.startNode();
     await world.settle(node.api.create(transfer()));
@@ -84,7 +84,7 @@ describe("signers", () => {
     });
   });
 
-  it("say what the chain says now where one of them is asked for afresh, and nothing that it does not", async () => {
+  it("shows current chain values if one signer is requested with `fresh`, and null for those that cannot be read", async () => {
     world = new World();
     const { node, faults } = await world.startNode();
     await world.settle(node.api.create(transfer()));
@@ -99,7 +99,7 @@ describe("signers", () => {
     expect(await asked()).toMatchObject([{ balance: null, chainCounts: null }]);
   });
 
-  it("of a chain that is no longer configured are shown without it", async () => {
+  it("shows a signer of a chain that is no longer configured without chain values", async () => {
     world = new World();
     const { node, store } = await world.startNode();
     const [known] = await store.lanes(SIGNER);
@@ -109,15 +109,15 @@ describe("signers", () => {
   });
 });
 
-describe("one signer", () => {
-  it("in any casing", async () => {
+describe("the query for one signer", () => {
+  it("accepts the address in any casing", async () => {
     world = new World();
     const { node } = await world.startNode();
     const views = await world.settle(node.api.signer(`0x${SIGNER.slice(2).toUpperCase()}`));
     expect(views.map(({ address }) => address)).toEqual([SIGNER]);
   });
 
-  it("whose key no node holds, and one that is no address", async () => {
+  it("refuses a signer whose key no node has, and text that is not an address", async () => {
     world = new World();
     const { node } = await world.startNode();
     const stranger = `0x${"9".repeat(40)}`;
@@ -128,7 +128,7 @@ describe("one signer", () => {
     await expect(world.settle(node.api.signer("me"))).rejects.toMatchObject({ extras: { path: "signer" } });
   });
 
-  it("is 503 while the database is away", async () => {
+  it("is UNAVAILABLE while the database is unreachable", async () => {
     world = new World();
     const { node, store } = await world.startNode();
     store.cut();

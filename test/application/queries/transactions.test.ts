@@ -22,8 +22,8 @@ function ids(items: readonly TransactionView[]): readonly (string | null)[] {
   return items.map(({ requestId }) => requestId);
 }
 
-describe("one transaction", () => {
-  it("is found by its id in any casing, and by its request", async () => {
+describe("the query for one transaction", () => {
+  it("finds it by its id in any casing, and by its request id", async () => {
     const { node } = await settledWorld(1);
     const txId = world.rows()[0]?.txId as string;
     const found = await world.settle(node.api.transaction(txId.toUpperCase()));
@@ -34,7 +34,7 @@ describe("one transaction", () => {
     expect(await world.settle(node.api.transactionByRequest(query))).toEqual(found);
   });
 
-  it("brings its history and confirmations where they are asked for", async () => {
+  it("includes history and confirmations if requested", async () => {
     const { node } = await settledWorld(1);
     const txId = world.rows()[0]?.txId as string;
     const found = await world.settle(node.api.transaction(txId, ["history", "confirmations"]));
@@ -42,7 +42,7 @@ describe("one transaction", () => {
     expect(found.confirmations?.every(({ number }) => number > (found.receipt?.blockNumber ?? 0))).toBe(true);
   });
 
-  it("without a receipt has no confirmations, and its newest attempt's hash", async () => {
+  it("returns no confirmations and the newest attempt's hash, if there is no receipt", async () => {
     world = new World();
     const { node } = await world.startNode();
     world.holdBlocks();
@@ -53,7 +53,7 @@ describe("one transaction", () => {
     expect(found.nextResubmitAt?.getTime()).toBe((found.lastSubmittedAt?.getTime() ?? 0) + 60_000);
   });
 
-  it("says when it would be sent again only while it waits for a block, and where it would be", async () => {
+  it("returns the time of the next resubmission only if resubmission is on and the transaction waits for a block", async () => {
     world = new World({ settings: { resubmitIntervalMs: null } });
     const { node } = await world.startNode();
     world.holdBlocks();
@@ -65,12 +65,12 @@ describe("one transaction", () => {
     expect((await world.settle(node.api.transaction(txId))).nextResubmitAt).toBeNull();
   });
 
-  it.each(["", "x", NOWHERE, `${NOWHERE}0`, "../../etc/passwd"])("by the name of %j is not found", async (name) => {
+  it.each(["", "x", NOWHERE, `${NOWHERE}0`, "../../etc/passwd"])("returns NOT_FOUND for the id %j", async (name) => {
     const { node } = await settledWorld(0);
     await expect(world.settle(node.api.transaction(name))).rejects.toMatchObject({ code: "NOT_FOUND", status: 404 });
   });
 
-  it("by request: not found, or badly asked", async () => {
+  it("returns NOT_FOUND for an unknown request id and INVALID_REQUEST for a malformed query", async () => {
     const { node } = await settledWorld(0);
     const ask = (query: object) =>
       world.settle(node.api.transactionByRequest({ signer: SIGNER, requestId: "x", ...query }));
@@ -85,8 +85,8 @@ describe("one transaction", () => {
   });
 });
 
-describe("pages", () => {
-  it("walk through everything once, newest first or oldest first, whatever their size", async () => {
+describe("pages of the transaction list", () => {
+  it("return every transaction once, newest or oldest first, for any page size", async () => {
     const { node } = await settledWorld(7);
     for (const [order, limit] of [
       ["newest", 3],
@@ -110,7 +110,7 @@ describe("pages", () => {
     }
   });
 
-  it("are fifty long, newest first, by default", async () => {
+  it("have fifty items, newest first, by default", async () => {
     const { node } = await settledWorld(52);
     const page = await world.settle(node.api.transactions({}));
     expect(page.items.length).toBe(50);
@@ -118,7 +118,7 @@ describe("pages", () => {
     expect(page.next).toMatch(/^[\w-]+$/);
   });
 
-  it("do not skip or repeat what is created between two of them", async () => {
+  it("neither skip nor repeat items if a transaction is created between two pages", async () => {
     const { node } = await settledWorld(4);
     const first = await world.settle(node.api.transactions({ limit: 2 }));
     await world.settle(node.api.create(transfer({ requestId: "late" })));
@@ -126,7 +126,7 @@ describe("pages", () => {
     expect([...ids(first.items), ...ids(second.items)]).toEqual(["r3", "r2", "r1", "r0"]);
   });
 
-  it("narrow by signer, state, request, hash and chain", async () => {
+  it("can be filtered by signer, state, request id, hash and chain", async () => {
     const { node } = await settledWorld(4);
     const list = async (query: object) =>
       ids((await world.settle(node.api.transactions({ order: "oldest", ...query }))).items);
@@ -148,7 +148,7 @@ describe("pages", () => {
     ["txHash", { txHash: "0x12" }],
     ["signer", { signer: "0x12" }],
     ["requestId", { requestId: "\u0000" }],
-  ])("are refused by the path %s where the question is wrong", async (path, query) => {
+  ])("are refused with the path %s if the query is invalid", async (path, query) => {
     const { node } = await settledWorld(0);
     await expect(world.settle(node.api.transactions(query))).rejects.toMatchObject({
       code: "INVALID_REQUEST",

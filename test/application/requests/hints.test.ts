@@ -26,7 +26,7 @@ const create = (body: object) => refused(() => normalise(ports, { signer: TO, pa
 const order = (action: TransactionAction, request: object) =>
   refused(() => parseOrder(codec, { action, txId: "", request: { reason: "r", ...request }, actor: "operator" }, ""));
 
-describe("a field by another name", () => {
+describe("a misspelt field of a request", () => {
   it.each([
     [{ from: TO }, "from", "signer"],
     [{ idempotencyKey: "1" }, "idempotencyKey", "requestId"],
@@ -40,11 +40,11 @@ describe("a field by another name", () => {
     [{ payload: { to: TO, signer: TO } }, "payload.signer", "signer` beside `payload"],
     [{ payload: { to: TO, nonce: 7 } }, "payload.nonce", "nonce` beside `payload"],
     [{ payload: { to: TO, functionName: "f()", args: [] } }, "payload.functionName", "function"],
-  ])("in a create is refused with the right one: %j", (body, path, meant) => {
+  ])("in a create is refused with a hint at the correct name: %j", (body, path, meant) => {
     expect(create(body)).toEqual({ code: "INVALID_REQUEST", path, hint: `did you mean \`${meant}\`?` });
   });
 
-  it("in an operator's order, a lane's and a reservation is refused alike", () => {
+  it("in a transaction action, a lane action or a reservation is refused with the same kind of hint", () => {
     expect(order("cancel", { maxfee: "1" })).toMatchObject({ path: "maxfee", hint: "did you mean `maxFeePerGas`?" });
     expect(order("replace", { tx: {} })).toMatchObject({ path: "tx", hint: "did you mean `payload`?" });
     const lane = { action: "realign", signer: TO, request: { reason: "r", none: 1 }, actor: "operator" } as const;
@@ -55,7 +55,7 @@ describe("a field by another name", () => {
     });
   });
 
-  it("is not guessed at where nothing is near: then what is known is listed", () => {
+  it("is refused without a hint if no known field is similar", () => {
     expect(create({ colour: "red" })).toEqual({ code: "INVALID_REQUEST", path: "colour" });
   });
 });

@@ -21,7 +21,7 @@ function request(overrides: Record<string, unknown> = {}): CreateRequest {
   return { signer: SIGNER, payload: { to: TO }, ...overrides };
 }
 
-/** The path that the error names; fails if there is no error. */
+/** Returns the path that the validation error names; throws if there is no error. */
 function complaint(input: unknown): string | undefined {
   try {
     intentOf(input as CreateRequest);
@@ -39,7 +39,7 @@ describe("a request that is not an object", () => {
   });
 });
 
-describe("fields of the request", () => {
+describe("a create request with an invalid field", () => {
   it.each([
     ["unknown", request({ colour: "red" }), "colour"],
     ["nonce negative", request({ nonce: -1 }), "nonce"],
@@ -77,11 +77,11 @@ describe("fields of the request", () => {
     ["chain id words", request({ chainId: "mainnet" }), "chainId"],
     ["chain id beyond what a number holds", request({ chainId: "9007199254740993" }), "chainId"],
     ["chain id with a leading zero", request({ chainId: "01" }), "chainId"],
-  ])("%s", (_, input, path) => {
+  ])("is refused with the path of the field: %s", (_, input, path) => {
     expect(complaint(input)).toBe(path);
   });
 
-  it("metadata in a circle, or nested deeper than the stack, is refused like any other", () => {
+  it("is refused if the metadata are circular or nested deeper than the stack", () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     expect(complaint(request({ metadata: circle }))).toBe("metadata");
@@ -89,17 +89,17 @@ describe("fields of the request", () => {
     expect(complaint(request({ metadata: deep }))).toBe("metadata");
   });
 
-  it("metadata that only looks like NUL is kept", () => {
+  it("is not refused for metadata that contain an escaped NUL as plain text", () => {
     const metadata = { x: "\\u0000", y: "\\\\u0000", z: "😀" };
     expect(intentOf(request({ metadata })).metadata).toEqual(metadata);
   });
 
-  it("null and absent are the same for what is optional", () => {
+  it("treats null and absent alike for optional fields", () => {
     expect(intentOf(request({ requestId: null, metadata: null }))).toMatchObject({ requestId: null, metadata: null });
   });
 });
 
-describe("a request id", () => {
+describe("the request id of a create", () => {
   it.each([
     ["empty", ""],
     ["256 characters", "x".repeat(256)],
@@ -113,7 +113,7 @@ describe("a request id", () => {
     ["an object", {}],
     ["an array", ["a"]],
     ["a boolean", false],
-  ])("%s is refused by its path", (_, requestId) => {
+  ])("is refused with its path: %s", (_, requestId) => {
     expect(complaint(request({ requestId }))).toBe("requestId");
   });
 
@@ -125,43 +125,43 @@ describe("a request id", () => {
     ["a/b?c=d&e"],
     [" "],
     ["'; drop table lanes; --"],
-  ])("%s is kept as it is", (requestId) => {
+  ])("is kept unchanged: %s", (requestId) => {
     expect(intentOf(request({ requestId })).requestId).toBe(requestId);
   });
 });
 
-describe("a chain id", () => {
-  it.each([[10], ["10"], ["0xa"], ["0xA"]])("%s is chain 10", (chainId) => {
+describe("the chain id of a request", () => {
+  it.each([[10], ["10"], ["0xa"], ["0xA"]])("is parsed as chain 10 from %s", (chainId) => {
     expect(parseChainId([1, 10], chainId)).toBe(10);
   });
 
-  it("may be left out where there is only one chain", () => {
+  it("may be omitted if only one chain is configured", () => {
     expect(intentOf(request(), [5]).lane.chainId).toBe(5);
     expect(() => intentOf(request(), [5, 6])).toThrow("several chains");
     expect(() => intentOf(request(), [])).toThrow("chainId");
   });
 
-  it("of a chain that only another node serves is taken, and goes there", () => {
+  it("is accepted if only another node serves that chain", () => {
     const elsewhere = (chainId: number) => chainId === 7;
     expect(parseChainId([1, 5], 7, elsewhere)).toBe(7);
     expect(() => parseChainId([1, 5], 8, elsewhere)).toThrow(expect.objectContaining({ code: "UNKNOWN_CHAIN" }));
   });
 
-  it("of a chain that is not configured is another mistake, and names those that are", () => {
+  it("is refused with UNKNOWN_CHAIN and the configured chains, if it is not configured", () => {
     const failure = (): Intent => intentOf(request({ chainId: 7 }), [1, 5]);
     expect(failure).toThrow("configured: 1, 5");
     expect(failure).toThrow(expect.objectContaining({ code: "UNKNOWN_CHAIN", status: 422 }));
   });
 });
 
-describe("an intent", () => {
-  it("has the lower-case signer, whatever the casing: two casings are one lane", () => {
+describe("the intent parsed from a create request", () => {
+  it("has its signer in lower case, so that two casings share one lane", () => {
     const casings = [SIGNER, SIGNER.toLowerCase(), `0x${SIGNER.slice(2).toUpperCase()}`];
     const lanes = casings.map((signer) => intentOf(request({ signer })).lane);
     expect(new Set(lanes.map(({ signer }) => signer))).toEqual(new Set([SIGNER.toLowerCase()]));
   });
 
-  it("has an id of its own each time, and one fingerprint for one payload", () => {
+  it("gets a new transaction id each time, and the same fingerprint for the same payload", () => {
     const [one, other] = [intentOf(request({ requestId: "x" })), intentOf(request({ requestId: "x" }))];
     expect(one.txId).not.toBe(other.txId);
     expect(one.fingerprint).toBe(other.fingerprint);
@@ -169,7 +169,7 @@ describe("an intent", () => {
   });
 });
 
-describe("whatever arrives", () => {
+describe("parsing arbitrary input as a create request", () => {
   const keys = fc.constantFrom(
     "signer",
     "payload",
@@ -198,7 +198,7 @@ describe("whatever arrives", () => {
       ...(signed ? { signer: SIGNER } : {}),
     }));
 
-  it("is an intent, or a FencepostError with a path; nothing else is ever thrown", () => {
+  it("returns an intent or throws a FencepostError with a path, and nothing else", () => {
     fc.assert(
       fc.property(fc.oneof({ weight: 9, arbitrary: requests }, { weight: 1, arbitrary: fc.jsonValue() }), (input) => {
         try {
@@ -217,7 +217,7 @@ describe("whatever arrives", () => {
     );
   });
 
-  it("a fault of the codec is not taken for the caller's", () => {
+  it("rethrows an internal error of the codec instead of blaming the caller", () => {
     const broken: Codec = {
       ...codec,
       parseAddress: () => {

@@ -33,8 +33,8 @@ function complaint(payload: unknown): string | undefined {
   throw new Error("it was accepted");
 }
 
-describe("raw fields", () => {
-  it("become one form", () => {
+describe("the raw fields of a payload", () => {
+  it("are normalised to one form", () => {
     expect(normal({ to: TO })).toEqual({ to: LOWER, data: "0x", value: 0n });
     expect(normal({ to: TO, data: "0xAB", value: "0x10", gas: "21000", gasPrice: 7, type: 0 })).toEqual({
       to: LOWER,
@@ -83,7 +83,7 @@ describe("raw fields", () => {
     ["an unknown field", { to: TO, nonce: 4 }, "payload.nonce"],
     ["a field of another form", { to: TO, bytecode: "0x00" }, "payload.to"],
     ["a field that every object has", JSON.parse(`{"to":"${TO}","constructor":1}`), "payload.constructor"],
-  ])("%s is refused by its path", (_, payload, path) => {
+  ])("are refused with the path of the field: %s", (_, payload, path) => {
     expect(complaint(payload)).toBe(path);
   });
 
@@ -94,23 +94,23 @@ describe("raw fields", () => {
     [{ value: "0xFf" }, { value: 255n }],
     [{ data: LARGEST }, { data: LARGEST }],
     [{ gas: ((1n << 63n) - 1n).toString() }, { gas: (1n << 63n) - 1n }],
-  ])("the very edge is accepted", (fields, expected) => {
+  ])("are accepted at the limit of their range", (fields, expected) => {
     expect(normal({ to: TO, ...fields })).toMatchObject(expected);
   });
 });
 
-describe("an ABI call", () => {
+describe("an ABI call in a payload", () => {
   it.each([
     ["a signature", { function: "transfer(address,uint256)", args: [TO, 5] }],
     ["a signature with names", { function: "function transfer(address to, uint256 amount)", args: [LOWER, "5"] }],
     ["an ABI of one function", { abi: [TRANSFER], args: [TO, "0x5"] }],
     ["an ABI in the field `function`", { function: [TRANSFER], args: [TO, 5] }],
     ["a name in an ABI", { function: "transfer", abi: [TRANSFER, { ...TRANSFER, name: "other" }], args: [TO, 5] }],
-  ])("by %s becomes data", (_, fields) => {
+  ])("is encoded to call data from %s", (_, fields) => {
     expect(normal({ to: TO, value: 3, ...fields })).toEqual({ to: LOWER, data: CALLDATA, value: 3n });
   });
 
-  it("takes no arguments where there are none", () => {
+  it("needs no arguments if the function has no parameters", () => {
     expect(normal({ to: TO, function: "pause()" }).data).toBe("0x8456cb59");
     expect(normal({ to: TO, function: "pause()", args: null }).data).toBe("0x8456cb59");
   });
@@ -137,18 +137,18 @@ describe("an ABI call", () => {
     ["a name that is no text", { to: TO, function: 7, abi: [TRANSFER], args: [] }, "payload.function"],
     ["an ABI without functions", { to: TO, abi: [], args: [] }, "payload.abi"],
     ["an ABI of lines without functions", { to: TO, function: [], args: [] }, "payload.function"],
-  ])("%s is refused by its path", (_, payload, path) => {
+  ])("is refused with the path of the field: %s", (_, payload, path) => {
     expect(complaint(payload)).toBe(path);
   });
 
-  it("whose data would be over 96 kB is refused", () => {
+  it("is refused if its call data would exceed 96 kB", () => {
     const args = [`0x${"00".repeat(96 * 1024)}`];
     expect(complaint({ to: TO, function: "store(bytes)", args })).toBe("payload.data");
   });
 });
 
-describe("a deployment", () => {
-  it("has no target, and its arguments behind its code", () => {
+describe("a contract deployment in a payload", () => {
+  it("has no `to` address, and its constructor arguments follow the bytecode", () => {
     const takesOne = { type: "constructor", inputs: [{ type: "uint256" }] };
     expect(normal({ bytecode: "0x60FE", value: 1 })).toEqual({ to: null, data: "0x60fe", value: 1n });
     expect(normal({ bytecode: "0x60fe", abi: [takesOne], args: [5] }).data).toBe(`0x60fe${"5".padStart(64, "0")}`);
@@ -163,12 +163,12 @@ describe("a deployment", () => {
     ["with arguments but no constructor", { bytecode: "0x60fe", args: [1] }, "payload.args"],
     ["with an ABI that is no list", { bytecode: "0x60fe", abi: "x" }, "payload.abi"],
     ["with data", { bytecode: "0x60fe", data: "0x" }, "payload.data"],
-  ])("%s is refused by its path", (_, payload, path) => {
+  ])("is refused with the path of the field: %s", (_, payload, path) => {
     expect(complaint(payload)).toBe(path);
   });
 });
 
-describe("an access list", () => {
+describe("the access list of a payload", () => {
   it("is normalised, entry by entry", () => {
     const accessList = [{ address: TO, storageKeys: [KEY.toUpperCase().replace("0X", "0x")] }, { address: TO }];
     expect(normal({ to: TO, accessList }).accessList).toEqual([
@@ -187,12 +187,12 @@ describe("an access list", () => {
     ["with keys that are no list", [{ address: TO, storageKeys: KEY }], "payload.accessList.0.storageKeys"],
     ["with a key too short", [{ address: TO, storageKeys: [KEY, "0xab"] }], "payload.accessList.0.storageKeys.1"],
     ["with a key that is no text", [{ address: TO, storageKeys: [5] }], "payload.accessList.0.storageKeys.0"],
-  ])("%s is refused by its path", (_, accessList, path) => {
+  ])("is refused with the path of the field: %s", (_, accessList, path) => {
     expect(complaint({ to: TO, accessList })).toBe(path);
   });
 });
 
-describe("fees and types", () => {
+describe("the fees and the type of a payload", () => {
   it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
     ["none", {}, {}],
     ["a cap alone", { maxFeePerGas: 9 }, { maxFeePerGas: 9n }],
@@ -208,7 +208,7 @@ describe("fees and types", () => {
     ["type 2 in hex, priced by the market", { type: "0x2" }, { type: "eip1559" }],
     ["type 0 as text", { type: "0" }, { type: "legacy" }],
     ["an access list under type 2", { type: 2, accessList: [] }, { type: "eip1559", accessList: [] }],
-  ])("%s", (_, fields, expected) => {
+  ])("are accepted and normalised: %s", (_, fields, expected) => {
     expect(normal({ to: TO, ...fields })).toEqual({ to: LOWER, data: "0x", value: 0n, ...expected });
   });
 
@@ -229,12 +229,12 @@ describe("fees and types", () => {
     ["a gas price that is negative", { gasPrice: "-5" }, "payload.gasPrice"],
     ["a cap over 2^256", { maxFeePerGas: (1n << 256n).toString() }, "payload.maxFeePerGas"],
     ["a tip that is fractional", { maxPriorityFeePerGas: 0.1 }, "payload.maxPriorityFeePerGas"],
-  ])("%s is refused by its path", (_, fields, path) => {
+  ])("are refused with the path of the field: %s", (_, fields, path) => {
     expect(complaint({ to: TO, ...fields })).toBe(path);
   });
 });
 
-it("a fault of the codec is not taken for the caller's", () => {
+it("payload parsing rethrows an internal error of the codec instead of blaming the caller", () => {
   const broken: Codec = {
     ...codec,
     encodeCall: () => {

@@ -14,7 +14,7 @@ function refusalOf(value: unknown): FencepostError {
   throw new Error("it was accepted");
 }
 
-describe("validUntil", () => {
+describe("the validUntil field of a request", () => {
   it.each([
     ["2026-11-02T09:45:00Z", "2026-11-02T09:45:00.000Z"],
     ["2026-11-02T09:45Z", "2026-11-02T09:45:00.000Z"],
@@ -22,12 +22,12 @@ describe("validUntil", () => {
     ["2026-11-02T09:45:00.123456789Z", "2026-11-02T09:45:00.123Z"],
     ["2028-02-29T00:00:00-11:30", null],
     [new Date("2026-11-02T09:45:00Z"), "2026-11-02T09:45:00.000Z"],
-  ])("%s is one instant, in any notation, within a year", (value, instant) => {
+  ])("%s is parsed to one instant, whatever its notation, and limited to a year ahead", (value, instant) => {
     if (instant === null) expect(refusalOf(value).message).toMatch(/at most 366 days ahead/);
     else expect(parseValidUntil(value, clock)?.toISOString()).toBe(instant);
   });
 
-  it.each([undefined, null])("is not asked for where it is %s", (value) => {
+  it.each([undefined, null])("is treated as absent if it is %s", (value) => {
     expect(parseValidUntil(value, clock)).toBeUndefined();
   });
 
@@ -48,17 +48,17 @@ describe("validUntil", () => {
     [],
     true,
     new Date(Number.NaN),
-  ])("%s is refused, and the refusal says what is expected", (value) => {
+  ])("%s is refused with a message that states the expected format", (value) => {
     const refusal = refusalOf(value);
     expect(refusal).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "validUntil" } });
     expect(refusal.message).toMatch(/must be an instant as in ISO 8601, with its offset/);
   });
 
-  it("may be over: whether what it belongs to exists already is looked up first", () => {
+  it("may be in the past, because an existing transaction of the request id is looked up first", () => {
     expect(parseValidUntil("2020-01-01T00:00:00Z", clock)).toEqual(new Date("2020-01-01T00:00:00Z"));
   });
 
-  it("is at most a year ahead", () => {
+  it("may be at most a year (366 days) ahead", () => {
     const at = (ms: number) => new Date(clock.now().getTime() + ms).toISOString();
     expect(parseValidUntil(at(366 * A_DAY_MS), clock)).toBeInstanceOf(Date);
     expect(refusalOf(at(366 * A_DAY_MS + 1)).message).toMatch(/366 days/);

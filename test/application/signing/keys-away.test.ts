@@ -1,4 +1,7 @@
-/** A signer that is away on the lane's owner, and answers on another node: the lane goes there, once in ten leases at most. */
+/**
+ * A signer's key service is unreachable for the lane's owner and reachable for another node: the lane moves there, at
+ * most once in ten leases.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { KeysAway } from "../../../src/application/cluster/keys-away.ts";
 import type { Address } from "../../../src/domain/lane.ts";
@@ -16,7 +19,7 @@ interface Pair {
   readonly signer: Address;
 }
 
-/** Two nodes with every key, and a lane that the first of the two was given. */
+/** Two nodes with every key, and a lane that was assigned to the first node. */
 async function pair(): Promise<Pair> {
   world = new World();
   const first = await world.startNode();
@@ -27,7 +30,7 @@ async function pair(): Promise<Pair> {
   return { first, second, signer };
 }
 
-/** From here on this node's signer does not sign with this key; counts how often it was asked, and signed. */
+/** From here on, this node's signer does not sign with this key. Counts the requests to it and its signatures. */
 function takeAway({ signer }: WorldNode, key: Address) {
   const sign = signer.sign.bind(signer);
   const state = { failed: 0, signed: 0, isAway: true };
@@ -43,7 +46,7 @@ function takeAway({ signer }: WorldNode, key: Address) {
   return state;
 }
 
-/** Owners of the lane, one after the other, over so many milliseconds. */
+/** The successive owners of the lane within `ms` milliseconds. */
 async function ownersOver(signer: Address, ms: number): Promise<readonly (string | undefined)[]> {
   const owners = [world.ownerOf(signer)];
   for (let passed = 0; passed < ms; passed += 500) {
@@ -57,11 +60,11 @@ async function ownersOver(signer: Address, ms: number): Promise<readonly (string
 const keysAwayOf = async (nodeId: string) =>
   (await world.nodes[0]?.store.instances())?.find((row) => row.nodeId === nodeId && !row.dead)?.keysAway;
 
-describe("an owner whose signer is away", () => {
+describe("a lane owner with an unreachable signer", () => {
   afterEach(() => world.close());
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("hands the lane to a node whose signer answers, after three failures over a lease, and everything is confirmed", async () => {
+  it("hands the lane to a node with a working signer after three failures over one lease; all confirm", async () => {
     const { first, second, signer } = await pair();
     const away = takeAway(first, signer);
     const there = takeAway(second, signer);
@@ -82,7 +85,7 @@ describe("an owner whose signer is away", () => {
     checkInvariants(world);
   });
 
-  it("keeps its other lanes: the key is away, not the node", async () => {
+  it("keeps its other lanes, since only one key is unreachable", async () => {
     const { first, signer } = await pair();
     takeAway(first, signer);
     const others = SIGNERS.filter((each) => each !== signer && world.ownerOf(each) === "node-1");
@@ -93,7 +96,7 @@ describe("an owner whose signer is away", () => {
   });
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("keeps its lane where every node lists the key, and signs as soon as its signer is back", async () => {
+  it("keeps the lane if every node reports the key as unreachable, and signs once its signer responds", async () => {
     const { first, second, signer } = await pair();
     takeAway(first, signer);
     const state = takeAway(second, signer);
@@ -111,7 +114,7 @@ describe("an owner whose signer is away", () => {
   });
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("moves its lane once in ten leases at most where the key fails everywhere", async () => {
+  it("moves the lane at most once in ten leases if the key fails on every node", async () => {
     const { first, second, signer } = await pair();
     const states = [takeAway(first, signer), takeAway(second, signer)];
     await world.settle(first.node.api.create(transfer({ signer })));
@@ -122,7 +125,7 @@ describe("an owner whose signer is away", () => {
     checkInvariants(world);
   });
 
-  it("has its lane again when its mark is over, and keeps it once it signs", async () => {
+  it("gets the lane back when its unreachable mark expires, and keeps it once it signs", async () => {
     const { first, signer } = await pair();
     const state = takeAway(first, signer);
     await world.settle(first.node.api.create(transfer({ signer })));
@@ -138,10 +141,10 @@ describe("an owner whose signer is away", () => {
   });
 });
 
-describe("keys that are away", () => {
+describe("the keys that a node reports as unreachable", () => {
   const key: Address = `0x${"11".repeat(20)}`;
 
-  /** Asked so often over ten leases; what it answers each time is drawn from the list, in order. */
+  /** Requests a signature once per lease; the signer gives the listed answers in order. */
   async function asked(...answers: readonly (Error | readonly SignedTransaction[])[]): Promise<readonly Address[]> {
     const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };
     const left = [...answers];
@@ -162,13 +165,13 @@ describe("keys that are away", () => {
   const gone = new SignerAway("connection refused");
   const signed = [{ rawTransaction: "0x", txHash: "0x" } as const];
 
-  it("are those that failed three times in a row, whatever the error", async () => {
+  it("are those whose signing failed three times in a row, with any error", async () => {
     expect(await asked(gone, gone, gone)).toEqual([key]);
     expect(await asked(new Error("broken"), gone, gone)).toEqual([key]);
     expect(await asked(gone, gone)).toEqual([]);
   });
 
-  it("are none that refused, or signed at least the first of a batch", async () => {
+  it("exclude keys whose signer refused a request or signed at least the first of a batch", async () => {
     const refused = new SigningRefused(0, "above its limit");
     expect(await asked(refused, refused, refused, refused)).toEqual([]);
     expect(await asked(gone, gone, refused)).toEqual([]);

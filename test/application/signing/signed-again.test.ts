@@ -1,4 +1,7 @@
-/** A signer that remembers what it signed for a nonce, and refuses: honest work goes on, whatever was signed in vain before. */
+/**
+ * A signer that remembers what it signed for a nonce and refuses anything else. Fencepost still proceeds, even after
+ * signatures that were never committed.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
 import { SignerAway } from "../../../src/ports/signer.ts";
@@ -16,7 +19,7 @@ async function start(options: WorldOptions = {}): Promise<WorldNode> {
   return world.startNode();
 }
 
-/** The first commit of an attempt is lost; meanwhile something happens. */
+/** Loses the first commit of an attempt and runs `meanwhile`. */
 function loseFirstAttempt({ store }: WorldNode, meanwhile: () => void): void {
   const commit = store.commit.bind(store);
   let isLost = false;
@@ -34,14 +37,14 @@ function loseFirstAttempt({ store }: WorldNode, meanwhile: () => void): void {
 const codes = ({ events }: WorldNode) => events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 const reloads = ({ events }: WorldNode) => events.filter(({ type }) => type === "lane.stopped").length;
 
-describe("what was signed and never committed", () => {
+describe("a payload that was signed but never committed", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/backlog.ts
-  it("is signed again for another price, once the database has said that nothing was committed", async () => {
+  it("is signed again at a new price, once the database has confirmed that nothing was committed", async () => {
     const node = await start();
     const { signer } = node;
     const sign = signer.sign.bind(signer);
     loseFirstAttempt(node, () => {
-      // Away for a few blocks, which take more.
+      // The signer is unreachable for a few blocks, during which the base fee rises.
       const untilMs = world.clock.monotonicMs() + 5_000;
       world.chain.setBaseFee(3_000_000_000n);
       signer.sign = async (...asked) => {
@@ -59,7 +62,7 @@ describe("what was signed and never committed", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/backlog.ts
-  it("takes the nonce of one that was signed, never committed, and gave it up", async () => {
+  it("gives its nonce to the next transaction if its own transaction is given up", async () => {
     const node = await start();
     const payload = { ...(transfer().payload as object), value: "666" };
     loseFirstAttempt(node, () => node.signer.refuse(({ value }) => value === 666n));
@@ -74,9 +77,9 @@ describe("what was signed and never committed", () => {
   });
 });
 
-describe("a signer that refuses", () => {
+describe("a signer that refuses to sign", () => {
   // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("keeps what stands on its way where another price is refused, and says so once", async () => {
+  it("leaves the sent attempt in place if it refuses a higher price, with one CANNOT_RESIGN alert", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -95,7 +98,7 @@ describe("a signer that refuses", () => {
   });
 
   // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is said aloud where the signer signs no placeholder for it", async () => {
+  it("is named in the history of the stuck transaction if it refuses the placeholder too", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
     await world.settle(node.node.api.create(transfer()));

@@ -1,6 +1,6 @@
 /**
- * A key service that is away, slow to return, or signs something else: an alert is raised, requests are repeated with
- * growing pauses, and nothing is lost.
+ * A key service that is unreachable, slow to recover, or signs something else: an alert is raised, requests are retried
+ * with growing pauses, and nothing is lost.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
@@ -20,7 +20,7 @@ async function start(options: WorldOptions = {}): Promise<WorldNode> {
   return world.startNode();
 }
 
-/** From here on nothing is signed for the first signer; counts how often it was asked. */
+/** From here on, nothing is signed for the first signer. Counts the requests to it. */
 function takeAway({ signer }: WorldNode, failure: () => Error = () => new Error("connection refused")) {
   const sign = signer.sign.bind(signer);
   const state = { asked: 0, isAway: true };
@@ -35,9 +35,9 @@ function takeAway({ signer }: WorldNode, failure: () => Error = () => new Error(
 const codes = ({ events }: WorldNode) => events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 const reloads = ({ events }: WorldNode) => events.filter(({ type }) => type === "lane.stopped").length;
 
-describe("a signer that is away", () => {
+describe("an unreachable signer", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
-  it("is asked a few times a minute, with growing pauses; its lane is not read again for it", async () => {
+  it("is retried a few times a minute with growing pauses, without reloading its lane", async () => {
     const node = await start();
     const state = takeAway(node);
     const { txId } = await world.settle(node.node.api.create(transfer()));
@@ -54,7 +54,7 @@ describe("a signer that is away", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("is not back because a request was refused without the key being asked: it is announced once, and asked as seldom", async () => {
+  it("does not count as reachable if a request was refused without using the key: one alert, no faster retries", async () => {
     const node = await start();
     let refuses = false;
     const state = takeAway(node, () => {
@@ -72,7 +72,7 @@ describe("a signer that is away", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("loses nothing: creates are accepted meanwhile, and all are confirmed in order when it is back", async () => {
+  it("loses no transaction: creates are accepted, and all are confirmed in order once it responds", async () => {
     const node = await start();
     const state = takeAway(node);
     const waiting = await world.settle(node.node.api.createBatch(Array.from({ length: 5 }, () => transfer())));
@@ -88,7 +88,7 @@ describe("a signer that is away", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/queries/signers.ts, src/application/queries/readiness.ts
-  it("is what a transaction that waits for it is explained by, and what readiness names", async () => {
+  it("is named as the cause by the explanation of a waiting transaction and by readiness", async () => {
     const node = await start();
     const state = takeAway(node);
     const { txId } = await world.settle(node.node.api.create(transfer()));
@@ -115,7 +115,7 @@ describe("a signer that is away", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/key-service.ts
-  it("keeps what it signed of a batch before it went", async () => {
+  it("does not lose the signatures that it returned for part of a batch", async () => {
     const node = await start();
     const { signer } = node;
     const sign = signer.sign.bind(signer);
@@ -136,7 +136,7 @@ describe("a signer that is away", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
-  it("is asked by no loop while it is away: what stands is sent again as it is, and priced again when it is back", async () => {
+  it("is not called at every resubmission: attempts are resent unchanged, and repriced once it responds", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -156,7 +156,7 @@ describe("a signer that is away", () => {
   });
 
   // protects [Signers] src/application/detours/change-payload.ts
-  it("refuses an operator with 503 that says since when, and does as told when it is back", async () => {
+  it("makes an operator's action fail with 503 and the signer's error, until it responds", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -164,7 +164,7 @@ describe("a signer that is away", () => {
     const refused = { code: "UNAVAILABLE", message: expect.stringContaining("connection refused") };
     await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject(refused);
     const { asked } = state;
-    // Within the pause it is not asked again.
+    // During the pause between retries, the signer gets no request.
     await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject(refused);
     expect(state.asked).toBe(asked);
     state.isAway = false;
@@ -174,7 +174,7 @@ describe("a signer that is away", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
-  it("does not have a hole's lane read again, where a placeholder cannot be signed", async () => {
+  it("does not cause reloads of a lane with a nonce hole whose placeholder cannot be signed", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
     await world.settle(node.node.api.create(transfer()));
@@ -192,9 +192,9 @@ describe("a signer that is away", () => {
   });
 });
 
-describe("a signer that is away when less gas would do", () => {
+describe("an unreachable signer that is needed to sign with less gas", () => {
   // protects [Signers] src/application/detours/reprice.ts
-  it("does not have a payload given up that needs less gas, where that cannot be signed yet", async () => {
+  it("leaves the transaction waiting, neither failed nor STUCK, until it responds", async () => {
     const [cap, needed] = [16_777_216n, 14_191_170n];
     const node = await start({ settings: { holePolicy: "move" }, chain: { transactionGasCap: cap } });
     world.chain.burnGasAt(TO, needed - 21_064n);
@@ -218,14 +218,14 @@ describe("a signer that is away when less gas would do", () => {
       state: "CONFIRMED",
       attempts: [{ kind: "initial" }, { kind: "reprice", gas: cap }],
     });
-    // Not STUCK in between: a signer that is away says nothing about the transaction's price.
+    // The transaction is not STUCK in between: an unreachable signer is no evidence about its price.
     expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
   });
 });
 
-describe("a signer that lies", () => {
+describe("a signer that returns a wrong signature", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("is told apart from one that is away, and nothing of its answer is kept", async () => {
+  it("is reported as SIGNER_LIES instead of SIGNER_AWAY, and nothing it returned is stored", async () => {
     const node = await start();
     const state = takeAway(node, () => new SignerAway("it signed another receiver", { lies: true }));
     const { txId } = await world.settle(node.node.api.create(transfer()));
@@ -238,9 +238,9 @@ describe("a signer that lies", () => {
   });
 });
 
-describe("signatures that differ each time", () => {
+describe("a signer whose signatures differ each time", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
-  it("are made anew where a commit is in doubt, and only what is stored is ever sent", async () => {
+  it("signs again if a commit is in doubt, and only stored signatures are sent", async () => {
     const node = await start();
     const { signer, store } = node;
     const made: string[] = [];
@@ -250,7 +250,7 @@ describe("signatures that differ each time", () => {
       made.push(...signed.map(({ txHash }) => txHash));
       return signed;
     };
-    // The first commit of an attempt does nothing; the second one is made, and its answer is lost.
+    // The first commit of an attempt is not carried out; the second one is, but its response is lost.
     const results = ["lost", "unheard"];
     const commit = store.commit.bind(store);
     store.commit = async (writes) => {

@@ -20,11 +20,11 @@ import {
 
 interface Wired extends StageBench {
   readonly sent: Hex[][];
-  /** One for each list in `sent`: true if it was sent to every endpoint. */
+  /** One entry per list in `sent`: true if that list was sent to every endpoint. */
   readonly everywhere: boolean[];
-  /** The node's answer to every request from now on. */
+  /** The chain node's answer to every submission from now on. */
   says: SubmitAnswer;
-  /** Called while a submission is on its way. */
+  /** Called while a submission is in flight. */
   duringSend: () => void;
 }
 
@@ -55,8 +55,8 @@ function dueMs({ pace: { send } }: Tracked): number {
   return send.kind === "at" ? send.ms : 0;
 }
 
-describe("sending", () => {
-  it("goes in nonce order, in one call, and notes what the node took", async () => {
+describe("broadcasting signed transactions", () => {
+  it("sends them in nonce order in one call, and stores which ones the endpoint accepted", async () => {
     const bench = wired(due(3, "0x03"), due(1, "0x01"), due(2, "0x02"));
     await run(bench);
     expect(bench.sent).toEqual([["0x01", "0x02", "0x03"]]);
@@ -67,34 +67,34 @@ describe("sending", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts, src/adapters/evm/chain.ts
-  it("what a node took and no block holds goes to every endpoint: that one may have dropped it, and would again", async () => {
+  it("sends an accepted but unmined transaction to every endpoint, because the first one may have dropped it", async () => {
     const bench = wired(due(1, "0x01"));
     await run(bench);
     bench.lane.track(due(2, "0x02"));
     const again = { claimed: true, send: AT_ONCE, answer: null };
     paced(only(bench), { ...again, rawTransaction: "0x01" });
     await run(bench);
-    // Bytes that no node has taken yet.
+    // Bytes that no node has accepted yet.
     paced(only(bench), { ...again, rawTransaction: "0x03", sendOrdinal: 2 });
     await run(bench);
     expect(bench.sent).toEqual([["0x01"], ["0x01", "0x02"], ["0x03"]]);
     expect(bench.everywhere).toEqual([false, true, false]);
   });
 
-  it("goes to every endpoint from the first time on where that is set", async () => {
+  it("goes to every endpoint from the first time on if broadcastToAll is set", async () => {
     const bench = wired(due(1, "0x01"));
     Object.assign(bench.context, { settings: { ...bench.context.settings, broadcastToAll: true } });
     await run(bench);
     expect(bench.everywhere).toEqual([true]);
   });
 
-  it("of many goes in pieces of a hundred", async () => {
+  it("splits a large batch into calls of a hundred", async () => {
     const bench = wired(...Array.from({ length: 230 }, (_, nonce) => due(nonce)));
     await run(bench);
     expect(bench.sent.map(({ length }) => length)).toEqual([100, 100, 30]);
   });
 
-  it("reports the answer, and how long the first one took", async () => {
+  it("reports each endpoint response, and the time to the first one", async () => {
     const bench = wired(due(1));
     await bench.clock.advance(1_500);
     await run(bench);
@@ -107,7 +107,7 @@ describe("sending", () => {
     expect(bench.telemetry.of("submit.answered")[1]).toMatchObject({ first: false, sinceCreatedMs: null });
   });
 
-  it("what a node has already is not written twice", async () => {
+  it("stores the acceptance once if the endpoint already has the transaction", async () => {
     const bench = wired(due(1));
     bench.says = "alreadyKnown";
     await run(bench);
@@ -117,7 +117,7 @@ describe("sending", () => {
     expect(eventsOf(bench.writes)).toEqual(["broadcast tx 1"]);
   });
 
-  it("never again by age where that is off", async () => {
+  it("schedules no resubmission if resubmitIntervalMs is null", async () => {
     const bench = createStageBench({}, { settings: { resubmitIntervalMs: null } });
     bench.lane.track(due(1));
     Object.assign(bench.chain, { submit: async () => [{ answer: "accepted", detail: null }] });
@@ -126,7 +126,7 @@ describe("sending", () => {
   });
 });
 
-describe("nothing is sent", () => {
+describe("no transaction is broadcast", () => {
   it.each<[string, (bench: Wired) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
     ["on a lane that is suspended", ({ lane }) => lane.fold([{ kind: "suspension", suspendedBy: "OPERATOR" }])],
@@ -153,7 +153,7 @@ describe("nothing is sent", () => {
   it.each<[string, (bench: Wired) => void]>([
     ["the lane stopped", ({ lane }) => lane.stop()],
     ["our deadline came", ({ control }) => void Object.assign(control, { mayAct: false })],
-  ])("where %s while it was being claimed", async (_, lose) => {
+  ])("if %s while the send was being claimed", async (_, lose) => {
     const bench = wired(paced(due(1), { claimed: false }));
     bench.control.meanwhile = () => lose(bench);
     await run(bench);
@@ -161,7 +161,7 @@ describe("nothing is sent", () => {
     expect(bench.sent).toEqual([]);
   });
 
-  it("where the claim did not go through", async () => {
+  it("if the claim was not committed", async () => {
     for (const answer of [() => ({ status: "fenced" }) as const, () => new Error("away")]) {
       const bench = wired(paced(due(1), { claimed: false }));
       bench.control.answer = answer;
@@ -170,7 +170,7 @@ describe("nothing is sent", () => {
     }
   });
 
-  it("of what was mined while the rest was being claimed", async () => {
+  it("that was mined while the others were being claimed", async () => {
     const [first, second] = [paced(due(1, "0x01"), { claimed: false }), due(2, "0x02")];
     const bench = wired(first, second);
     bench.control.meanwhile = () => mineIn(bench.lane, second, receiptOf(2, { number: 9, hash: "0x09" }));
@@ -179,9 +179,9 @@ describe("nothing is sent", () => {
   });
 });
 
-describe("sending again", () => {
+describe("resubmitting a transaction", () => {
   // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts
-  it("claims first, with the bytes that the database holds", async () => {
+  it("first commits a claim, then sends the raw transaction stored in the database", async () => {
     const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = ({ txId, ordinal }) => `0x${txId.slice(3)}${ordinal}` as Hex;
     const sentAtClaim: number[] = [];
@@ -194,7 +194,7 @@ describe("sending again", () => {
     expect(bench.passed).toContain("resubmit.claimed");
   });
 
-  it("every time anew: a claim is used up by one send, whatever the answer was", async () => {
+  it("needs a new claim each time, since one send uses it up whatever the response", async () => {
     const bench = wired(due(1));
     bench.says = "unknown";
     await run(bench);
@@ -204,7 +204,7 @@ describe("sending again", () => {
     expect(eventsOf(bench.writes)).toEqual(["submitFailed tx 1", "resubmit tx 1"]);
   });
 
-  it("is not claimed for a lane that stopped while its bytes were fetched", async () => {
+  it("claims nothing if the lane stopped while the raw transaction was read", async () => {
     const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = () => {
       bench.lane.stop();
@@ -215,7 +215,7 @@ describe("sending again", () => {
   });
 });
 
-describe("an answer", () => {
+describe("an endpoint's response to a broadcast", () => {
   it.each<[SubmitAnswer, number, number]>([
     ["unknown", 125, 250],
     ["nonceTooHigh", 125, 250],
@@ -223,25 +223,28 @@ describe("an answer", () => {
     ["underpriced", 1_000, 2_000],
     ["insufficientFunds", 1_000, 2_000],
     ["rejected", 2_500, 5_000],
-  ])("of %s is asked again after %i to %i ms, says why, and decides nothing", async (answer, least, most) => {
-    const bench = wired(due(1));
-    bench.says = answer;
-    await run(bench);
-    const tx = only(bench);
-    expect(dueMs(tx)).toBeGreaterThanOrEqual(least);
-    expect(dueMs(tx)).toBeLessThanOrEqual(most);
-    expect(bench.writes).toMatchObject([
-      {
-        items: [
-          { event: "submitFailed", to: "TRACKING", subState: "PENDING", lastError: `${answer}: in its own words` },
-        ],
-      },
-    ]);
-    expect(tx.pace.look).toEqual(answer === "nonceConsumed" ? LOOK_OWED : lookedAt(0));
-    expect(tx.pace.failures).toBe(1);
-  });
+  ])(
+    "of %s causes a retry after %i to %i ms, is stored as lastError, and decides nothing",
+    async (answer, least, most) => {
+      const bench = wired(due(1));
+      bench.says = answer;
+      await run(bench);
+      const tx = only(bench);
+      expect(dueMs(tx)).toBeGreaterThanOrEqual(least);
+      expect(dueMs(tx)).toBeLessThanOrEqual(most);
+      expect(bench.writes).toMatchObject([
+        {
+          items: [
+            { event: "submitFailed", to: "TRACKING", subState: "PENDING", lastError: `${answer}: in its own words` },
+          ],
+        },
+      ]);
+      expect(tx.pace.look).toEqual(answer === "nonceConsumed" ? LOOK_OWED : lookedAt(0));
+      expect(tx.pace.failures).toBe(1);
+    },
+  );
 
-  it("that repeats itself waits longer and longer, and is written once", async () => {
+  it("that repeats is retried with growing pauses, and stored once", async () => {
     const bench = wired(due(1));
     bench.says = "unknown";
     const waits: number[] = [];
@@ -255,7 +258,7 @@ describe("an answer", () => {
     expect(eventsOf(bench.writes)).toEqual(["submitFailed tx 1"]);
   });
 
-  it("of a node that takes it after all clears the complaint", async () => {
+  it("that accepts the transaction clears its lastError", async () => {
     const bench = wired(due(1));
     bench.says = "insufficientFunds";
     await run(bench);
@@ -266,7 +269,7 @@ describe("an answer", () => {
     expect(only(bench)).toMatchObject({ lastError: null, pace: { failures: 0 } });
   });
 
-  it("for a lane that stopped meanwhile is not noted", async () => {
+  it("is not stored if the lane stopped meanwhile", async () => {
     const bench = wired(due(1));
     bench.duringSend = () => bench.lane.stop();
     await run(bench);
@@ -275,7 +278,7 @@ describe("an answer", () => {
     expect(bench.telemetry.of("lease.fenced"), "it was only put off").toEqual([]);
   });
 
-  it("for a lane that was lost meanwhile is too late, and counted as that", async () => {
+  it("is not stored if the lane was lost meanwhile, and counts as a fenced write", async () => {
     const bench = wired(due(1));
     bench.duringSend = () => {
       bench.lane.stop("lost");
@@ -285,7 +288,7 @@ describe("an answer", () => {
     expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ write: "broadcast", stoppedBy: "deadline" }]);
   });
 
-  it("about what was mined meanwhile is reported, and changes nothing", async () => {
+  it("for a transaction that was mined meanwhile is reported and changes nothing", async () => {
     const bench = wired(due(1));
     bench.says = "nonceConsumed";
     bench.duringSend = () => mineIn(bench.lane, only(bench), receiptOf(1, { number: 9, hash: "0x09" }));
@@ -295,7 +298,7 @@ describe("an answer", () => {
     expect(only(bench).pace).toMatchObject({ send: NEVER, failures: 0 });
   });
 
-  it("that cannot be written has the lane read again, and the sending is over", async () => {
+  it("that cannot be stored causes a reload of the lane and ends the broadcast", async () => {
     const bench = wired(due(1));
     bench.control.answer = () => new Error("away");
     await run(bench);

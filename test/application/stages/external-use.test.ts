@@ -8,14 +8,14 @@ import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts"
 let world: World;
 afterEach(() => world.close());
 
-/** Minutes in which nothing may happen are as long with a poll a second as with four, and are played in a quarter of the time. */
+/** Polls once a second instead of four times: a test of minutes without any event runs in a quarter of the time. */
 const SLOW_POLLS = { pollIntervalMs: 1_000 };
 
 async function create(entry: WorldNode, count: number): Promise<void> {
   for (let index = 0; index < count; index++) await world.settle(entry.node.api.create(transfer()));
 }
 
-/** One settled transaction, so that the lane is known; then blocks stop. */
+/** One settled transaction, so that the node has loaded the lane; then no more blocks are mined. */
 async function knownLane(options: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
   world = new World(options);
   const entry = await world.startNode();
@@ -29,7 +29,7 @@ function alerts(entry: WorldNode, code: string): readonly unknown[] {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
-/** Ours wait at the node; another program's transactions at the same nonces are mined instead. */
+/** Our transactions wait at the node; another program's transactions are mined at the same nonces instead. */
 async function losesNonces(entry: WorldNode, ours: number, foreign: number): Promise<readonly string[]> {
   await create(entry, ours);
   await world.until(() => world.chain.pool.size === ours);
@@ -39,7 +39,7 @@ async function losesNonces(entry: WorldNode, ours: number, foreign: number): Pro
 
 describe("a nonce that another program used", () => {
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("fails its transaction with the foreign hash once that is deep enough, and the rest goes on", async () => {
+  it("fails our transaction with the foreign hash once that is final, and later transactions continue", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 3, 1);
     world.releaseBlocks();
@@ -64,7 +64,7 @@ describe("a nonce that another program used", () => {
   });
 
   // protects [Another program at the key] src/application/stages/6-finality/finality.ts
-  it("is not decided before the foreign transaction is as deep as any outcome must be", async () => {
+  it("fails our transaction only once the foreign one has all confirmations", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     await world.until(() => world.rows()[1]?.subState === "MINED");
@@ -74,7 +74,7 @@ describe("a nonce that another program used", () => {
     await world.allSettled(2);
   });
 
-  it("finds several in one block, each for its own transaction", async () => {
+  it("is matched to the right transaction if one block holds several foreign ones", async () => {
     const entry = await knownLane();
     const foreign = await losesNonces(entry, 5, 3);
     world.releaseBlocks();
@@ -93,7 +93,7 @@ describe("a nonce that another program used", () => {
     ).toBe(true);
   });
 
-  it("is written where the chain falls silent before the next one is looked into", async () => {
+  it("is stored even if the chain becomes unreachable before the next nonce is searched", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 2, 2);
     const second = world.rows()[2]?.attempts[0]?.txHash;
@@ -138,28 +138,31 @@ describe("a nonce that another program used", () => {
     ["has its state again", (faults: Faults) => faults.heal()],
     ["can be asked by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
     // protects [Another program at the key] src/application/chain/find-sent.ts
-  ])("beyond the reach of a pruned node decides nothing, says so, and is found once the node %s", async (_, learn) => {
-    const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
-    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
-    await create(entry, 1);
-    world.chain.mineForeign(SIGNER);
-    world.chain.mine(50);
-    entry.faults.prune(1);
-    heal();
-    await world.until(() => alerts(entry, "NONCE_CONSUMED_UNSEEN").length > 0);
-    await world.clock.advance(600_000);
-    expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
-    const code = "NONCE_CONSUMED_UNSEEN";
-    const over = () => entry.events.filter((event) => event.type === "alert.resolved" && event.code === code);
-    expect([alerts(entry, "NONCE_CONSUMED_UNSEEN").length, over()]).toEqual([1, []]);
-    learn(entry.faults);
-    await world.allSettled(2, 300_000);
-    expect(over()).toMatchObject([{ txId: world.rows()[1]?.txId }]);
-    expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
-  });
+  ])(
+    "out of reach of a pruned node decides nothing, raises an alert, and is found once the node %s",
+    async (_, learn) => {
+      const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
+      const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+      await create(entry, 1);
+      world.chain.mineForeign(SIGNER);
+      world.chain.mine(50);
+      entry.faults.prune(1);
+      heal();
+      await world.until(() => alerts(entry, "NONCE_CONSUMED_UNSEEN").length > 0);
+      await world.clock.advance(600_000);
+      expect(world.rows()[1]).toMatchObject({ state: "TRACKING", receipt: null });
+      const code = "NONCE_CONSUMED_UNSEEN";
+      const over = () => entry.events.filter((event) => event.type === "alert.resolved" && event.code === code);
+      expect([alerts(entry, "NONCE_CONSUMED_UNSEEN").length, over()]).toEqual([1, []]);
+      learn(entry.faults);
+      await world.allSettled(2, 300_000);
+      expect(over()).toMatchObject([{ txId: world.rows()[1]?.txId }]);
+      expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
+    },
+  );
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("is noticed by its count where no answer says so: nothing is sent again, and no lane is compared", async () => {
+  it("is detected by the nonce count alone, without resubmission or reconciliation", async () => {
     const entry = await knownLane({ settings: { resubmitIntervalMs: null, reconciliationIntervalMs: null } });
     const [foreign] = await losesNonces(entry, 1, 1);
     world.releaseBlocks();
@@ -167,7 +170,7 @@ describe("a nonce that another program used", () => {
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", receipt: { txHash: foreign } });
   });
 
-  it("reorganised away gives the nonce back: ours is sent again and mined", async () => {
+  it("is free again after a reorg: our transaction is resent and mined", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     await world.until(() => world.rows()[1]?.subState === "MINED");
@@ -179,7 +182,7 @@ describe("a nonce that another program used", () => {
     expect(world.rows()[1]?.receipt?.txHash).toBe(world.rows()[1]?.attempts[0]?.txHash);
   });
 
-  it("reorganised away after it was final is revised in the feed, and ours still gets its chance", async () => {
+  it("is free again after a reorg past finality: the feed reports it, and our transaction can still confirm", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     world.chain.mine(3);
@@ -197,7 +200,7 @@ describe("a nonce that another program used", () => {
   });
 });
 
-/** The node's word about receipts is bent until the function returned is called. */
+/** Alters the receipts that the node reports, until the returned function is called. */
 function bendReceipts({ rpc }: WorldNode, bend: (hash: string, receipt: Receipt | null) => Receipt | null): () => void {
   const honest = rpc.receipts.bind(rpc);
   rpc.receipts = async (hashes) =>
@@ -209,12 +212,12 @@ function bendReceipts({ rpc }: WorldNode, bend: (hash: string, receipt: Receipt 
 
 const ELSEWHERE = `0x${"ee".repeat(32)}` as const;
 
-describe("what only looks like it", () => {
+describe("a nonce that only seems to be used by another program", () => {
   it.each<[string, (receipt: Receipt | null) => Receipt | null]>([
     ["has no receipt", () => null],
     ["is in a block of another branch", (receipt) => receipt && { ...receipt, blockHash: ELSEWHERE }],
     // protects [Another program at the key] src/application/chain/find-sent.ts
-  ])("is not decided while the foreign transaction %s: what is shown of it is not all", async (_, bend) => {
+  ])("decides nothing while the foreign transaction %s", async (_, bend) => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
     const straighten = bendReceipts(entry, (hash, receipt) => (hash === foreign ? bend(receipt) : receipt));
@@ -230,7 +233,7 @@ describe("what only looks like it", () => {
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("is not decided while the node shows a receipt for one of ours as well: it contradicts itself", async () => {
+  it("decides nothing while the endpoint also shows a receipt of one of our attempts", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
     const ours = world.rows()[1]?.attempts[0]?.txHash;
@@ -248,7 +251,7 @@ describe("what only looks like it", () => {
     expect(world.rows()[1]?.receipt?.txHash).toBe(foreign);
   });
 
-  it("is not decided while receipts cannot be had, though the count has passed", async () => {
+  it("decides nothing while receipts cannot be read, although the nonce count passed it", async () => {
     const entry = await knownLane({ settings: SLOW_POLLS });
     await create(entry, 2);
     await world.until(() => world.chain.pool.size === 2);
@@ -268,7 +271,7 @@ describe("what only looks like it", () => {
     checkInvariants(world);
   });
 
-  it("is not decided by a count that lies", async () => {
+  it("decides nothing if the endpoint's nonce count is false", async () => {
     const entry = await knownLane({ settings: SLOW_POLLS });
     await create(entry, 1);
     await world.until(() => world.chain.pool.size === 1);
@@ -283,7 +286,7 @@ describe("what only looks like it", () => {
     expect(world.rows()[1]?.state).toBe("CONFIRMED");
   });
 
-  it("is ours after all where the answer was swallowed and the receipt missed", async () => {
+  it("confirms our transaction if the send response and the receipt were both missed", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "loseReply" }, { method: "eth_sendRawTransaction", times: 1 });
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -296,7 +299,7 @@ describe("what only looks like it", () => {
     expect(world.rows()[1]?.attempts).toHaveLength(1);
   });
 
-  it("waits in the pool at our nonce: nothing is decided until one of the two is mined", async () => {
+  it("decides nothing while a foreign transaction with that nonce is only in the mempool", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
     await create(entry, 1);
@@ -310,8 +313,8 @@ describe("what only looks like it", () => {
   });
 });
 
-describe("across nodes", () => {
-  it("is found by the next owner where the first one crashed before it could look", async () => {
+describe("foreign use of a nonce, with several nodes or endpoints", () => {
+  it("is found by the next owner if the first one crashed before searching", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
     world.crash(entry);
@@ -323,7 +326,7 @@ describe("across nodes", () => {
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("is taken back once where a stranger's transaction was shown there, and that one is not looked for again", async () => {
+  it("is withdrawn once if the transaction shown for it is wrong, which is not adopted again", async () => {
     world = new World();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry, 1);
@@ -351,7 +354,7 @@ describe("across nodes", () => {
     expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 1 });
   });
 
-  it("is final only where a second endpoint shows the same block", async () => {
+  it("is final only if a second endpoint shows the same block", async () => {
     world = new World();
     const lagging = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: lagging } });

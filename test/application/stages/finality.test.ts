@@ -34,7 +34,7 @@ async function at(height: number, settings: Partial<ChainSettings> = {}): Promis
   return bench;
 }
 
-/** A transaction of ours in that block; in the canonical one if no hash is given. */
+/** One of our transactions, mined in block `number`; in the canonical block if no hash is given. */
 function mined(bench: StageBench, nonce: number, number: number, hash?: Hash): Tracked {
   const tx = due(nonce);
   bench.lane.track(tx);
@@ -53,8 +53,8 @@ async function withdraw(bench: StageBench): Promise<void> {
   await quietly(withdrawOrphaned(bench.ports, bench.context, bench.lane));
 }
 
-describe("a pass", () => {
-  it("reads the head and the tag once, and no tag where none is needed", async () => {
+describe("a finality pass", () => {
+  it("reads the head once, and the `safe` or `finalized` tag only if the policy needs it", async () => {
     const plain = await at(20);
     expect((await openPass(plain.context, [])).view).toEqual({ head: 20, tagged: null, finalized: null });
     const safe = await at(20, { finality: "safe" });
@@ -63,19 +63,19 @@ describe("a pass", () => {
     expect((await openPass(final.context, [])).view).toEqual({ head: 20, tagged: 12, finalized: 12 });
   });
 
-  it("before anything was seen decides nothing", async () => {
+  it("decides nothing before any block was seen", async () => {
     const blind = createStageBench({}, { settings: { finality: "finalized" }, chain: TAGS });
     expect((await openPass(blind.context, [])).view).toEqual({ head: -1, tagged: null, finalized: null });
   });
 
-  it("has no tag where the node has none", async () => {
+  it("has no tagged block if the node does not support tags", async () => {
     const bench = createStageBench({}, { settings: { finality: "safe" }, chain: { tagDepths: null } });
     bench.simulated.mine(9);
     await bench.context.follower.advance();
     expect((await openPass(bench.context, [bench.lane])).view.tagged).toBeNull();
   });
 
-  it("has no tag while the window is on a branch that the tagged block is not part of", async () => {
+  it("has no tagged block while the block window is on another branch", async () => {
     const bench = await at(20, { finality: "finalized" });
     bench.simulated.reorg(10, { newBlocks: 30 });
     expect((await openPass(bench.context, [bench.lane])).view).toMatchObject({
@@ -87,7 +87,7 @@ describe("a pass", () => {
     expect((await openPass(bench.context, [bench.lane])).view).toMatchObject({ head: 40, tagged: 32, finalized: 32 });
   });
 
-  it("has a tag below the window: hashes down there are asked of the chain itself", async () => {
+  it("accepts a tagged block below the block window, whose hash is read from the chain", async () => {
     const bench = createStageBench(
       {},
       { settings: { finality: "finalized" }, chain: { tagDepths: { safe: 1, finalized: 150 } } },
@@ -98,7 +98,7 @@ describe("a pass", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("goes on without a tag that cannot be asked for: nothing is final by it, and after a minute that is told", async () => {
+  it("continues if the tag cannot be read: nothing becomes final by it, and an alert follows after a minute", async () => {
     const bench = await at(20, { finality: "safe" });
     mined(bench, 1, 10);
     bench.faults.inject({ kind: "unavailable" });
@@ -116,8 +116,8 @@ describe("a pass", () => {
   });
 });
 
-describe("what is final", () => {
-  it("by confirmations: with so many blocks on top, and not one fewer", async () => {
+describe("finality of a mined transaction", () => {
+  it("by confirmations needs exactly the configured number of blocks on top", async () => {
     const bench = await at(20);
     mined(bench, 1, 18);
     mined(bench, 2, 19);
@@ -128,14 +128,14 @@ describe("what is final", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  it("by tag: at or below it", async () => {
+  it("by tag needs a block at or below the tagged one", async () => {
     const bench = await at(20, { finality: "safe" });
     mined(bench, 1, 16);
     mined(bench, 2, 17);
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
   });
 
-  it("is told with the mined hash; reverted where the receipt says so", async () => {
+  it("is stored with the mined hash, as REVERTED if the receipt says so", async () => {
     const bench = await at(20);
     const reverted = mined(bench, 1, 10);
     stored(reverted, { receipt: { ...(reverted.receipt as Receipt), status: "reverted" } });
@@ -145,15 +145,15 @@ describe("what is final", () => {
     ]);
   });
 
-  it("is not what left the chain since the pass began", async () => {
+  it("is denied if its block left the chain since the pass began", async () => {
     const bench = await at(20);
     mined(bench, 1, 10, hashNumber(10));
     expect(await decide(bench)).toEqual([]);
   });
 
-  it("is not said for a lane that stopped meanwhile", async () => {
+  it("is not stored if the lane stopped meanwhile", async () => {
     const bench = await at(200);
-    mined(bench, 1, 10); // below the window: its hash has to be asked for
+    mined(bench, 1, 10); // below the follower's window: the block's hash must be requested
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
     Object.assign(bench.chain, {
       blocksByNumber: (numbers: readonly number[]) => {
@@ -166,7 +166,7 @@ describe("what is final", () => {
     expect(bench.telemetry.of("lease.fenced"), "decided too late").toMatchObject([{ write: "finality" }]);
   });
 
-  it("wakes no reader where it was not committed", async () => {
+  it("wakes no feed reader if the write was not committed", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     bench.control.answer = () => ({ status: "fenced" });
@@ -176,7 +176,7 @@ describe("what is final", () => {
   });
 
   // protects [Short of time] src/application/stages/7-complete/complete.ts
-  it("is written behind the pass, which goes on; readers are woken once it is durable", async () => {
+  it("is written in the background; feed readers are woken once it is durable", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     const { write } = bench.ports.writer;
@@ -192,8 +192,8 @@ describe("what is final", () => {
   });
 });
 
-describe("a receipt that the endpoints were asked about", () => {
-  /** Answers in the endpoints' stead, and keeps what was asked. */
+describe("a receipt that is verified before finality", () => {
+  /** Replaces the endpoints' verdicts on receipts, and records the questions. */
   function answering(bench: StageBench, verdict: (asked: Settling) => ReceiptVerdict): (readonly Settling[])[] {
     const questions: (readonly Settling[])[] = [];
     const settleReceipts: Chain["settleReceipts"] = async (_, asked) => {
@@ -204,7 +204,7 @@ describe("a receipt that the endpoints were asked about", () => {
     return questions;
   }
 
-  it("decides as it is where no second endpoint can be asked and nothing can be proved", async () => {
+  it("decides unverified if there is no second endpoint and no proof", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     answering(bench, () => ({ kind: "unproven" }));
@@ -212,7 +212,7 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
-  it("is asked about once per block, whatever the lanes; what is not deep enough is not asked about", async () => {
+  it("is queried once per block for all lanes, and only if it is deep enough", async () => {
     const bench = await at(20);
     const another = createOwnedLane({}, bench.context);
     for (const nonce of [1, 2]) mined(bench, nonce, 10);
@@ -224,7 +224,7 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("of a hash that a caller named has to be at our nonce, from our signer", async () => {
+  it("of a hash given by a caller must have our signer and nonce", async () => {
     const bench = await at(20);
     for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
       const tx = mined(bench, index + 1, 10);
@@ -236,7 +236,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(questions).toEqual([[sentBy(1), sentBy(2), sentBy(3), { txHash: hashNumber(4) }]]);
   });
 
-  it.each(["behind", "moved"] as const)("decides nothing yet where one is %s, and no alert is raised", async (kind) => {
+  it.each(["behind", "moved"] as const)("decides nothing while one endpoint is %s, without an alert", async (kind) => {
     const bench = await at(20);
     mined(bench, 1, 10);
     answering(bench, () => ({ kind, detail: "it stands at block 9" }));
@@ -254,7 +254,7 @@ describe("a receipt that the endpoints were asked about", () => {
     ],
   ])(
     // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
-    "is told of and explained where one that is up has been %s for a minute, and decides after that",
+    "raises an alert and is explained if an endpoint is %s for a minute, and decides afterwards",
     async (_, answer) => {
       const bench = await at(20);
       const { receipt } = mined(bench, 1, 10);
@@ -280,7 +280,7 @@ describe("a receipt that the endpoints were asked about", () => {
     },
   );
 
-  it("decides nothing where no endpoint answers, and the others go on", async () => {
+  it("decides nothing if no endpoint responds, and other blocks are still decided", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 11);
@@ -293,7 +293,7 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
-  it("decides nothing where they disagree; both answers are told, once, and it is asked about less and less", async () => {
+  it("decides nothing if endpoints disagree: one alert with both responses, and ever rarer queries", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     mined(bench, 2, 10);
@@ -317,7 +317,7 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/application/stages/7-complete/complete.ts
-  it("decides by what they agree on, which takes the place of the lie that was found first", async () => {
+  it("is replaced by the receipt that the endpoints agree on, which decides", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
     const agreed = { ...(tx.receipt as Receipt), gasUsed: 21_001n };
@@ -332,7 +332,7 @@ describe("a receipt that the endpoints were asked about", () => {
     ["both tell another one", { effectiveGasPrice: 7n }],
   ])(
     // protects [False receipts] src/application/stages/6-finality/finality.ts
-    "is called false by no price that was paid, which decides nothing: where %s, it is corrected",
+    "is not called false because of its gas price alone: if %s, only the price is corrected",
     async (_, price) => {
       const bench = await at(20);
       const { receipt } = mined(bench, 1, 10);
@@ -344,7 +344,7 @@ describe("a receipt that the endpoints were asked about", () => {
     },
   );
 
-  it("is not written again where it is the one that is stored", async () => {
+  it("is not written again if the agreed one equals the stored one", async () => {
     const bench = await at(20);
     const { receipt } = mined(bench, 1, 10);
     answering(bench, () => ({ kind: "agreed", receipt: { ...(receipt as Receipt), transactionIndex: 7 } }));
@@ -355,7 +355,7 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 
   // protects [False receipts] src/application/lane/lane-writer.ts
-  it("names the contract that signer and nonce make, whatever the endpoints say; none where it reverted", async () => {
+  it("gets the contract address derived from signer and nonce, or none if it reverted", async () => {
     const bench = await at(20);
     const [success, reverted] = [mined(bench, 1, 10), mined(bench, 2, 10)];
     const lie = { contractAddress: `0x${"ee".repeat(20)}` } as const;
@@ -371,7 +371,7 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("that its block does not hold is withdrawn, and what it names is sent again", async () => {
+  it("is withdrawn if its block does not contain it, and the transaction is resent", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
     answering(bench, () => ({ kind: "absent", detail: "not there" }));
@@ -383,8 +383,8 @@ describe("a receipt that the endpoints were asked about", () => {
   });
 });
 
-describe("what left the chain", () => {
-  it("is withdrawn, and sent again at once", async () => {
+describe("a transaction whose block left the chain", () => {
+  it("loses its receipt and is resent at once", async () => {
     const bench = await at(20);
     const gone = mined(bench, 1, 19, hashNumber(77));
     mined(bench, 2, 19);
@@ -396,7 +396,7 @@ describe("what left the chain", () => {
     expect(bench.passed).toEqual(["withdraw.committed"]);
   });
 
-  it("is sent again as the attempt that was mined", async () => {
+  it("is resent with the attempt that had been mined", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 19, hashNumber(77));
     const second = { ...(tx.attempts[0] as Attempt), ordinal: 2, txHash: hashNumber(500) };
@@ -406,7 +406,7 @@ describe("what left the chain", () => {
     expect(tx.pace.sendOrdinal).toBe(1);
   });
 
-  it("is nothing to a lane that stopped while the chain was asked", async () => {
+  it("is not touched if its lane stopped during the RPC request", async () => {
     const bench = await at(200);
     mined(bench, 1, 10, hashNumber(77));
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
@@ -421,9 +421,9 @@ describe("what left the chain", () => {
   });
 
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
-  it("is not known of a height that no endpoint can tell about", async () => {
+  it("keeps its receipt if no endpoint can report on that height", async () => {
     const bench = await at(20);
-    mined(bench, 1, 25, hashNumber(25)); // above the window: the endpoint fell back
+    mined(bench, 1, 25, hashNumber(25)); // above the follower's window: the endpoint's head went back
     bench.lane.watched.set(hashNumber(26), 26);
     await withdraw(bench);
     expect(bench.writes).toEqual([]);
@@ -436,27 +436,32 @@ describe("what left the chain", () => {
     ["one has not come so far", { kind: "behind" }, []],
     ["they differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],
     // protects [False receipts] src/application/stages/6-finality/finality.ts
-  ] as const)("after it was final, where %s: %j", async (_, opinion, events) => {
-    const bench = await at(200);
-    Object.assign(bench.chain, { secondOpinion: async () => opinion });
-    bench.lane.watched.set(hashNumber(77), 10);
-    bench.rows.watched = [
-      trackedRecord(1, {
-        state: "CONFIRMED",
-        subState: null,
-        receipt: receiptOf(1, { number: 10, hash: hashNumber(77) }),
-      }),
-    ];
-    await withdraw(bench);
-    expect(eventsOf(bench.writes)).toEqual(events);
-    const isDisputed = opinion.kind === "disagree";
-    expect(bench.telemetry.of("alert").filter(({ code }) => code === "RPC_DISAGREES")).toHaveLength(isDisputed ? 1 : 0);
-    if (!isDisputed) return;
-    await decide(bench);
-    expect([...bench.lane.watched.keys()], "its watch goes on").toEqual([hashNumber(77)]);
-  });
+  ] as const)(
+    "after finality is revoked unless another endpoint disagrees or lags: %s (%j)",
+    async (_, opinion, events) => {
+      const bench = await at(200);
+      Object.assign(bench.chain, { secondOpinion: async () => opinion });
+      bench.lane.watched.set(hashNumber(77), 10);
+      bench.rows.watched = [
+        trackedRecord(1, {
+          state: "CONFIRMED",
+          subState: null,
+          receipt: receiptOf(1, { number: 10, hash: hashNumber(77) }),
+        }),
+      ];
+      await withdraw(bench);
+      expect(eventsOf(bench.writes)).toEqual(events);
+      const isDisputed = opinion.kind === "disagree";
+      expect(bench.telemetry.of("alert").filter(({ code }) => code === "RPC_DISAGREES")).toHaveLength(
+        isDisputed ? 1 : 0,
+      );
+      if (!isDisputed) return;
+      await decide(bench);
+      expect([...bench.lane.watched.keys()], "its watch goes on").toEqual([hashNumber(77)]);
+    },
+  );
 
-  it("after it was final is taken back in the feed, and tracked again", async () => {
+  it("after finality is revoked in the feed and tracked again", async () => {
     const bench = await at(20);
     const stored = receiptOf(1, { number: 10, hash: hashNumber(77) });
     bench.lane.watched.set(hashNumber(77), 10);
@@ -484,7 +489,7 @@ describe("what left the chain", () => {
   });
 
   // protects [Short of time] src/application/stages/6-finality/finality.ts, src/application/lane/activity.ts
-  it("as its outcome is being written is found by that outcome: the row is looked for once it is settled", async () => {
+  it("whose completion is being written is revoked after that write", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     const { write } = bench.ports.writer;
@@ -505,7 +510,7 @@ describe("what left the chain", () => {
     expect(bench.lane.unmined.has(1)).toBe(true);
   });
 
-  it("after it was final is not tracked where that was not committed", async () => {
+  it("after finality is not tracked if the revocation was not committed", async () => {
     const bench = await at(20);
     bench.lane.watched.set(hashNumber(77), 10);
     bench.rows.watched = [trackedRecord(1, { state: "CONFIRMED", subState: null })];
@@ -514,7 +519,7 @@ describe("what left the chain", () => {
     expect([bench.lane.unmined.size, bench.control.feedGrew]).toEqual([0, 0]);
   });
 
-  it("is nothing to a lane that stopped while its rows were read", async () => {
+  it("is not touched if its lane stopped while its rows were read", async () => {
     const bench = await at(20);
     bench.lane.watched.set(hashNumber(77), 10);
     Object.assign(bench.ports.store, {
@@ -528,8 +533,8 @@ describe("what left the chain", () => {
   });
 });
 
-describe("the watch", () => {
-  it("ends past its depth, in the database first, and not before", async () => {
+describe("the reorg watch on a final transaction", () => {
+  it("ends beyond its depth and not before, first in the database", async () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(36), 36);
     bench.lane.watched.set(hashNumber(37), 37);
@@ -539,7 +544,7 @@ describe("the watch", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("ends as far as two endpoints have come, and not at all while one of them is silent", async () => {
+  it("ends at the depth that two endpoints have reached, and not while one of them does not respond", async () => {
     const bench = createStageBench({}, { settings: { confirmations: 2 }, endpoints: 2 });
     bench.simulated.mine(100);
     await bench.context.follower.advance();
@@ -552,7 +557,7 @@ describe("the watch", () => {
     expect(bench.writes).toEqual([{ kind: "unwatch", fence: bench.lane.fence, throughBlock: 35 }]);
   });
 
-  it("ends at `finalized`, not at `safe`", async () => {
+  it("ends at the `finalized` tag, not at `safe`", async () => {
     const safe = await at(20, { finality: "safe" });
     safe.lane.watched.set(hashNumber(3), 3);
     expect(await decide(safe)).toEqual([]);
@@ -562,7 +567,7 @@ describe("the watch", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("goes on where its end could not be written", async () => {
+  it("continues if its end could not be written", async () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(3), 3);
     const { answer: applied } = bench.control;

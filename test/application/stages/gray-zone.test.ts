@@ -32,13 +32,13 @@ function alerts(entry: WorldNode, code: string) {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
-/** The requests that the node received, and those that it accepted. */
+/** Nonces of the requests that the signing node received, each with whether it was accepted. */
 function signed() {
   return world.chain.nodeSigned.map(({ nonce, submission }) => [nonce, submission.accepted]);
 }
 
-describe("a key that the chain node holds", () => {
-  it("sends without a local hash, which is tracked once the node has said it", async () => {
+describe("a signer whose key is in the chain node", () => {
+  it("has attempts without a local hash, which is tracked once the node returns it", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER] });
     const entry = await world.startNode();
     await create(entry, 5);
@@ -53,7 +53,7 @@ describe("a key that the chain node holds", () => {
     expect(results(entry)).toEqual([]);
   });
 
-  it("has payload, nonce and fees committed and claimed before the node hears of them", async () => {
+  it("has payload, nonce and fees committed and claimed before the node receives them", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER] });
     const entry = await world.startNode();
     const stored: boolean[] = [];
@@ -68,7 +68,7 @@ describe("a key that the chain node holds", () => {
     expect(stored).toEqual([true, true, true]);
   });
 
-  it("waits for funds and sends again where the node refused, without any doubt about what happened", async () => {
+  it("waits for funds and sends again after a refusal, without entering the gray zone", async () => {
     const entry = await knownLane();
     await create(entry, 1);
     world.chain.setBalance(SIGNER, 0n);
@@ -81,8 +81,8 @@ describe("a key that the chain node holds", () => {
   });
 });
 
-describe("a second payload for such a key", () => {
-  it("is never made: not for a better price, not by an operator; the first is sent again and confirmed", async () => {
+describe("a second payload for a key in the chain node", () => {
+  it("is never made by repricing or by an operator; the first one is resent and confirmed", async () => {
     const entry = await knownLane({ resubmitIntervalMs: 5_000, holePolicy: "heal" });
     world.chain.setBaseFee(50_000_000_000n);
     await create(entry, 1);
@@ -105,9 +105,9 @@ describe("a second payload for such a key", () => {
   });
 });
 
-describe("a hole at a nonce of such a key", () => {
+describe("a nonce hole of a key in the chain node", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
-  it("is said aloud, also where the policy heals: nothing of our own making can be signed", async () => {
+  it("is reported as STUCK even with holePolicy `heal`, since no placeholder can be signed", async () => {
     const entry = await knownLane({ holePolicy: "heal" });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "2s" }));
     await create(entry, 1);
@@ -118,12 +118,12 @@ describe("a hole at a nonce of such a key", () => {
   });
 });
 
-describe("the gray zone", () => {
+describe("the gray zone (submit result unknown)", () => {
   it.each([
     ["in the pool", () => undefined],
     ["in the pool, by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  ])("is left by a payload that is found %s", async (_, ability) => {
+  ])("ends if the payload is found %s", async (_, ability) => {
     const entry = await knownLane();
     ability(entry.faults);
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
@@ -143,7 +143,7 @@ describe("the gray zone", () => {
     ["by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     ["by counts of old blocks", () => undefined],
     ["by scanning back where the node is pruned", (faults: Faults) => faults.prune(1)],
-  ])("is left by a payload that was mined meanwhile, found %s", async (_, ability) => {
+  ])("ends if the payload was mined meanwhile and is found %s", async (_, ability) => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
@@ -163,7 +163,7 @@ describe("the gray zone", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("ends for a foreign transaction at the nonce as external use, with its hash", async () => {
+  it("ends as external use if a foreign transaction used the nonce, with its hash", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -176,7 +176,7 @@ describe("the gray zone", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("ends by sending anew where the nonce stays free for the whole timeout, and not before", async () => {
+  it("ends with a new send once the nonce stayed free for the whole timeout, not before", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 120_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -193,7 +193,7 @@ describe("the gray zone", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("never ends by sending anew where the nonce is used up by what cannot be shown", async () => {
+  it("never ends with a new send if the nonce is used by a transaction that cannot be found", async () => {
     const entry = await knownLane({ grayZoneLookback: 10, grayZoneTimeoutMs: 60_000, grayZoneIntervalMs: 10_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -208,7 +208,7 @@ describe("the gray zone", () => {
     await world.until(() => results(entry).includes("foreign"));
   });
 
-  it("decides nothing while the node cannot be asked, however long", async () => {
+  it("decides nothing while the node does not respond, however long", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 60_000 });
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
@@ -221,7 +221,7 @@ describe("the gray zone", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
-  it("holds what stands behind it, so that one lost answer does not become many", async () => {
+  it("blocks the transactions behind it, so that only one result is unknown", async () => {
     const entry = await knownLane();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
     await create(entry, 4);
@@ -237,7 +237,7 @@ describe("the gray zone", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
-  it("is where a new owner begins with what an earlier one may have had sent", async () => {
+  it("is entered by a new owner for payloads that the previous one may have sent", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "hang", executed: true }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -251,7 +251,7 @@ describe("the gray zone", () => {
     expect(world.chain.nodeSigned.filter(({ submission }) => submission.accepted)).toHaveLength(2);
   });
 
-  it("is left when the timeout has passed since sight was lost, however many owners looked meanwhile", async () => {
+  it("ends at the timeout after it was entered, however many owners took over meanwhile", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 120_000, grayZoneIntervalMs: 5_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -274,7 +274,7 @@ describe("the gray zone", () => {
     expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 1 });
   });
 
-  it("crashed between commit and send: looked for, then sent, at the same nonce, once", async () => {
+  it("follows a crash between commit and send: the payload is searched for, then sent once with its nonce", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER], settings: { grayZoneTimeoutMs: 30_000 } });
     let crashed = false;
     const entry: WorldNode = await world.startNode({

@@ -24,7 +24,7 @@ async function at(height: number, nonces: readonly number[] = [1]): Promise<Stag
   return bench;
 }
 
-/** The head as if it held these transactions. */
+/** The head block with the hashes of these nonces' transactions in it. */
 function holding(bench: StageBench, ...nonces: readonly number[]): Block {
   return { ...(bench.context.follower.head as Block), transactionHashes: [hashNumber(999), ...nonces.map(hashNumber)] };
 }
@@ -44,7 +44,7 @@ function tx(bench: StageBench, nonce: number): Tracked {
 }
 
 describe("a new block", () => {
-  it("gives its receipts to what is tracked, in one write per lane", async () => {
+  it("gives its receipts to tracked transactions, in one write per lane", async () => {
     const bench = await at(5, [1, 2, 3]);
     const block = holding(bench, 1, 2);
     answering(bench, () => [receiptOf(1, block), receiptOf(2, block)]);
@@ -56,14 +56,14 @@ describe("a new block", () => {
     expect(bench.passed).toEqual(["receipt.found", "receipt.committed"]);
   });
 
-  it("that holds nothing of ours costs no question", async () => {
+  it("without our transactions causes no receipt request", async () => {
     const bench = await at(5);
     const counter = answering(bench, () => []);
     expect(await receiptsOfBlocks(bench.ports, bench.context, [holding(bench)])).toEqual([]);
     expect(counter.asked).toBe(0);
   });
 
-  it("whose receipts cannot be had, or not all of them, is owed; others are not held up", async () => {
+  it("is retried later if its receipts cannot be read completely, without delaying other blocks", async () => {
     const bench = await at(5, [1, 2]);
     const [good, bad] = [holding(bench, 1), holding(bench, 2)];
     Object.assign(bench.chain, {
@@ -79,7 +79,7 @@ describe("a new block", () => {
     expect(bench.telemetry.of("receipt.checked").map(({ result }) => result)).toEqual(["error", "found", "found"]);
   });
 
-  it("that left the chain while it was asked about counts for nothing", async () => {
+  it("that left the chain during the receipt request gives no receipts", async () => {
     const bench = await at(5);
     const block = holding(bench, 1);
     Object.assign(bench.chain, {
@@ -94,7 +94,7 @@ describe("a new block", () => {
     expect(tx(bench, 1).receipt).toBeNull();
   });
 
-  it("for which the node shows another block's receipts is not believed", async () => {
+  it("gives no receipts if the endpoint returns those of another block", async () => {
     const bench = await at(5);
     const block = holding(bench, 1);
     answering(bench, () => [receiptOf(1, { number: block.number, hash: hashNumber(77) })]);
@@ -102,7 +102,7 @@ describe("a new block", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("whose transaction has a receipt already does not give it another", async () => {
+  it("does not replace a receipt that a transaction already has", async () => {
     const bench = await at(5);
     const block = holding(bench, 1);
     mineIn(bench.lane, tx(bench, 1), receiptOf(1, { number: 3, hash: hashNumber(3) }));
@@ -112,7 +112,7 @@ describe("a new block", () => {
     expect(tx(bench, 1).receipt?.blockNumber).toBe(3);
   });
 
-  it("is nothing to a lane that stopped while it was asked about", async () => {
+  it("gives no receipts to a lane that stopped during the request", async () => {
     const bench = await at(5);
     const block = holding(bench, 1);
     const indexed = [...bench.context.hashes];
@@ -125,7 +125,7 @@ describe("a new block", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("is asked about by so many at once and no more", async () => {
+  it("is one of at most receiptWorkers whose receipts are read at the same time", async () => {
     const bench = createStageBench({}, { settings: { receiptWorkers: 3 } });
     bench.simulated.mine(20);
     await bench.context.follower.advance();
@@ -147,8 +147,8 @@ describe("a new block", () => {
   });
 });
 
-describe("a look by hash", () => {
-  it("is for what owes one, and for what has waited too long, the longest first", async () => {
+describe("a receipt lookup by hash", () => {
+  it("covers transactions whose lookup is due, the longest waiting first", async () => {
     const bench = await at(5, [1, 2, 3, 4]);
     await bench.clock.advance(5_000);
     paced(tx(bench, 1), { look: lookedAt(4_500) });
@@ -171,7 +171,7 @@ describe("a look by hash", () => {
     ]);
   });
 
-  it("goes in pieces of a hundred, and an error ends it: what was not answered is owed still", async () => {
+  it("requests a hundred hashes at a time, and after an error the rest stays due", async () => {
     const bench = await at(
       5,
       Array.from({ length: 250 }, (_, nonce) => nonce),
@@ -193,7 +193,7 @@ describe("a look by hash", () => {
     expect(pieces).toEqual([100, 100, 50, 100]);
   });
 
-  it("comes through where an endpoint takes fewer at once, and one that is never answered holds up no other", async () => {
+  it("succeeds if an endpoint accepts only smaller batches, and a hash that always fails blocks no other", async () => {
     const bench = await at(
       5,
       Array.from({ length: 60 }, (_, nonce) => nonce),
@@ -213,7 +213,7 @@ describe("a look by hash", () => {
     expect(owed.map(({ nonce }) => nonce)).toEqual([0]);
   });
 
-  it("believes what stands in the window, and nothing of another branch or above it", async () => {
+  it("accepts receipts of blocks in the window, and none of another branch or above the head", async () => {
     const bench = await at(5, [1, 2, 3]);
     const { window } = bench.context.follower;
     const canonical = { number: 4, hash: window.hashAt(4) ?? "0x" };
@@ -227,7 +227,7 @@ describe("a look by hash", () => {
     expect(eventsOf(bench.writes)).toEqual(["mine tx 1"]);
   });
 
-  it("has the chain's own word for what lies below the window", async () => {
+  it("checks receipts below the block window against the chain's block hash", async () => {
     const bench = await at(200, [1, 2]);
     const block = { number: 50, hash: bench.simulated.blocks.byNumber(50)?.hash ?? "0x" } as const;
     for (const each of bench.lane.unmined.values()) paced(each, { look: LOOK_OWED });
@@ -236,7 +236,7 @@ describe("a look by hash", () => {
     expect(eventsOf(bench.writes)).toEqual(["mine tx 1"]);
   });
 
-  it("where that word cannot be had is no look at all", async () => {
+  it("stays due if the chain's block hash cannot be read", async () => {
     const bench = await at(200);
     paced(tx(bench, 1), { look: LOOK_OWED });
     answering(bench, () => [receiptOf(1, { number: 50, hash: hashNumber(50) })]);
@@ -247,15 +247,15 @@ describe("a look by hash", () => {
   });
 });
 
-describe("canonical hashes", () => {
-  it("come from the window, from the chain below it, and from nowhere above it", async () => {
+describe("canonical block hashes", () => {
+  it("come from the window, below it from the chain, and are unknown above it", async () => {
     const bench = await at(200);
     const hashes = await canonicalHashes(bench.context, [199, 10, 10, 205]);
     expect([...hashes.keys()].toSorted((a, b) => a - b)).toEqual([10, 199]);
     expect(hashes.get(10)).toBe(bench.simulated.blocks.byNumber(10)?.hash);
   });
 
-  it("are unknown before anything was seen, and where the node has no such block", async () => {
+  it("are unknown before any block was seen, and if the node does not have the block", async () => {
     const blind = createStageBench();
     expect((await canonicalHashes(blind.context, [5])).size).toBe(0);
     const bench = await at(200);

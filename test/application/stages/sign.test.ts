@@ -18,8 +18,8 @@ function waiting(count: number, payload = PRICED): StageBench {
   return bench;
 }
 
-describe("signing", () => {
-  it("commits the attempt with its claim, and only then lets it be sent", async () => {
+describe("the sign stage", () => {
+  it("commits the attempt with its claim before the attempt can be sent", async () => {
     const bench = waiting(2);
     const trackedAtCommit: number[] = [];
     bench.control.meanwhile = () => void trackedAtCommit.push(bench.lane.unmined.size);
@@ -39,7 +39,7 @@ describe("signing", () => {
     expect(bench.passed).toEqual(["sign.signed", "sign.committed"]);
   });
 
-  it("stops at the window, and goes on when it opens", async () => {
+  it("stops when the in-flight window is full, and continues when it has space", async () => {
     const bench = createStageBench({ cursor: 9 }, { settings: { inFlightWindow: 4 } });
     bench.lane.backlog.enqueue(Array.from({ length: 9 }, (_, nonce) => allocatedRecord(nonce, PRICED)));
     await run(bench);
@@ -49,7 +49,7 @@ describe("signing", () => {
     expect([...bench.lane.unmined.keys()]).toEqual([2, 3, 4, 5]);
   });
 
-  it("reads what waits in the database page by page", async () => {
+  it("reads waiting transactions from the database page by page", async () => {
     const bench = createStageBench({ cursor: 700, allocated: 700 }, { settings: { inFlightWindow: 1_000 } });
     bench.rows.allocated = Array.from({ length: 700 }, (_, nonce) => allocatedRecord(nonce, PRICED));
     await run(bench);
@@ -57,7 +57,7 @@ describe("signing", () => {
     expect(eventsOf(bench.writes).length).toBe(700);
   });
 
-  it("looks for a receipt upon entry where that is asked for", async () => {
+  it("schedules a receipt lookup at once if fetchReceiptUponEntry is set", async () => {
     const bench = createStageBench({ cursor: 1 }, { settings: { fetchReceiptUponEntry: true } });
     bench.lane.backlog.enqueue([allocatedRecord(0, PRICED)]);
     await run(bench);
@@ -65,7 +65,7 @@ describe("signing", () => {
   });
 });
 
-describe("nothing is signed", () => {
+describe("no transaction is signed", () => {
   it.each<[string, (bench: StageBench) => void]>([
     ["on a lane that stopped", ({ lane }) => lane.stop()],
     ["on a lane that is suspended", ({ lane }) => lane.fold([{ kind: "suspension", suspendedBy: "OPERATOR" }])],
@@ -83,7 +83,7 @@ describe("nothing is signed", () => {
     expect(bench.passed).toEqual([]);
   });
 
-  it("and nothing breaks, while the market cannot be asked; what brings its own price is not affected", async () => {
+  it("while the fee market cannot be read, unless the payload brings its own price", async () => {
     const bench = createStageBench({ cursor: 2 });
     bench.faults.inject({ kind: "unavailable" });
     bench.lane.backlog.enqueue([allocatedRecord(0), allocatedRecord(1)]);
@@ -98,7 +98,7 @@ describe("nothing is signed", () => {
     expect(eventsOf(priced.writes)).toEqual(["sign tx 0"]);
   });
 
-  it("twice: what was lost after signing is not written", async () => {
+  it("and stored if the lane was lost between signing and writing", async () => {
     for (const [late, lose] of [
       [0, (bench: StageBench) => bench.lane.stop()],
       [1, (bench: StageBench) => void Object.assign(bench.control, { mayAct: false })],
@@ -112,7 +112,7 @@ describe("nothing is signed", () => {
     }
   });
 
-  it("is sent where the commit did not go through", async () => {
+  it("and sent if the commit failed", async () => {
     for (const answer of [() => ({ status: "fenced" }) as const, () => new Error("away")]) {
       const bench = waiting(2);
       bench.control.answer = answer;
@@ -122,7 +122,7 @@ describe("nothing is signed", () => {
     }
   });
 
-  it("and a mistake of ours is not taken for the chain's", async () => {
+  it("if pricing throws an internal error, which is rethrown", async () => {
     const bench = createStageBench({ cursor: 1 });
     bench.lane.backlog.enqueue([allocatedRecord(0)]);
     Object.assign(bench.context, { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) });
@@ -130,8 +130,8 @@ describe("nothing is signed", () => {
   });
 });
 
-describe("what is signed", () => {
-  it("is the payload at its nonce, with the gas that was prepared", async () => {
+describe("a transaction to be signed", () => {
+  it("has its payload, its nonce and the gas that was prepared", async () => {
     const bench = createStageBench({ cursor: 1 });
     const asked: unknown[] = [];
     Object.assign(bench.ports.signer, {
@@ -157,7 +157,7 @@ describe("what is signed", () => {
     ]);
   });
 
-  it("carries an access list on an envelope that can: 2930 where the market chose legacy", async () => {
+  it("with an access list gets type 2930 if the market's type is legacy", async () => {
     const bench = createStageBench({ cursor: 1 }, { chain: { baseFee: null } });
     bench.simulated.mine();
     const accessList = [{ address: TO, storageKeys: [] }];

@@ -24,14 +24,14 @@ const sends = (txId: string) => ops.row(txId).submitAttempts;
 const events = (txId: string) => ops.row(txId).history.map(({ event }) => event);
 const refusal = (request: Promise<unknown>) => world.refusal(request);
 
-/** Sent, and held back then. */
+/** A transaction that was sent and then held back by an operator. */
 async function held(entry: WorldNode, overrides: Parameters<typeof transfer>[0] = {}): Promise<string> {
   const txId = await ops.sent(entry, overrides);
   await ops.act(entry, "suspend", { txId });
   return txId;
 }
 
-/** From now on. */
+/** Counts signatures from now on. */
 function countSignatures({ signer }: WorldNode): () => number {
   const sign = signer.sign.bind(signer);
   let signatures = 0;
@@ -42,9 +42,9 @@ function countSignatures({ signer }: WorldNode): () => number {
   return () => signatures;
 }
 
-describe("a transaction that was sent and is held back", () => {
+describe("a sent transaction that is held", () => {
   // protects [Times and holds] src/application/lane/tracked.ts, src/application/detours/another-attempt.ts, src/application/loops/stuck-watch.ts, src/application/loops/tend.ts
-  it("is not sent again, repriced or called stuck, and goes on once it is resumed", async () => {
+  it("is not resent, repriced or marked stuck, and continues once it is resumed", async () => {
     const settings = { stuckAfterMs: 120_000, alertHeadAgeMs: 60_000, alertOldestAgeMs: 60_000 };
     const entry = await start({ settings });
     world.holdBlocks();
@@ -59,7 +59,7 @@ describe("a transaction that was sent and is held back", () => {
     expect(entry.events.filter((event) => event.type === "alert")).toEqual([]);
     await ops.act(entry, "resume", { txId });
     await world.clock.advance(10_000);
-    // It has the lane's patience anew: what it waited for an operator is not held against it.
+    // The transaction's patience starts anew: the time on hold does not count against it.
     expect(ops.row(txId).state).toBe("TRACKING");
     world.chain.setBaseFee(1_000_000_000n);
     world.releaseBlocks();
@@ -69,7 +69,7 @@ describe("a transaction that was sent and is held back", () => {
     checkInvariants(world);
   });
 
-  it("may still be mined, which decides as ever", async () => {
+  it("may still be mined and confirmed", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry);
@@ -82,7 +82,7 @@ describe("a transaction that was sent and is held back", () => {
     expect(await refusal(entry.node.api.act(order("suspend", txId)))).toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is held once however often that is asked for, on any node, and after a takeover", async () => {
+  it("is held once, however often and on whichever node that is requested, and after a takeover", async () => {
     const two = await startTwo();
     ({ world, ops } = two);
     world.holdBlocks();
@@ -104,7 +104,7 @@ describe("a transaction that was sent and is held back", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("is not cancelled by its validUntil before it is resumed", async () => {
+  it("is not cancelled by its validUntil until it is resumed", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry, { validUntil: within(5_000) });
@@ -117,7 +117,7 @@ describe("a transaction that was sent and is held back", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
   });
 
-  it("has no cancel signed that the database would refuse, however long its time is over", async () => {
+  it("gets no cancellation signed after its validUntil, because the database would refuse it", async () => {
     const entry = await start();
     world.holdBlocks();
     await held(entry, { validUntil: within(5_000) });
@@ -128,12 +128,12 @@ describe("a transaction that was sent and is held back", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("after its time was seen to be over, and before it could be cancelled, is asked of no signer", async () => {
+  it("after its validUntil but before its cancellation causes no signature until it is resumed", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
     await ops.lane(entry, "suspend");
-    // Nothing is sent for a suspended lane: its cancel is due, and waits.
+    // A suspended lane sends nothing, so the cancel is due and waits.
     await world.clock.advance(30_000);
     await ops.act(entry, "suspend", { txId });
     const signatures = countSignatures(entry);
@@ -145,7 +145,7 @@ describe("a transaction that was sent and is held back", () => {
   });
 
   // protects [Times and holds] src/domain/pace/transaction-pace.ts
-  it("does what an operator orders, once", async () => {
+  it("executes an operator's resubmit or cancel once", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry);
@@ -165,7 +165,7 @@ describe("a transaction that was sent and is held back", () => {
     checkInvariants(world);
   });
 
-  it("keeps those behind it waiting, and they say for whom", async () => {
+  it("blocks the transactions behind it, and their explanation names it", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry);
@@ -177,14 +177,15 @@ describe("a transaction that was sent and is held back", () => {
     expect(summary).toMatch(
       /waits behind nonce 0, which is TRACKING: it is held back \(operator:ops: because\).*let nonce 0 go on/,
     );
-    // Signed and sent as far as the window goes, as behind any head that is not mined.
+    // Transactions behind a held head are signed and sent as far as the in-flight window allows, as behind any unmined
+    // head.
     expect(sends(behind)).toBeGreaterThan(0);
     await ops.act(entry, "resume", { txId });
     world.releaseBlocks();
     await ops.settled(txId, behind);
   });
 
-  it("is not sent where it is held while its send is on the way to the database", async () => {
+  it("is not sent if the hold arrives while its resubmission is being committed", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -199,9 +200,9 @@ describe("a transaction that was sent and is held back", () => {
   });
 });
 
-describe("a transaction that has a nonce and is not signed", () => {
+describe("a held transaction that has a nonce and is not signed", () => {
   // protects [Times and holds] src/application/lane/backlog.ts
-  it("is not signed, nor anything behind it, until it is resumed", async () => {
+  it("is not signed, and neither are later ones, until it is resumed", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const [txId, behind] = [await ops.create(entry), await ops.create(entry)];
@@ -217,7 +218,7 @@ describe("a transaction that has a nonce and is not signed", () => {
   });
 
   // protects [Times and holds] src/application/stages/3-sign/sign.ts, src/application/detours/expiry.ts
-  it("is not sent late where its time was over while it was held", async () => {
+  it("is not sent after it is resumed if its validUntil passed during the hold", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -229,7 +230,7 @@ describe("a transaction that has a nonce and is not signed", () => {
     expect(ops.row(txId)).toMatchObject({ subState: "EXPIRED", nonce: null, attempts: [] });
   });
 
-  it("does not expire while it is held, and does when it is resumed", async () => {
+  it("does not expire while it is held, only when it is resumed", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -242,8 +243,8 @@ describe("a transaction that has a nonce and is not signed", () => {
   });
 });
 
-describe("a transaction that is held back before it is signed, below a nonce that may have left", () => {
-  it("does not become a cancel while it is held, and does when it is resumed", async () => {
+describe("a held unsigned transaction below a nonce that may have been used", () => {
+  it("does not become a cancellation while it is held, only when it is resumed", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -258,8 +259,8 @@ describe("a transaction that is held back before it is signed, below a nonce tha
   });
 });
 
-describe("a transaction that has no nonce", () => {
-  it("gets none while it is held, approved or not, and may be cancelled", async () => {
+describe("a held transaction without a nonce", () => {
+  it("gets no nonce while it is held, approved or not, and can be cancelled", async () => {
     const entry = await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
     const [txId, other] = [await ops.create(entry), await ops.create(entry)];
     for (const each of [txId, other, txId]) await ops.act(entry, "suspend", { txId: each });
@@ -284,7 +285,7 @@ describe("a transaction that has no nonce", () => {
     checkInvariants(world);
   });
 
-  it("is held in the intake table, and passed over by those behind it", async () => {
+  it("waits in the intake table, and later transactions are sent before it", async () => {
     const entry = await start();
     world.holdBlocks();
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9, world.clock), chainIds: [CHAIN_ID] };
@@ -303,9 +304,9 @@ describe("a transaction that has no nonce", () => {
   });
 });
 
-describe("who may hold a transaction back", () => {
+describe("permission to hold a transaction", () => {
   // protects [Times and holds] src/contract/scopes.ts, src/application/authority.ts
-  it("is a key with operate, and not its maker without it", async () => {
+  it("requires an API key with the scope `operate`; having created the transaction is not enough", async () => {
     const entry = await start();
     world.holdBlocks();
     const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));

@@ -5,12 +5,12 @@ import { SIGNER, SIGNERS, type World, type WorldNode } from "../../support/world
 
 const OTHER_SIGNER = SIGNERS.find((signer) => signer !== SIGNER) as (typeof SIGNERS)[number];
 const ACTOR = "operator:ops";
-/** Nothing here depends on it: each of these is far longer than what would be sent takes. */
+/** Far longer than any send takes; the exact length does not matter. */
 const A_WHILE_MS = 5_000;
 
 let world: World;
 let ops: OperatedWorld;
-/** State of the lane of SIGNER. */
+/** The node that owns the lane of SIGNER. */
 let owner: WorldNode;
 let other: WorldNode;
 afterEach(() => world.close());
@@ -29,16 +29,16 @@ const stops = (...nodes: readonly WorldNode[]) =>
 const goesOn = (...nodes: readonly WorldNode[]) =>
   world.until(() => nodes.every(({ node }) => node.kills.inForce === 0), 1_500);
 
-/** Nothing reaches the chain for as long as a send could take. */
+/** Checks that nothing reaches the chain for as long as a send could take. */
 async function expectSilence(): Promise<void> {
   const before = arrived();
   await world.clock.advance(A_WHILE_MS);
   expect(arrived()).toBe(before);
 }
 
-describe("an order to stop everything", () => {
+describe("a kill of all signers", () => {
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("lets creates in and sends nothing, on any node, until it is ended", async () => {
+  it("accepts creates but sends nothing, on every node, until it is ended", async () => {
     await start();
     const answer = await kill(other);
     expect(answer).toEqual({
@@ -59,7 +59,7 @@ describe("an order to stop everything", () => {
   });
 
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("ends repeats and new prices of what was out before, and it is followed all the same", async () => {
+  it("stops resubmission and repricing of sent transactions, which are still tracked to finality", async () => {
     await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     const txId = await ops.sent(owner);
@@ -74,7 +74,7 @@ describe("an order to stop everything", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("is raised as an alert on every node, and explains why a transaction waits", async () => {
+  it("raises an alert on every node, and explains why a transaction waits", async () => {
     await start();
     await kill(other);
     const txId = await ops.create(owner);
@@ -93,7 +93,7 @@ describe("an order to stop everything", () => {
     }
   });
 
-  it("that is given twice is one, and ended by one word", async () => {
+  it("requested twice is one kill, and one request ends it", async () => {
     await start();
     const [first, second] = [await kill(owner), await kill(other)];
     expect(second.kills).toEqual(first.kills);
@@ -103,7 +103,7 @@ describe("an order to stop everything", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("that is given again where the end of the one before was not read yet holds: it is an order of its own", async () => {
+  it("requested again before the node has read the end of the previous one is a new kill and applies", async () => {
     await start();
     await kill(owner);
     await world.database.connect().endKills({ signer: null, actor: ACTOR, reason: "over" }, []);
@@ -117,7 +117,7 @@ describe("an order to stop everything", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("that is given again and again is shown as one, by every node", async () => {
+  it("requested repeatedly is listed once by every node", async () => {
     await start();
     for (const node of [owner, other, owner]) expect((await kill(node)).kills).toHaveLength(1);
     expect((await kill(owner, SIGNER)).kills.map(({ signer }) => signer)).toEqual([null, SIGNER]);
@@ -128,8 +128,8 @@ describe("an order to stop everything", () => {
   });
 });
 
-describe("an order to stop one signer", () => {
-  it("leaves the others at work; ending another order does not end it", async () => {
+describe("a kill of one signer", () => {
+  it("does not stop other signers, and is not ended together with another kill", async () => {
     await start();
     await kill(owner, SIGNER.toUpperCase().replace("0X", "0x"));
     const [stopped, running] = [await ops.create(owner), await ops.create(owner, { signer: OTHER_SIGNER })];
@@ -142,7 +142,7 @@ describe("an order to stop one signer", () => {
     await ops.settled(stopped);
   });
 
-  it("is refused where that is no address, or the body is not understood", async () => {
+  it("is refused if the signer is not an address or the request body is invalid", async () => {
     await start();
     const refused = async (order: object) => {
       const asking = owner.node.api.kill({ signer: null, request: undefined, actor: ACTOR, ...order });
@@ -156,9 +156,9 @@ describe("an order to stop one signer", () => {
   });
 });
 
-describe("where the way is not clear", () => {
+describe("a kill during a database or network failure", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("a node whose database hangs is told by the one that is asked, and stops within a second", async () => {
+  it("reaches a node with a hanging database through the requested node, within a second", async () => {
     await start();
     owner.store.pause();
     const { durable, nodes } = await kill(other);
@@ -167,7 +167,7 @@ describe("where the way is not clear", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/node-instance.ts
-  it("a node that cannot be told reads it within a second", async () => {
+  it("is read from the database within a second by a node that cannot be reached", async () => {
     await start();
     world.network.silence(owner.url);
     const asked = other.node.api.kill({ signer: null, request: undefined, actor: ACTOR });
@@ -176,7 +176,7 @@ describe("where the way is not clear", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("the node that is asked stops at once and tells the others where its own database hangs; the row comes later", async () => {
+  it("stops the requested node and the others at once if its database hangs; the row is stored later", async () => {
     await start();
     other.store.pause();
     const atMs = world.clock.monotonicMs();
@@ -192,7 +192,7 @@ describe("where the way is not clear", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("an order that was not written down outlives the node that was asked: whoever was told writes it", async () => {
+  it("that was not stored survives a crash of the requested node, because a notified node stores it", async () => {
     await start();
     const storeOf = [owner, other].map(({ store }) => store);
     for (const store of storeOf) store.pause();
@@ -205,7 +205,7 @@ describe("where the way is not clear", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("nothing is sent again before the end of an order is durable", async () => {
+  it("keeps all sends stopped until its end is durable", async () => {
     await start();
     await kill(owner);
     await ops.create(owner);
@@ -219,9 +219,9 @@ describe("where the way is not clear", () => {
   });
 });
 
-describe("an order outlives", () => {
+describe("a requested kill", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("every process: a node that starts knows of it before it sends anything", async () => {
+  it("survives a restart of every process: a starting node reads it before it sends anything", async () => {
     await start();
     await kill(owner);
     const txId = await ops.create(owner);
@@ -236,7 +236,7 @@ describe("an order outlives", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("a database that has lost it: nobody has ended it", async () => {
+  it("survives a database restore that lost its row", async () => {
     await start();
     const backup = world.database.snapshot();
     await kill(owner);
@@ -247,7 +247,7 @@ describe("an order outlives", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/kill.ts
-  it("but not its end: a node that hears of it late finds that it is over", async () => {
+  it("that reaches a node only after its end is recognised as ended", async () => {
     await start();
     const { kills } = await kill(owner);
     await endKill(owner);
@@ -259,9 +259,9 @@ describe("an order outlives", () => {
   });
 });
 
-describe("before orders were read for the first time", () => {
+describe("a node that has not read the kills yet", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("nothing may be sent: one may be in force", async () => {
+  it("sends nothing, since a kill may be in force", async () => {
     await start();
     const fresh = world.addNode();
     expect(fresh.node.kills.holds(SIGNER)).toBe(true);

@@ -18,7 +18,7 @@ const OTHER_SIGNER = SIGNERS.find((signer) => signer !== SIGNER) as (typeof SIGN
 const ACTOR = "operator:ops";
 const COUNT = 20;
 const EVERY_MS = 100;
-/** Longer than all sends of a test would take one by one. */
+/** Longer than all sends of a test would take one after the other. */
 const A_WHILE_MS = 2 * COUNT * EVERY_MS;
 const ANSWERED_WITHIN_MS = 250;
 
@@ -45,7 +45,7 @@ const onLane = ({ node }: WorldNode, action: "suspend" | "resume") =>
 const hold = ({ node }: WorldNode, txId: string) =>
   node.api.act({ action: "suspend", txId, request: { reason: "because" }, actor: ACTOR });
 
-/** Twenty transactions on an endpoint that takes one at a time; resolves when three of them have begun. */
+/** Sends twenty transactions to an endpoint that accepts one at a time; resolves when three of the sends have begun. */
 async function threeOfTwenty(entry: WorldNode): Promise<readonly string[]> {
   slowWire(world, entry, EVERY_MS);
   const before = begun();
@@ -56,7 +56,7 @@ async function threeOfTwenty(entry: WorldNode): Promise<readonly string[]> {
   return created.map(({ txId }) => txId);
 }
 
-/** How long it took, by the world's clock. */
+/** Duration of the request, by the simulated clock. */
 async function timed(request: Promise<unknown>): Promise<number> {
   const atMs = world.clock.monotonicMs();
   await world.settle(request);
@@ -72,9 +72,9 @@ const STOPS: readonly (readonly [
   ["a suspended lane", (entry) => onLane(entry, "suspend"), (entry) => onLane(entry, "resume")],
 ];
 
-describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
+describe.each(STOPS)("the stop (%s) after three of twenty sends", (_, stop, goOn) => {
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("is answered at once, and nothing begins after the answer", async () => {
+  it("is acknowledged at once, and no send starts after the response", async () => {
     const entry = await start();
     await threeOfTwenty(entry);
     expect(await timed(stop(entry))).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
@@ -84,7 +84,7 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
   });
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts, src/domain/chain/answers.ts
-  it("records no answer for what did not begin, keeps its claim, and sends it at once when it may", async () => {
+  it("stores no response for unsent transactions, keeps their claims, and sends them when it ends", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
     await world.settle(stop(entry));
@@ -108,7 +108,7 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
   });
 
   // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts, src/application/cluster/kill-switch.ts
-  it("is answered within 250 ms while a send hangs", async () => {
+  it("is acknowledged within 250 ms while a send hangs", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
     const before = begun();
@@ -118,9 +118,9 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
   });
 });
 
-describe("a transaction that is held back while it waits for the wire", () => {
+describe("a transaction that is held while it waits to be sent", () => {
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("does not leave, and the others of its request do", async () => {
+  it("is not sent, and the others of its batch are", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
     const held = created[10] as string;
@@ -137,7 +137,7 @@ describe("a transaction that is held back while it waits for the wire", () => {
   it.each([
     ["while it waits for the wire", 0],
     ["when it was left out of its request", A_WHILE_MS],
-  ])("does not leave before its release is durable, %s", async (_, afterMs) => {
+  ])("is not sent until its resume is durable, %s", async (_, afterMs) => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
     const held = created[10] as string;
@@ -158,7 +158,7 @@ describe("a transaction that is held back while it waits for the wire", () => {
   });
 
   // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts, src/application/cluster/kill-switch.ts
-  it("is answered within 250 ms while its own send hangs", async () => {
+  it("has its hold acknowledged within 250 ms while its own send hangs", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
     const before = begun();
@@ -168,9 +168,9 @@ describe("a transaction that is held back while it waits for the wire", () => {
   });
 });
 
-describe("a transaction that was signed and did not begin", () => {
+describe("a signed transaction that was not sent", () => {
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts, src/domain/chain/answers.ts
-  it("keeps its nonce when its validUntil is over: no other transaction gets it", async () => {
+  it("keeps its nonce after its validUntil, and no other transaction gets that nonce", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS);
     const validUntil = new Date(world.clock.now().getTime() + 1_000).toISOString();
@@ -192,7 +192,7 @@ describe("a transaction that was signed and did not begin", () => {
 });
 
 describe("a send that waits for a connection", () => {
-  /** Created, signed and claimed; its bytes are taken when the returned function is called. */
+  /** A transaction that is created, signed and claimed for sending; its bytes are sent when `connect` is called. */
   async function waiting(entry: WorldNode): Promise<{ readonly txId: string; readonly connect: () => Promise<void> }> {
     const { promise: connected, resolve } = deferred();
     const submit = entry.rpc.submit.bind(entry.rpc);
@@ -210,7 +210,7 @@ describe("a send that waits for a connection", () => {
   }
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("begins nothing, though its sends were claimed in time and no timer says so", async () => {
+  it("does not start after the lease deadline, although its claim was in time", async () => {
     const entry = await start();
     const { txId, connect } = await waiting(entry);
     entry.store.pause();
@@ -220,7 +220,7 @@ describe("a send that waits for a connection", () => {
   });
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("begins nothing while others may take the end of the node's session for its own", async () => {
+  it("does not start while the node's database session lock is lost, since other nodes may take over", async () => {
     const entry = await start({ sessionLocks: true });
     const { txId, connect } = await waiting(entry);
     entry.store.pause();
@@ -230,7 +230,7 @@ describe("a send that waits for a connection", () => {
   });
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("begins nothing once the transaction was found mined", async () => {
+  it("does not start once the transaction was found mined", async () => {
     const entry = await start();
     const { txId, connect } = await waiting(entry);
     world.chain.submit(ops.row(txId).attempts[0]?.rawTransaction as `0x${string}`);
@@ -241,9 +241,9 @@ describe("a send that waits for a connection", () => {
   });
 });
 
-describe("a batch of two lanes", () => {
+describe("a batch of sends of two lanes", () => {
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("drops the calls of the lane that is stopped alone", async () => {
+  it("drops only the sends of the suspended lane", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS);
     const before = begun();

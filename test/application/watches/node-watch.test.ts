@@ -1,4 +1,4 @@
-/** Conditions that no lane shows: reported once while they last, and once when they are over. */
+/** Conditions of a node that no lane shows: each is reported once while it lasts and once when it is over. */
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeWatch } from "../../../src/application/loops/stuck-watch.ts";
 import { StandingAlerts } from "../../../src/application/standing-alerts.ts";
@@ -36,8 +36,8 @@ function quietWatch() {
   return { clock, events, look, tell };
 }
 
-describe("fenced writes", () => {
-  it("of a takeover or two wake nobody", () => {
+describe("an alert about fenced writes", () => {
+  it("is not raised after one or two takeovers", () => {
     const { events, look, tell } = quietWatch();
     tell(FENCED, 9);
     look();
@@ -45,7 +45,7 @@ describe("fenced writes", () => {
   });
 
   // protects [Signals] src/application/standing-alerts.ts
-  it("that come again and again are a surge, said once however long it lasts, and over when they cease", async () => {
+  it("is raised once while they keep occurring, and resolved when they stop", async () => {
     const { clock, events, look, tell } = quietWatch();
     for (let minute = 0; minute < 20; minute++) {
       tell(FENCED, 5);
@@ -63,8 +63,8 @@ describe("fenced writes", () => {
   });
 });
 
-describe("repeated submissions", () => {
-  it("of a busy node that sends a thousand times more are no surge", () => {
+describe("an alert about resubmissions", () => {
+  it("is not raised if they are few compared with all sends of the node", () => {
     const { events, look, tell } = quietWatch();
     tell(submission(true), 10_000);
     tell(submission(false), 200);
@@ -72,7 +72,7 @@ describe("repeated submissions", () => {
     expect(said(events)).toEqual([]);
   });
 
-  it("are one where they are most of what is sent", async () => {
+  it("is raised if they are most of what is sent, and resolved later", async () => {
     const { clock, events, look, tell } = quietWatch();
     tell(submission(true), 10);
     tell(submission(false), 50);
@@ -84,8 +84,8 @@ describe("repeated submissions", () => {
   });
 });
 
-describe("a backlog of receipts", () => {
-  it("that grows for five minutes is said, and over when it shrinks", async () => {
+describe("an alert about unread receipts", () => {
+  it("is raised if their number grows for five minutes, and resolved when it shrinks", async () => {
     const { clock, events, look } = quietWatch();
     const minute = async (backlog: number): Promise<void> => {
       for (let n = 0; n < 6; n++) {
@@ -101,8 +101,8 @@ describe("a backlog of receipts", () => {
   });
 });
 
-describe("what was said of a lane", () => {
-  it("is taken back by a node that no longer holds it; what is about the node stays", () => {
+describe("an alert about a lane", () => {
+  it("is resolved by a node that no longer owns the lane, while alerts about the node remain", () => {
     const events: TelemetryEvent[] = [];
     const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
     standing.raise({ severity: "WARNING", code: "LOW_BALANCE", message: "m", lane });
@@ -114,7 +114,7 @@ describe("what was said of a lane", () => {
     expect(said(events).slice(2)).toEqual([["LOW_BALANCE", "resolved"]]);
   });
 
-  it("is one alert while the transaction at its head changes, and its end names the same transaction as its beginning", () => {
+  it("stays one alert while the transaction at the head changes, and is resolved with the first transaction's id", () => {
     const events: TelemetryEvent[] = [];
     const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
     const old = { severity: "WARNING", code: "HEAD_OF_LINE_OLD", message: "m", lane } as const;
@@ -124,7 +124,7 @@ describe("what was said of a lane", () => {
   });
 });
 
-describe("on a node", () => {
+describe("the alerts of a node", () => {
   let world: World;
   afterEach(() => world.close());
 
@@ -135,7 +135,7 @@ describe("on a node", () => {
   const ofCode = ({ events }: WorldNode, code: string): Said => said(events).filter(([name]) => name === code);
 
   // protects [Signals] src/application/standing-alerts.ts
-  it("a chain of which no endpoint answers is CRITICAL, once, and over when one does", async () => {
+  it("report a chain without a responding endpoint as CRITICAL, once, and resolve it when one responds", async () => {
     const node = await start();
     await world.clock.advance(1_000);
     const heal = node.faults.inject({ kind: "unavailable" });
@@ -146,7 +146,7 @@ describe("on a node", () => {
     heal();
     await world.until(() => ofCode(node, "CHAIN_DOWN").length === 2);
     expect(ofCode(node, "CHAIN_DOWN").at(-1)).toEqual(["CHAIN_DOWN", "resolved"]);
-    // A short outage after that is a new one, and too short.
+    // A later short outage counts as a new one, and is too short for an alert.
     const again = node.faults.inject({ kind: "unavailable" });
     await world.clock.advance(5_000);
     again();
@@ -154,7 +154,7 @@ describe("on a node", () => {
     expect(ofCode(node, "CHAIN_DOWN")).toHaveLength(2);
   });
 
-  it("a chain that answers and brings no block is an ERROR, once, shown as a trouble, and over with the next block", async () => {
+  it("report a chain without new blocks as ERROR, once, also in the attention list, until the next block", async () => {
     const node = await start();
     await world.clock.advance(60_000);
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
@@ -172,7 +172,7 @@ describe("on a node", () => {
     expect((await world.settle(node.node.api.attention())).items).toEqual([]);
   });
 
-  it("a chain that mines on demand is not called stalled while an order to stop keeps everything from it", async () => {
+  it("do not report an on-demand chain as stalled while a kill stops all sends", async () => {
     const node = await start();
     world.holdBlocks();
     const order = { signer: null, request: { reason: "drill" }, actor: "operator:ops" };
@@ -185,7 +185,7 @@ describe("on a node", () => {
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
   });
 
-  it("a head that is old is over when it is mined, and so are the others of its lane", async () => {
+  it("about an old head of line and a deep queue are resolved when the lane's transactions are mined", async () => {
     const node = await start({ settings: { alertHeadAgeMs: 5_000, alertOldestAgeMs: 5_000, alertPendingDepth: 1 } });
     world.holdBlocks();
     await world.settle(Promise.all([1, 2].map(() => node.node.api.create(transfer()))));
@@ -203,7 +203,7 @@ describe("on a node", () => {
     }
   });
 
-  it("what was said of a lane is said again by the node that has it next", async () => {
+  it("about a lane are raised again by its next owner", async () => {
     const node = await start({ settings: { alertHeadAgeMs: 5_000 } });
     world.holdBlocks();
     await world.settle(node.node.api.create(transfer()));

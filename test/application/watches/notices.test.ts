@@ -28,7 +28,7 @@ const acknowledge = (entry: WorldNode, noticeId: string, more = {}) =>
     }),
   );
 
-/** One of ours waits at a node, and another program's transaction is mined at its nonce. */
+/** One of our transactions waits at a node, and another program's transaction is mined at its nonce. */
 async function losesNonce(entry: WorldNode): Promise<string> {
   world.holdBlocks();
   const { txId } = await world.settle(entry.node.api.create(transfer()));
@@ -39,9 +39,9 @@ async function losesNonce(entry: WorldNode): Promise<string> {
   return block.transactions[0]?.transaction.hash as string;
 }
 
-describe("a foreign use of a key", () => {
+describe("a notice of foreign use of a key", () => {
   // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
-  it("is red for hours, on every node, until a person acknowledges it; the next one is red again", async () => {
+  it("is shown for hours on every node until it is acknowledged, and the next foreign use is shown again", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -64,7 +64,7 @@ describe("a foreign use of a key", () => {
     expect(await notices(entry)).toHaveLength(2);
   });
 
-  it("is noticed also where nothing of ours lost its nonce: the thief's first move", async () => {
+  it("is created even if no transaction of ours lost its nonce", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -74,7 +74,7 @@ describe("a foreign use of a key", () => {
     expect(await notices(entry)).toMatchObject([{ times: 2, evidence: [{ nonce: 1, through: 2, txHash: null }] }]);
   });
 
-  it("is acknowledged once under a key, with a reason, and by nobody who saw less of it", async () => {
+  it("is acknowledged once per idempotency key, with a reason, and not with an outdated count", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -101,7 +101,7 @@ describe("a foreign use of a key", () => {
   });
 
   // protects [Everything at once] src/application/operations/notices.ts, src/application/queries/sights.ts
-  it("is seen and acknowledged by a key that is limited to its signer, and by no other limited key", async () => {
+  it("is visible to an API key limited to its signer, and to no other limited key", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -121,8 +121,8 @@ describe("a foreign use of a key", () => {
   });
 });
 
-describe("a node that vanished without draining", () => {
-  it("is red until it is back, said once, and not for a node that drained", async () => {
+describe("a notice of a node that vanished without draining", () => {
+  it("is shown until the node is back, with one alert, and never for a drained node", async () => {
     const entry = await start();
     const [lost, drained] = [await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);
@@ -145,7 +145,7 @@ describe("a node that vanished without draining", () => {
     expect(await red(entry, "NODE_VANISHED")).toEqual([]);
   });
 
-  it("is over for everybody once a person acknowledges it", async () => {
+  it("is closed for everybody once one person acknowledges it", async () => {
     const entry = await start();
     const lost = await world.startNode();
     await world.clock.advance(5_000);

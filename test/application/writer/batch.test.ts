@@ -38,8 +38,8 @@ function noncesOf(outcome: WriteOutcome | null): readonly number[] {
   return outcome.items.map((result) => (result.result === "created" ? result.nonce : -1));
 }
 
-describe("allocations of one lane", () => {
-  it("become one, in order; other lanes and other kinds keep their places", () => {
+describe("queued allocations of one lane", () => {
+  it("are merged into one in order, while other lanes and other kinds of writes keep their places", () => {
     const entries = [
       allocation(1, "a", "b"),
       moves(1, "m"),
@@ -52,12 +52,12 @@ describe("allocations of one lane", () => {
     expect(merged.map(({ weight }) => weight)).toEqual([3, 1, 3]);
   });
 
-  it("that is alone stays the very entry it was", () => {
+  it("are not copied if there is only one", () => {
     const only = entry(allocation(1, "a"));
     expect(mergeAllocations([only])[0]).toBe(only);
   });
 
-  it("take the highest floor of those that have one", () => {
+  it("use the highest nonce floor of those merged", () => {
     const floorOf = (...floors: readonly (number | null)[]) => {
       const [merged] = mergeAllocations(floors.map((floor) => entry(floored(1, floor, "x"))));
       return merged?.write.kind === "allocate" ? merged.write.floor : undefined;
@@ -67,14 +67,14 @@ describe("allocations of one lane", () => {
     expect(floorOf(null, null)).toBeNull();
   });
 
-  it("are dealt their own slices", () => {
+  it("each get their own slice of the merged result", () => {
     const parts = [entry(allocation(1, "a", "b")), entry(allocation(1, "c")), entry(allocation(1, "d", "e"))];
     mergeAllocations(parts)[0]?.resolve(allocated(5, 6, 7, 8, 9));
     const nonces = parts.map(({ heard }) => noncesOf(heard.outcome));
     expect(nonces).toEqual([[5, 6], [7], [8, 9]]);
   });
 
-  it("are all fenced, or all failed, together", () => {
+  it("are all fenced or all fail together", () => {
     const parts = [entry(allocation(1, "a")), entry(allocation(1, "b"))];
     const [merged] = mergeAllocations(parts);
     merged?.resolve({ status: "fenced" });
@@ -84,22 +84,22 @@ describe("allocations of one lane", () => {
   });
 });
 
-describe("an entry taken apart", () => {
-  it("is one entry per item, of the same lane", () => {
+describe("a write that is split after a failure", () => {
+  it("becomes one write per item, for the same lane", () => {
     const whole = entry(moves(3, "a", "b"));
     const pieces = splitEntry(whole);
     expect(pieces.map(({ write }) => idsOf(write))).toEqual([["a"], ["b"]]);
     expect(pieces.every(({ write, weight }) => write.fence === whole.write.fence && weight === 1)).toBe(true);
   });
 
-  it("of one item, or of another kind, is itself", () => {
+  it("stays whole if it has one item or is of another kind", () => {
     for (const write of [moves(1, "a"), { kind: "align", fence: fence(1), floor: 4 } as const]) {
       const whole = entry(write);
       expect(splitEntry(whole)).toEqual([whole]);
     }
   });
 
-  it("hears nothing before its last piece, then the items in their order", () => {
+  it("resolves after its last part, with the items in their original order", () => {
     const whole = entry(moves(1, "a", "b", "c"));
     const pieces = splitEntry(whole);
     pieces[2]?.resolve({ status: "applied", items: ["conflict"] });
@@ -109,7 +109,7 @@ describe("an entry taken apart", () => {
     expect(whole.heard.outcome).toEqual({ status: "applied", items: ["applied", "applied", "conflict"] });
   });
 
-  it("of an allocation puts refusals among the created, and keeps the highest cursor", () => {
+  it("of allocations mixes refused and created items, and returns the highest cursor", () => {
     const whole = entry(allocation(1, "a", "b", "c"));
     const [a, b, c] = splitEntry(whole);
     a?.resolve(allocated(5));
@@ -122,7 +122,7 @@ describe("an entry taken apart", () => {
     });
   });
 
-  it("of moves fails whole where one fails", () => {
+  it("of state transitions fails as a whole if one part fails", () => {
     const whole = entry(moves(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
@@ -130,7 +130,7 @@ describe("an entry taken apart", () => {
     expect(whole.heard).toEqual({ outcome: null, error: "poison" });
   });
 
-  it("is fenced where its lane was lost before anything was given", () => {
+  it("is fenced if its lane was lost before any nonce was allocated", () => {
     const whole = entry(allocation(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.reject(new Error("poison"));
@@ -138,7 +138,7 @@ describe("an entry taken apart", () => {
     expect(whole.heard.outcome).toEqual({ status: "fenced" });
   });
 
-  it("is unknown where its lane was lost after a nonce was given: it must not be tried elsewhere", () => {
+  it("has an unknown outcome if its lane was lost after a nonce was allocated: no retry elsewhere", () => {
     const whole = entry(allocation(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve(allocated(5));
@@ -146,7 +146,7 @@ describe("an entry taken apart", () => {
     expect(whole.heard).toMatchObject({ outcome: null, error: { name: "OutcomeUnknown" } });
   });
 
-  it("of moves is fenced where its lane was lost half-way: the lane is over either way", () => {
+  it("of state transitions is fenced if its lane was lost midway", () => {
     const whole = entry(moves(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
@@ -155,7 +155,7 @@ describe("an entry taken apart", () => {
   });
 });
 
-describe("what a write is", () => {
+describe("the weight of a queued write", () => {
   it.each<[string, LaneWrite, number, boolean]>([
     ["an allocation", allocation(1, "a", "b"), 2, false],
     ["moves", moves(1, "a", "b", "c"), 3, false],
@@ -170,7 +170,10 @@ describe("what a write is", () => {
       1,
       false,
     ],
-  ])("%s weighs what it writes, and completes or not", (_, write, weight, completes) => {
-    expect(entry(write)).toMatchObject({ weight, completes });
-  });
+  ])(
+    "for %s follows from its rows, and the entry says whether it completes a transaction",
+    (_, write, weight, completes) => {
+      expect(entry(write)).toMatchObject({ weight, completes });
+    },
+  );
 });

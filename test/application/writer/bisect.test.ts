@@ -16,7 +16,7 @@ import { allocation, idsOf, lane, moves, outcomeOf, ScriptedStore } from "./scri
 
 type Result = { readonly outcome: WriteOutcome } | { readonly error: unknown };
 
-/** Writes all at once into one batch, on a database that refuses whatever contains poison. */
+/** Commits all writes as one batch, to a database that refuses any batch containing a poisoned id. */
 async function writeAll(
   writes: readonly LaneWrite[],
   poison: ReadonlySet<string>,
@@ -26,9 +26,9 @@ async function writeAll(
   readonly results: readonly Result[];
   readonly committed: readonly string[];
   readonly calls: number;
-  /** Answers to lanes and writers, in this order. */
+  /** Results reported to lanes and to writers, in this order. */
   readonly told: readonly string[];
-  /** Log lines about what could not be stored. */
+  /** Log lines about writes that could not be stored. */
   readonly logged: readonly string[];
 }> {
   const clock = createManualClock();
@@ -81,15 +81,15 @@ function createdIds(write: LaneWrite, result: Result | undefined): readonly stri
   return idsOf(write).filter((_, index) => items[index]?.result === "created");
 }
 
-describe("poison", () => {
+describe("a write that the database refuses", () => {
   // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
-  it("keeps no lane from what its neighbours' commits did: told in their order, before any writer is", async () => {
+  it("does not stop other writes of its batch, which update their lanes in order before callers get results", async () => {
     const { told } = await writeAll([moves(1, "a", "bad", "c"), moves(2, "d"), moves(1, "e")], new Set(["bad"]));
     expect(told).toEqual(["lane: a", "lane: c", "lane: d", "lane: e", "writer: d", "writer: e"]);
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
-  it("in one allocation fails alone, and is told so; its neighbours are created", async () => {
+  it("fails alone in its allocation, and the other items are created", async () => {
     const write = allocation(1, "a", "bad", "c");
     const { results, committed, logged } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
     expect(committed.toSorted()).toEqual(["a", "c", "d"]);
@@ -104,7 +104,7 @@ describe("poison", () => {
   });
 
   // protects [Many lanes] src/application/writer/batch.ts
-  it("in one allocation that is fenced halfway leaves unknown what became of it, also where the first half waits for approval", async () => {
+  it("in an allocation that is fenced midway makes the outcome unknown, even if the first half awaits approval", async () => {
     const waits = { result: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
     const answer = (write: LaneWrite): WriteOutcome =>
       idsOf(write).includes("a") ? { status: "allocated", items: [waits], cursor: 0 } : { status: "fenced" };
@@ -112,14 +112,14 @@ describe("poison", () => {
     expect(results[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
   });
 
-  it("among moves fails its own write, whose lane is read again, and no other", async () => {
+  it("among state transitions fails only its own write", async () => {
     const { results, committed } = await writeAll([moves(1, "a", "bad"), moves(2, "b")], new Set(["bad"]));
     expect(results[0]).toMatchObject({ error: { name: "BatchRefused" } });
     expect(results[1]).toMatchObject({ outcome: { status: "applied" } });
     expect(committed.toSorted()).toEqual(["a", "b"]);
   });
 
-  it("that cannot be taken apart fails whole", async () => {
+  it("that cannot be split fails as a whole", async () => {
     const unwatch: LaneWrite = { kind: "unwatch", fence: allocation(1).fence, throughBlock: 5 };
     const { results } = await writeAll([unwatch, moves(2, "b")], new Set(["unwatch"]));
     expect(results[0]).toMatchObject({ error: { name: "BatchRefused" } });
@@ -131,7 +131,7 @@ describe("poison", () => {
     ["moves", moves(1, "unread"), ["b"]],
   ] as const)(
     // protects [Many lanes] src/application/writer/committer.ts, src/adapters/postgres/session/errors.ts
-    "of a ledger that was not loaded with what %s is about fails that write alone, and calls no request unstorable",
+    "because the ledger was not loaded for %s fails only that write, and no request is called unstorable",
     async (_, write, expected) => {
       const lacks = (ids: readonly string[]) => {
         if (ids.includes("unread")) throw new NotLoaded("transaction unread");
@@ -143,7 +143,7 @@ describe("poison", () => {
     },
   );
 
-  it("whatever and wherever it is, everything else is committed once, in order, and every fate is its item's own", async () => {
+  it("anywhere in a batch leaves all others committed once, in order, each with its own result", async () => {
     const batches = fc.array(
       fc.record({
         lane: fc.integer({ min: 1, max: 4 }),
@@ -184,12 +184,12 @@ describe("poison", () => {
   });
 });
 
-describe("a database that goes away while a refused batch is taken apart", () => {
+describe("a database that becomes unavailable while a refused batch is split", () => {
   const leaveAfterFirst = (ids: readonly string[], committed: readonly string[]): void => {
     if (committed.length > 0 && !ids.includes("a")) throw new StoreUnavailable("away");
   };
 
-  it("never answers that nothing happened, where a part was committed", async () => {
+  it("leads to OutcomeUnknown for a write that was partly committed", async () => {
     const { results, committed } = await writeAll(
       [allocation(1, "a", "b", "bad", "d")],
       new Set(["bad"]),
@@ -200,7 +200,7 @@ describe("a database that goes away while a refused batch is taken apart", () =>
     expect((results[0] as { error: OutcomeUnknown }).error.cause).toBeInstanceOf(StoreUnavailable);
   });
 
-  it("takes nothing back from those who were answered already", async () => {
+  it("does not change results that were already returned", async () => {
     const writes = [allocation(1, "a"), allocation(2, "b"), moves(3, "bad"), moves(4, "d")];
     const { results } = await writeAll(writes, new Set(["bad"]), (ids, committed) => {
       if (committed.includes("b") && ids.includes("d")) throw new StoreUnavailable("away");
@@ -212,7 +212,7 @@ describe("a database that goes away while a refused batch is taken apart", () =>
     expect(results[3]).toMatchObject({ error: { name: "OutcomeUnknown" } });
   });
 
-  it("says that nothing happened where nothing did", async () => {
+  it("leads to StoreUnavailable if nothing was committed", async () => {
     const { results } = await writeAll([allocation(1, "bad", "b")], new Set(["bad"]), (ids) => {
       if (ids.length === 1) throw new StoreUnavailable("away");
     });

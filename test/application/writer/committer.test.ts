@@ -43,7 +43,7 @@ function names(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `t${index}`);
 }
 
-/** The state of a promise at this moment. */
+/** Tracks the state of a promise: open, done or failed. */
 function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; error: unknown; value: T | undefined } {
   const seen: ReturnType<typeof watch<T>> = { state: "open", error: null, value: undefined };
   promise.then(
@@ -53,9 +53,9 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
   return seen;
 }
 
-describe("what callers wait for", () => {
+describe("creates in the committer", () => {
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("finds room beside as many transactions of moves as there may be", async () => {
+  it("do not wait for the two transactions of state transitions in flight", async () => {
     const { committer, store, clock } = bench({ shards: 4_096 });
     for (const n of [1, 2]) {
       void committer.write(moves(n, `m${n}`));
@@ -71,7 +71,7 @@ describe("what callers wait for", () => {
   });
 
   // protects [Short of time] src/application/writer/batch.ts
-  it("is told at once; what goes on behind moves takes turns, and the lane is idle when all of it is told", async () => {
+  it("get their results first; state transitions get theirs in portions, and the lane is idle after the last", async () => {
     const { committer, store, clock } = bench({ batchSize: 100, shards: 4_096 });
     const turn: string[] = [];
     const tell = (name: string) => () => void turn.push(name);
@@ -92,9 +92,9 @@ describe("what callers wait for", () => {
   });
 });
 
-describe("while callers wait to be read", () => {
+describe("the committer, while incoming requests wait to be read", () => {
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("what follows transactions waits, with nothing else to wake it, until no caller does", async () => {
+  it("delays state transitions until no request waits", async () => {
     let waiting = 100;
     const { committer, store, clock } = bench({}, () => waiting > 0);
     void committer.write(moves(1, "a"));
@@ -105,7 +105,7 @@ describe("while callers wait to be read", () => {
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
   });
 
-  it("or until the lane must be idle: to be handed over, or read again", async () => {
+  it("stops delaying state transitions once a handover or reload waits for an idle lane", async () => {
     const { committer, store, clock } = bench({}, () => true);
     store.reply = (writes) => writes.map(outcomeOf);
     void committer.write(moves(1, "a"));
@@ -118,14 +118,14 @@ describe("while callers wait to be read", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("or for a second, so that callers without end stop nothing", async () => {
+  it("delays state transitions for a second at most", async () => {
     const { committer, store, clock } = bench({}, () => true);
     void committer.write(moves(1, "a"));
     await clock.advance(1_020);
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
   });
 
-  it("creates do not", async () => {
+  it("does not delay creates", async () => {
     const { committer, store, clock } = bench({}, () => true);
     void committer.write(moves(1, "a"));
     await clock.advance(100);
@@ -135,11 +135,11 @@ describe("while callers wait to be read", () => {
   });
 });
 
-/** Commits after a pause with few entries: a tenth of the usual interval apart, ahead of three full ones. */
+/** Number of small commits after a pause: they are a tenth of the usual interval apart and precede three full ones. */
 const AT_ONCE = 30;
 
-describe("flushing", () => {
-  it("happens soon where nothing is under way, with all that came in the same turn", async () => {
+describe("a commit of queued writes", () => {
+  it("starts at the end of the turn if none is in flight, with all writes of that turn", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     void committer.write(moves(2, "b"));
@@ -149,7 +149,7 @@ describe("flushing", () => {
     expect(committer.depth).toBe(0);
   });
 
-  it("happens beside another when the oldest write is old enough, with all that came meanwhile", async () => {
+  it("starts beside another when the oldest write is old enough, with all writes queued meanwhile", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     await clock.advance(0);
@@ -163,7 +163,7 @@ describe("flushing", () => {
   });
 
   // protects [Many lanes] src/application/writer/committer.ts
-  it("keeps a pace where small writes keep coming: what has gathered leaves together", async () => {
+  it("is paced while small writes keep arriving, so that several are committed together", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000, shards: 1_024 });
     const during = async (milliseconds: number): Promise<void> => {
       for (let ms = 0; ms < milliseconds; ms++) {
@@ -180,7 +180,7 @@ describe("flushing", () => {
     expect(store.calls.length - before).toBeLessThanOrEqual(600 / 12 + 5);
   });
 
-  it("leaves more often where fewer come: the database has commits to spare", async () => {
+  it("is made more often if fewer writes arrive", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000, shards: 1_024 });
     for (let n = 0; n < 600; n++) {
       void committer.write(moves(n, `t${n}`));
@@ -191,7 +191,7 @@ describe("flushing", () => {
   });
 
   // protects [Many lanes] src/application/writer/committer.ts
-  it("keeps no write waiting after a rest, nor what fills a transaction", async () => {
+  it("is not delayed after a pause, or if the writes fill a transaction", async () => {
     const { committer, store, clock } = bench({ batchSize: 30 });
     for (let n = 0; n < AT_ONCE; n++) {
       void committer.write(moves(n, `t${n}`));
@@ -208,7 +208,7 @@ describe("flushing", () => {
     expect(store.calls.length).toBe(AT_ONCE + 1);
   });
 
-  it("does not wait for the end of the turn where creates are worth a transaction of their own", async () => {
+  it("starts within the turn if the queued creates justify a transaction of their own", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(allocation(1, ...names(WORTH_A_COMMIT)));
     expect(store.calls.length).toBe(1);
@@ -220,7 +220,7 @@ describe("flushing", () => {
     expect(store.call(1).writes.length).toBe(2);
   });
 
-  it("waits for the end of the turn with fewer creates, and with whatever follows transactions", async () => {
+  it("waits for the end of the turn if there are fewer creates, or only state transitions", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(allocation(1, ...names(WORTH_A_COMMIT - 1)));
     void committer.write(moves(2, ...names(WORTH_A_COMMIT)));
@@ -229,7 +229,7 @@ describe("flushing", () => {
     expect(store.call(0).writes.length).toBe(2);
   });
 
-  it("happens at once when a batch is full", async () => {
+  it("starts at once when a batch is full", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
     void committer.write(moves(1, "a", "b"));
     expect(committer.depth).toBe(2);
@@ -238,7 +238,7 @@ describe("flushing", () => {
     expect(store.calls.length).toBe(1);
   });
 
-  it("happens when the one before has committed, without waiting for age", async () => {
+  it("starts when the previous one has finished, whatever the age of its writes", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     await clock.advance(5);
@@ -248,7 +248,7 @@ describe("flushing", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b"]]);
   });
 
-  it("waits for the end of the turn where only a few creates are left, and no longer", async () => {
+  it("waits only until the end of the turn if a few creates are left", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(moves(1, "a"));
     await clock.advance(0);
@@ -261,7 +261,7 @@ describe("flushing", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b", "c"]]);
   });
 
-  it("happens before the callers of the one before are answered: what they do then costs the next no time", async () => {
+  it("starts before the callers of the previous one get their results", async () => {
     const { committer, store, clock } = bench();
     const callsWhenTold: number[] = [];
     void committer.write(moves(1, "a")).then(() => callsWhenTold.push(store.calls.length));
@@ -272,7 +272,7 @@ describe("flushing", () => {
     expect(callsWhenTold).toEqual([2]);
   });
 
-  it("takes no more than fits one transaction, and a write that alone is more goes alone", async () => {
+  it("has no more writes than fit into one transaction, and an oversized write is committed alone", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
     void committer.write(moves(1, "a"));
     void committer.write(moves(2, "b", "c", "d", "e"));
@@ -284,7 +284,7 @@ describe("flushing", () => {
     expect(store.call(2).writes.map(idsOf)).toEqual([["f"]]);
   });
 
-  it("weighs other kinds by what they write", async () => {
+  it("weighs other kinds of writes by the number of their rows", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
     const results = ["x", "y", "z"].map((of, intakeId) => ({ intakeId, result: "alias" as const, of }));
     void committer.write({ kind: "settleIntake", fence: fence(1), results });
@@ -295,8 +295,8 @@ describe("flushing", () => {
   });
 });
 
-describe("transactions in flight", () => {
-  it("are at most two, and a lane is never in both", async () => {
+describe("database transactions in flight", () => {
+  it("are at most two, and no lane is in both", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     for (const id of ["a", "b"]) void committer.write(moves(1, id));
     for (const id of ["c", "d"]) void committer.write(moves(2, id));
@@ -309,7 +309,7 @@ describe("transactions in flight", () => {
     expect(store.mostInFlight).toBe(2);
   });
 
-  it("carry completions one at a time; other work passes them by", async () => {
+  it("contain completions in only one of them, and other writes overtake these", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     void committer.write(completion(1, "a"));
     void committer.write(completion(2, "b"));
@@ -324,7 +324,7 @@ describe("transactions in flight", () => {
     expect(store.call(2).writes.map(idsOf)).toEqual([["b"]]);
   });
 
-  it("a refused intake row is a completion too, an alias is not", async () => {
+  it("treat a refused intake row as a completion, but not an alias", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     const refused = { intakeId: 1, result: "refused", event: "refuse", reason: "no" } as const;
     void committer.write(completion(1, "a"));
@@ -338,7 +338,7 @@ describe("transactions in flight", () => {
     expect(store.calls.map(({ writes }) => writes[0]?.fence.lane)).toEqual([lane(1), lane(3)]);
   });
 
-  it("keep the order of every lane, whatever the sizes, shards and durations", async () => {
+  it("keep the order of each lane for any sizes, shards and durations", async () => {
     const script = fc.array(
       fc.record({ lane: fc.integer({ min: 1, max: 5 }), weight: fc.integer({ min: 1, max: 4 }) }),
       {
@@ -383,8 +383,8 @@ describe("transactions in flight", () => {
   });
 });
 
-describe("a fenced write", () => {
-  it("is told to its writer and to the node, and fails no other", async () => {
+describe("a fenced write in a batch", () => {
+  it("is reported to its caller and to the node, and fails no other write", async () => {
     const { committer, store, clock, fenced } = bench();
     const lost = watch(committer.write(moves(1, "a")));
     const fine = watch(committer.write(moves(2, "b")));
@@ -397,8 +397,8 @@ describe("a fenced write", () => {
   });
 });
 
-describe("a database that is busy", () => {
-  it("is asked again with back-off, before a caller is answered", async () => {
+describe("a commit that finds the database busy", () => {
+  it("is retried with back-off before callers get a result", async () => {
     const { committer, store, clock, telemetry } = bench();
     const write = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
@@ -414,7 +414,7 @@ describe("a database that is busy", () => {
   });
 
   // protects [Short of time] src/application/writer/committer.ts
-  it("with what takes two round trips lets creates of the same lane pass, in order, those that wait behind it too", async () => {
+  it("for state transitions lets creates of the same lane overtake them, in order", async () => {
     const { committer, store, clock } = bench();
     const moved = watch(committer.write(moves(1, "m")));
     const own = watch(committer.write(allocation(1, "a")));
@@ -439,7 +439,7 @@ describe("a database that is busy", () => {
   });
 
   // protects [Short of time] src/application/writer/committer.ts
-  it("lets no create pass what has to keep its place, nor another create", async () => {
+  it("lets no create overtake a write that must keep its order, or another create", async () => {
     const { committer, store, clock } = bench();
     void committer.write({ kind: "suspend", fence: fence(1), suspended: true });
     void committer.write(moves(1, "m"));
@@ -453,7 +453,7 @@ describe("a database that is busy", () => {
     expect(store.call(1).writes).toEqual(store.call(0).writes);
   });
 
-  it("too often is a failure after all", async () => {
+  it("fails after too many retries", async () => {
     const { committer, store, clock } = bench();
     store.reply = () => {
       throw new StoreUnavailable("locked", { busy: true });
@@ -464,7 +464,7 @@ describe("a database that is busy", () => {
     expect(store.calls.length).toBe(9);
   });
 
-  it("for one batch lets the other lane's batch pass", async () => {
+  it("does not delay the batch of another lane", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     void committer.write(moves(1, "a"));
     const other = watch(committer.write(moves(2, "b")));
@@ -476,11 +476,11 @@ describe("a database that is busy", () => {
   });
 });
 
-describe("a batch that fails", () => {
+describe("a batch whose commit fails", () => {
   it.each([
     ["unavailable", new StoreUnavailable("away")],
     ["unknown", new OutcomeUnknown("who knows")],
-  ])("(%s) fails its own writes with that, and what was planned on top of them", async (_, error) => {
+  ])("(%s) fails its writes with that error, and also writes planned on top of them", async (_, error) => {
     const { committer, store, clock, telemetry } = bench();
     const first = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
@@ -499,7 +499,7 @@ describe("a batch that fails", () => {
     expect(committer.depth).toBe(0);
   });
 
-  it("is reported, write for write, where nothing of it was made; where that is unknown, it is not", async () => {
+  it("reports each write if nothing was committed, but not if the outcome is unknown", async () => {
     const { committer, store, clock, givenUp } = bench();
     for (const write of [moves(1, "a"), moves(2, "b")]) void committer.write(write).catch(() => undefined);
     await clock.advance(5);
@@ -514,7 +514,7 @@ describe("a batch that fails", () => {
     expect(givenUp.length).toBe(3);
   });
 
-  it("because of another history is reported as that", async () => {
+  it("because the database history changed reports HistoryChanged", async () => {
     const { committer, store, clock, histories } = bench();
     const write = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
@@ -525,7 +525,7 @@ describe("a batch that fails", () => {
     expect(write.error).toBe(error);
   });
 
-  it("does not keep the shard: the lane's next write goes out", async () => {
+  it("does not block its shard: the next write of the lane is committed", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a")).catch(() => undefined);
     await clock.advance(5);
@@ -539,14 +539,14 @@ describe("a batch that fails", () => {
   });
 });
 
-describe("idle", () => {
-  it("is at once true where nothing is written", async () => {
+describe("waiting for an idle committer", () => {
+  it("returns at once if nothing is being written", async () => {
     const { committer } = bench();
     await committer.idle();
     await committer.idle(lane(1));
   });
 
-  it("waits for what is queued and what is in flight, of one lane or of all", async () => {
+  it("waits for queued and in-flight writes, of one lane or of all", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     void committer.write(moves(1, "a"));
     void committer.write(moves(1, "b"));
@@ -566,7 +566,7 @@ describe("idle", () => {
     expect([one.state, all.state]).toEqual(["done", "done"]);
   });
 
-  it("of ten thousand lanes at once is looked up once for all: a node that leaves must not stand still for it", async () => {
+  it("for ten thousand lanes scans the queue once, so that a draining node is not blocked", async () => {
     const LANES = 10_000;
     const { committer, clock } = bench({ batchSize: 2 * LANES });
     for (let each = 1; each <= LANES; each++) void committer.write(moves(each, `t${each}`));
@@ -578,7 +578,7 @@ describe("idle", () => {
     expect((user + system) / 1_000).toBeLessThan(2_000);
   });
 
-  it("counts what failed as over", async () => {
+  it("treats failed writes as finished", async () => {
     const { committer, store, clock } = bench();
     void committer.write(allocation(1, "a")).catch(() => undefined);
     const idle = watch(committer.idle(lane(1)));

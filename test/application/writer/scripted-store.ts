@@ -8,21 +8,21 @@ import type {
   WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
 
-/** One call to the store, to be answered by the test. */
+/** One call to the store; the test decides its result. */
 export interface Call {
   readonly writes: readonly LaneWrite[];
   answer(outcomes?: readonly WriteOutcome[]): void;
   fail(error: unknown): void;
 }
 
-/** A store whose transactions last until the test ends them. */
+/** A store whose commits stay open until the test ends them. */
 export class ScriptedStore {
   readonly calls: Call[] = [];
   inFlight = 0;
   mostInFlight = 0;
-  /** Returns at once if set; may throw. */
+  /** If set, answers each commit at once; may throw. */
   reply: ((writes: readonly LaneWrite[]) => readonly WriteOutcome[]) | null = null;
-  /** Effects of the transactions on lanes. */
+  /** Changes of lanes that a commit reports. */
   changes: (writes: readonly LaneWrite[]) => readonly LaneChanges[] = () => [];
 
   async commit(writes: readonly LaneWrite[]): Promise<Committed> {
@@ -87,15 +87,15 @@ export function completion(n: number, txId: string): LaneWrite {
   return { kind: "transition", fence: fence(n), items: [move(txId, true)] };
 }
 
-/** Ids of everything in a write, for reading back what was committed together and in which order. */
+/** Ids of everything in a write, so that a test can check what was committed together and in which order. */
 export function idsOf(write: LaneWrite): readonly string[] {
   if (write.kind === "allocate") return write.items.map(({ intent }) => intent.txId);
   return write.kind === "transition" ? write.items.map(({ txId }) => txId) : [write.kind];
 }
 
 /**
- * Answers of a database that accepts everything. Nonces are the number of earlier entries, which is enough to
- * distinguish slices.
+ * The outcome of a write in a database that accepts everything. A nonce is the number of earlier entries, which is
+ * enough to distinguish slices.
  */
 export function outcomeOf(write: LaneWrite): WriteOutcome {
   if (write.kind === "allocate") {

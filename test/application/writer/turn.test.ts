@@ -15,7 +15,7 @@ const FREE = {
   nowMs: 0,
 };
 
-/** The shard of a lane is its number. */
+/** Wraps a write as a queue entry. A lane's number is its shard. */
 function entry(write: LaneWrite): Entry {
   const shard = Number(write.fence.lane.signer);
   const told = { resolve: () => undefined, reject: () => undefined };
@@ -34,15 +34,15 @@ function read(entries: readonly Entry[]): readonly string[] {
   return entries.map(({ write }) => `${write.kind} ${idsOf(write).length}`);
 }
 
-describe("a transaction", () => {
-  it("holds three creates for every move that it could hold", () => {
+describe("a database transaction of the writer", () => {
+  it("has space for three times as many creates as state transitions", () => {
     const queue = [...ids("a", 5).map((id) => allocation(1, id)), moves(2, "m"), moves(2, "n")].map(entry);
     const { taken, left } = new Turns(3).next(queue, FREE);
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["a0", "a1", "a2", "a3", "a4", "m"]);
     expect(left.flatMap(({ write }) => idsOf(write))).toEqual(["n"]);
   });
 
-  it("takes nothing of a lane that is in flight, and completions one at a time", () => {
+  it("contains no write of a lane in flight, and no completion while another transaction has one", () => {
     const queue = [moves(1, "a"), allocation(1, "b"), completion(2, "c"), moves(2, "d"), allocation(2, "e")].map(entry);
     const { taken } = new Turns(100).next(queue, { ...FREE, busyShards: new Set([1]), completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["e"]);
@@ -53,7 +53,7 @@ describe("creates of many lanes", () => {
   const many = ids("c", 8).map((id, at) => allocation(at + 1, id));
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("leave in a transaction of their own; what follows transactions goes beside it", () => {
+  it("get a database transaction of their own, beside one with state transitions", () => {
     const turns = new Turns(100);
     const queue = [moves(1, "m"), ...many, moves(9, "n")].map(entry);
     const first = turns.next(queue, FREE);
@@ -68,7 +68,7 @@ describe("creates of many lanes", () => {
     expect(second.left.flatMap(({ write }) => idsOf(write))).toEqual(["m", "later"]);
   });
 
-  it("of few lanes go with everything else: they would wait for the same locks", () => {
+  it("share the database transaction of all other writes if the lanes are few", () => {
     const queue = [moves(1, "m"), ...many.slice(0, 7)].map(entry);
     const { cargo, taken } = new Turns(100).next(queue, FREE);
     expect(cargo).toBe("all");
@@ -76,7 +76,7 @@ describe("creates of many lanes", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("pass the moves of their own lanes by three times at most", () => {
+  it("overtake the state transitions of their own lanes at most three times", () => {
     const turns = new Turns(100);
     const waiting = entry(moves(1, "m"));
     let queue: readonly Entry[] = [waiting];
@@ -96,21 +96,21 @@ describe("creates of many lanes", () => {
   const late = (write: LaneWrite): Entry => ({ ...entry(write), passedBy: 3 });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for a move that was passed by where that waits for what keeps its place behind them", () => {
+  it("do not wait for an overtaken transition that is blocked by a suspension behind them", () => {
     const queue = [...many.map(entry), entry(suspension(1)), late(moves(1, "m"))];
     const { taken } = new Turns(100).next(queue, FREE);
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for an outcome that was passed by where another transaction is at the feed's counter", () => {
+  it("do not wait for an overtaken completion while another transaction holds the feed's counter", () => {
     const queue = [late(completion(1, "m")), ...[...many, allocation(9, "c8")].map(entry)];
     const { taken } = new Turns(100).next(queue, { ...FREE, completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 9));
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("that press wait for a move that was passed by, and so it leaves beyond its share", () => {
+  it("in a full queue wait for an overtaken transition, which is committed beyond its share", () => {
     const turns = new Turns(20);
     const creates = ids("p", 40).map((id) => entry(allocation(1, id)));
     const first = late(moves(1, "m0"));
@@ -120,21 +120,21 @@ describe("creates of many lanes", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("do not wait for moves that only wait for their turn, however many and however long", () => {
+  it("do not wait for transitions that were not overtaken, however many and old they are", () => {
     const turns = new Turns(20);
     const line = ids("m", 100).map((id, at) => moves(at + 1, id));
     const first = turns.next([...line, ...many].map(entry), { ...FREE, nowMs: 10_000 });
     expect(first.taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
   });
 
-  it("of however few lanes leave beside as many others as there may be, and nothing else does", () => {
+  it("are taken even from few lanes if only creates may start, and no other write is", () => {
     const queue = [moves(1, "m"), allocation(2, "a")].map(entry);
     const { taken, left } = new Turns(100).next(queue, { ...FREE, onlyCreates: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["a"]);
     expect(left.flatMap(({ write }) => idsOf(write))).toEqual(["m"]);
   });
 
-  it("overtake moves, but nothing that has to keep its place; and nothing of that kind overtakes them", () => {
+  it("overtake state transitions, but no suspension, and no suspension overtakes them", () => {
     const queue = [moves(1, "m"), suspension(2), ...many, allocation(9, "c8"), suspension(3)].map(entry);
     const first = new Turns(100).next(queue, FREE);
     expect(
@@ -147,8 +147,8 @@ describe("creates of many lanes", () => {
   });
 });
 
-describe("where creates press", () => {
-  it("they go first, and the moves of their lane get an eighth", () => {
+describe("a queue full of creates", () => {
+  it("takes the creates first, and gives transitions of their lane an eighth", () => {
     const turns = new Turns(60);
     let queue: readonly Entry[] = ids("m", 100).map((id) => entry(moves(1, id)));
     let moved = 0;
@@ -170,7 +170,7 @@ describe("where creates press", () => {
     expect(read(second.taken).filter((kind) => kind.startsWith("transition")).length).toBe(15);
   });
 
-  it("a move larger than the share waits for its turn, and then owes", () => {
+  it("makes a transition larger than its share wait, and then counts the excess against later ones", () => {
     const turns = new Turns(12);
     const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 16)))], FREE);
     const taken: number[] = [];
@@ -180,11 +180,11 @@ describe("where creates press", () => {
       taken.push(next.taken.filter(({ write }) => write.kind === "transition").length);
       queue = next.left;
     }
-    // Two moves' worth a turn: the first goes in the second turn and owes four.
+    // A turn has a share of two moves: the first write of six goes in the second turn and leaves a debt of four.
     expect(taken).toEqual([0, 1, 0, 0, 1, 0, 0, 0]);
   });
 
-  it("the share is kept while the lane is in flight, however often it is looked at", () => {
+  it("keeps the share of transitions while the lane is in flight", () => {
     const turns = new Turns(10);
     const first = turns.next([entry(moves(1, "m")), entry(allocation(1, ...ids("a", 12)))], FREE);
     expect(read(first.left)).toEqual(["transition 1"]);
@@ -195,12 +195,12 @@ describe("where creates press", () => {
     expect(read(turns.next(queue, FREE).taken)).toEqual(["transition 1", "allocate 12"]);
   });
 
-  it("other lanes lose nothing", () => {
+  it("does not slow down other lanes", () => {
     const queue = [...ids("m", 5).map((id) => moves(2, id)), allocation(1, ...ids("a", 12))].map(entry);
     expect(new Turns(10).next(queue, FREE).left).toEqual([]);
   });
 
-  it("no write overtakes one that changes the lane itself, and that one waits for no share", () => {
+  it("lets no write overtake a suspension, which does not wait for a share", () => {
     const queue = [moves(1, "m"), suspension(1), allocation(1, ...ids("a", 12))].map(entry);
     expect(read(new Turns(10).next(queue, FREE).taken)).toEqual(["transition 1", "suspend 1", "allocate 12"]);
     const held = new Turns(2).next([moves(1, "m", "n", "o"), suspension(1), allocation(1, "a")].map(entry), FREE);
@@ -209,15 +209,15 @@ describe("where creates press", () => {
   });
 });
 
-describe("while callers wait to be read", () => {
+describe("the writer, while incoming requests wait to be read", () => {
   const CROWDED = { ...FREE, callersWait: true };
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("creates press however few of them are queued, and also where their lane's moves come first", () => {
+  it("prefers creates however few are queued, even behind transitions of their lane", () => {
     const turns = new Turns(200);
     const first = turns.next([moves(1, ...ids("m", 64)), allocation(1, ...ids("a", 64))].map(entry), CROWDED);
     expect(read(first.taken)).toEqual(["allocate 64"]);
-    // The callers were answered and the next ones are not here yet: for those the lane is kept free.
+    // The callers were answered and their next requests have not arrived yet, so the lane is kept free for them.
     const between = new Turns(200).next(first.left, CROWDED);
     expect(read(between.taken)).toEqual([]);
     expect(read(turns.next([...first.left, entry(allocation(1, "b"))], CROWDED).taken)).toEqual([
@@ -227,32 +227,32 @@ describe("while callers wait to be read", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("a move of any lane waits for a second at most", () => {
+  it("delays a state transition for a second at most", () => {
     const queue = [entry(moves(2, "m")), entry(moves(2, "n"))];
     const turns = new Turns(200);
     expect(read(turns.next(queue, { ...CROWDED, nowMs: 999 }).taken)).toEqual([]);
     expect(read(turns.next(queue, { ...CROWDED, nowMs: 1_000 }).taken)).toEqual(["transition 1", "transition 1"]);
   });
 
-  it("a move does not wait where a hand-over waits until its lane is idle", () => {
+  it("does not delay a transition if a handover waits for its lane to be idle", () => {
     const queue = [entry(moves(1, "m")), entry(moves(2, "n"))];
     const isHurried = (shard: number) => shard === queue[0]?.shard;
     expect(read(new Turns(200).next(queue, { ...CROWDED, isHurried }).taken)).toEqual(["transition 1"]);
   });
 
-  it("what changes the lane itself does not wait, and neither do the moves before it", () => {
+  it("delays neither a suspension nor the transitions before it", () => {
     const queue = [moves(1, "m"), suspension(1)].map(entry);
     expect(read(new Turns(200).next(queue, CROWDED).taken)).toEqual(["transition 1", "suspend 1"]);
   });
 
-  it("moves leave at once when no caller waits any more", () => {
+  it("commits transitions at once when no request waits any more", () => {
     const turns = new Turns(200);
     const { left } = turns.next([entry(moves(1, "m"))], CROWDED);
     expect(read(turns.next(left, FREE).taken)).toEqual(["transition 1"]);
   });
 });
 
-describe("whatever is queued", () => {
+describe("the writer's queue", () => {
   const kinds = { allocate: allocation, transition: moves, suspend: (lane: number) => suspension(lane) };
   const script = fc.array(
     fc.record({
@@ -263,7 +263,7 @@ describe("whatever is queued", () => {
     { minLength: 1, maxLength: 60 },
   );
 
-  it("is taken in the end: every turn takes something, in order but for creates that overtake moves", () => {
+  it("is drained completely: every turn takes something, in order except for creates that overtake transitions", () => {
     fc.assert(
       fc.property(script, fc.integer({ min: 1, max: 8 }), (steps, batchSize) => {
         const turns = new Turns(batchSize);

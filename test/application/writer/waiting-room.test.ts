@@ -49,8 +49,8 @@ function endings(store: ScriptedStore): readonly number[] {
   );
 }
 
-describe("the answer of a node that took a transaction", () => {
-  it("waits for company, and leaves after a while without it", async () => {
+describe("the write of an accepted broadcast", () => {
+  it("waits for other writes, and is committed alone after a limit", async () => {
     const { clock, store, committer } = bench();
     const written = committer.write(answer(1, answered("a")));
     await clock.advance(ANSWERS_WAIT_MS - 1);
@@ -61,7 +61,7 @@ describe("the answer of a node that took a transaction", () => {
   });
 
   // protects [Many lanes] src/application/writer/waiting-room.ts
-  it("leaves with the next write of its lane, and before it", async () => {
+  it("is committed together with the next write of its lane, and before it", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
     void committer.write(answer(2, answered("b")));
@@ -71,7 +71,7 @@ describe("the answer of a node that took a transaction", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["c"]]]);
   });
 
-  it("does not wait longer because the end of a watch waits already", async () => {
+  it("does not wait longer because the end of a reorg watch already waits", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(2, 7));
     await clock.advance(1);
@@ -88,7 +88,7 @@ describe("the answer of a node that took a transaction", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["b"]]]);
   });
 
-  it("does not wait where it names what a signing node made of it: that is known nowhere else", async () => {
+  it("does not wait if it holds the hash from a signing node, which is stored nowhere else", async () => {
     const { clock, store, committer } = bench();
     const identified = { ordinal: 1, txHash: `0x${"1".repeat(64)}` } as const;
     void committer.write(answer(1, answered("a", { identified: identified as never })));
@@ -97,7 +97,7 @@ describe("the answer of a node that took a transaction", () => {
     expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["b", "c"]]);
   });
 
-  it("fails with the write of its lane that it was planned on top of", async () => {
+  it("fails together with the earlier write of its lane on which it was planned", async () => {
     const { clock, store, committer } = bench();
     store.reply = () => {
       throw new BatchRefused("no");
@@ -113,8 +113,8 @@ describe("the answer of a node that took a transaction", () => {
   });
 });
 
-describe("a receipt that was found", () => {
-  it("waits for the outcome, takes the answer before it along, and all three leave together and in order", async () => {
+describe("the write of a found receipt", () => {
+  it("waits for the completion, and both are committed in order with an earlier accepted broadcast", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
     await clock.advance(ANSWERS_WAIT_MS - 1);
@@ -131,7 +131,7 @@ describe("a receipt that was found", () => {
     expect(clock.armedTimers, "no timer is left behind").toBe(0);
   });
 
-  it("leaves after a while without it, with the answers to what was sent behind it", async () => {
+  it("is committed after a limit without the completion, together with later accepted broadcasts", async () => {
     const { clock, store, committer } = bench();
     const written = committer.write(answer(1, mined("a")));
     await clock.advance(RECEIPTS_WAIT_MS - 1);
@@ -141,7 +141,7 @@ describe("a receipt that was found", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["b"]]]);
   });
 
-  it("does not wait where it ends what was told to be stuck, or brings an attempt that another program sent", async () => {
+  it("does not wait if it ends a STUCK state or adds an attempt of another program", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, mined("a", { from: "STUCK" })));
     void committer.write(answer(2, mined("b", { attempt: {} as never })));
@@ -149,7 +149,7 @@ describe("a receipt that was found", () => {
     expect(store.calls.flatMap(({ writes }) => writes.map(idsOf))).toEqual([["a"], ["b"]]);
   });
 
-  it("fails with the write of its lane that it was planned on top of", async () => {
+  it("fails together with the earlier write of its lane on which it was planned", async () => {
     const { clock, store, committer } = bench();
     store.reply = () => {
       throw new StoreUnavailable("away");
@@ -162,9 +162,9 @@ describe("a receipt that was found", () => {
   });
 });
 
-describe("the end of a watch", () => {
+describe("the write that ends reorg watches", () => {
   // protects [Many lanes] src/application/writer/waiting-room.ts
-  it("leaves once for all blocks that came meanwhile, and every caller is answered", async () => {
+  it("is made once for all blocks meanwhile, and resolves every caller", async () => {
     const { clock, store, committer } = bench();
     const first = committer.write(ending(1, 7));
     await clock.advance(ENDINGS_WAIT_MS - 1);
@@ -175,7 +175,7 @@ describe("the end of a watch", () => {
     await expect(Promise.all([first, second])).resolves.toEqual([{ status: "done" }, { status: "done" }]);
   });
 
-  it("is never at a lower block than one that was asked for before", async () => {
+  it("never has a lower block than an earlier request", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(1, 9));
     void committer.write(ending(1, 7));
@@ -183,7 +183,7 @@ describe("the end of a watch", () => {
     expect(endings(store)).toEqual([9]);
   });
 
-  it("is not hurried by other writes of its lane", async () => {
+  it("is not made earlier by other writes of its lane", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(1, 7));
     void committer.write(moves(1, "a"));
@@ -192,7 +192,7 @@ describe("the end of a watch", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("is written a part at a time, others between the parts, and told when all of it is", async () => {
+  it("is made in parts with other writes in between, and resolves after the last part", async () => {
     const { clock, store, committer } = bench();
     store.reply = null;
     const told: unknown[] = [];
@@ -214,7 +214,7 @@ describe("the end of a watch", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("of many lanes at the same block is written lane after lane, and no lane waits for another's turn twice", async () => {
+  it("is made lane by lane, and no lane waits for another one's turn twice", async () => {
     const { clock, store, committer } = bench();
     for (const n of [1, 2, 3]) void committer.write(ending(n, n));
     await clock.advance(ENDINGS_WAIT_MS);
@@ -226,7 +226,7 @@ describe("the end of a watch", () => {
     expect(endings(store)).toEqual([1, 2, 4]);
   });
 
-  it("rejects for every caller where it fails", async () => {
+  it("rejects for every caller if it fails", async () => {
     const { clock, store, committer } = bench();
     store.reply = () => {
       throw new StoreUnavailable("away");
@@ -237,12 +237,12 @@ describe("the end of a watch", () => {
   });
 });
 
-describe("waiting for a lane, or for all, to be idle", () => {
+describe("waiting for a lane or for all lanes to be idle", () => {
   it.each([
     ["a lane", lane(1)],
     ["all", undefined],
     // protects [Many lanes] src/application/writer/waiting-room.ts
-  ])("has what waits written at once: %s", async (_, which) => {
+  ])("commits delayed writes at once: %s", async (_, which) => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
     void committer.write(ending(1, 7));

@@ -5,7 +5,10 @@ const DOUBLES = "test/doubles/";
 const CONTRACT = /^test\/contracts\/.+\.contract\.ts$/;
 const TEST = /\.test\.ts$/;
 
-/** Doubles that no contract suite keeps honest, and contracts that only one side runs. */
+/**
+ * Test doubles that no contract suite verifies, and contract suites that run against only one of double and real
+ * adapter.
+ */
 export function dishonestDoubles(tests: readonly SourceFile[]): readonly string[] {
   const byPath = new Map(tests.map((file) => [file.path, file]));
   const suites = tests
@@ -35,7 +38,10 @@ function doublesIn(tests: readonly SourceFile[]): readonly string[] {
   return [...new Set(paths.flatMap((path) => doubleOf(path) ?? []))];
 }
 
-/** `test/doubles/memory-store.ts` and `test/doubles/memory-store/state.ts` are one double. */
+/**
+ * The name of the double that a file belongs to: `test/doubles/memory-store.ts` and
+ * `test/doubles/memory-store/state.ts` are one double.
+ */
 function doubleOf(path: string): string | null {
   return /^test\/doubles\/([^/.]+)/.exec(path)?.[1] ?? null;
 }

@@ -2,13 +2,13 @@ import { isNode, type Node, nameOf, nodesIn, resolveFrom, type SourceFile, walk 
 import { declaredNames } from "./names.ts";
 
 export interface Readers {
-  /** The files that may use an export, tests too. */
+  /** The files that may use an export, including tests. */
   readonly files: readonly SourceFile[];
-  /** Files whose exports are for people outside. */
+  /** Files whose exports are part of the public interface. */
   readonly entries: readonly string[];
 }
 
-/** Functions, constants and classes that neither another file nor their own uses. */
+/** Exported functions, constants and classes that no file uses, not even their own. */
 export function deadExports(files: readonly SourceFile[], readers: Readers): readonly string[] {
   const read = new Set(readers.files.flatMap(namesRead));
   return files
@@ -37,7 +37,7 @@ function takenName({ type, imported, local }: Node): string {
   return type === "ImportNamespaceSpecifier" ? "*" : (nameOf(imported ?? local) ?? "default");
 }
 
-/** A type may be used by its name alone: it names part of a signature. */
+/** Types are exempt: an export may exist only to name a part of a signature. */
 const TYPES = new Set(["TSInterfaceDeclaration", "TSTypeAliasDeclaration"]);
 
 function exportedValues({ program }: SourceFile): readonly string[] {

@@ -1,11 +1,13 @@
 import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tree.ts";
 import { importsOf } from "./imports.ts";
 
-/** Time, chance, environment and output: what a test could not own if it were reached for directly. */
+/**
+ * Globals for time, randomness, environment and output: code that uses them directly cannot be controlled by a test.
+ */
 const GLOBALS = new Set(["console", "performance", "setImmediate", "setInterval", "setTimeout"]);
 /**
- * `process` also shows the platform and ends other processes; these members belong to the program that owns the
- * process.
+ * Banned members. `process` also gives the platform and can end other processes; such members are only for the program
+ * that owns the process.
  */
 const MEMBERS = new Set([
   "AbortSignal.timeout",
@@ -19,7 +21,7 @@ const MEMBERS = new Set([
 ]);
 const MODULES = new Set(["node:console", "node:perf_hooks", "node:process", "node:timers", "node:timers/promises"]);
 
-/** Each use of what only `adapters/system` and `main` may touch. */
+/** Finds each use of a global that only `adapters/system` and `main` may use. */
 export function bannedGlobals(file: SourceFile): readonly string[] {
   const found = importsOf(file)
     .filter(({ target }) => MODULES.has(target))
@@ -42,18 +44,23 @@ function bannedUse(node: Node, parent: Node | undefined): string | null {
   return nameOf(node.object) === "globalThis" && GLOBALS.has(nameOf(node.property) ?? "") ? member : null;
 }
 
-/** `process` may be asked for a member; handed on or taken apart, this rule cannot see what is asked. */
+/**
+ * `process.member` is checked by member. If `process` itself is passed on or destructured, this rule cannot see which
+ * members are used, so it is banned.
+ */
 function isBannedName({ name }: Node, parent: Node | undefined): boolean {
   return GLOBALS.has(String(name)) || (name === "process" && parent?.type !== "MemberExpression");
 }
 
-/** `new Date()` is now; with an argument it is a conversion. `Date()` is now whatever is passed. */
+/**
+ * `new Date()` reads the clock; with an argument it is a conversion. `Date()` reads the clock whatever its arguments.
+ */
 function currentDate({ type, callee, arguments: given }: Node): string | null {
   if (nameOf(callee) !== "Date") return null;
   return type === "CallExpression" || (Array.isArray(given) && given.length === 0) ? "new Date()" : null;
 }
 
-/** Not the name of a member, a key or a parameter. */
+/** Whether an identifier is a reference, not the name of a member, a key or a parameter. */
 function isReference(node: Node, parent: Node | undefined): boolean {
   if (parent === undefined) return true;
   if (parent.type === "MemberExpression") return parent.object === node || parent.computed === true;
@@ -61,7 +68,7 @@ function isReference(node: Node, parent: Node | undefined): boolean {
   return !["MethodDefinition", "PropertyDefinition"].includes(parent.type);
 }
 
-/** `typeof setTimeout` in a type calls nothing. */
+/** Types such as `typeof setTimeout` call nothing. */
 function isTypeLevel({ type, expression }: Node): boolean {
   return type.startsWith("TS") && !isNode(expression);
 }

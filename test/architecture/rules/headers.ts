@@ -6,7 +6,7 @@ const PARTS = {
   "what a crash leaves": /\bcrash\b/i,
 };
 
-/** The parts that are missing in a stage's header. A header comes before everything else. */
+/** The parts that are missing in a stage file's header. The header must be the first thing in the file. */
 export function unsaid({ path, text }: SourceFile): readonly string[] {
   const header = /^\/\*\*[\s\S]*?\*\//.exec(text)?.[0] ?? "";
   return Object.entries(PARTS)

@@ -2,11 +2,14 @@ import { isNode, lineOf, type Node, nameOf, nodesIn, type SourceFile, walk } fro
 import { importsOf } from "./imports.ts";
 
 const RUNNERS = new Set(["describe", "it", "suite", "test"]);
-/** `fails` and `todo` are skips that look like passes. */
+/** Banned test modifiers. `fails` and `todo` are skips that look like passes. */
 const EVASIONS = new Set(["fails", "only", "retry", "runIf", "skip", "skipIf", "todo"]);
 const TIMERS = new Set(["setInterval", "setTimeout"]);
 
-/** Tests that may not run, run alone, or run until they pass; and waits for time instead of for a fact. */
+/**
+ * Finds tests that may not run, run alone, or are retried until they pass, and waits for a fixed time instead of for a
+ * condition.
+ */
 export function dishonest(file: SourceFile): readonly string[] {
   const found = importsOf(file)
     .filter(({ target }) => /^node:timers(\/promises)?$/.test(target))
@@ -19,7 +22,7 @@ export function dishonest(file: SourceFile): readonly string[] {
   return found;
 }
 
-/** `it.skip`, `describe.skipIf`, `test.concurrent.only`, `context.skip()`, `{ retry: 3 }`. */
+/** Detects `it.skip`, `describe.skipIf`, `test.concurrent.only`, `context.skip()`, `{ retry: 3 }`. */
 function evasion(node: Node): string | null {
   if (node.type === "MemberExpression") {
     const name = nameOf(node.property) ?? "";
@@ -32,9 +35,12 @@ function evasion(node: Node): string | null {
 
 const REPLACING = new Set(["doMock", "mock", "resetModules", "stubEnv", "stubGlobal", "useFakeTimers"]);
 
-/** Changes that a test makes for every other test of its process: modules, globals, the clock, variables. */
+/**
+ * Finds changes that a test makes for every other test of its process: modules, globals, the clock, environment
+ * variables.
+ */
 export function replaced(file: SourceFile): readonly string[] {
-  // Every replacement below names one of the two; most files have neither, and need no walk.
+  // Every replacement found below names `vi` or `env`. Most files name neither, so skip the walk of their syntax tree.
   if (!/\b(vi|env)\b/.test(file.text)) return [];
   const found: string[] = [];
   walk(file.program, (node) => {
@@ -57,7 +63,7 @@ function replacement(node: Node): string | null {
   return isVariables(nodesIn(node.arguments)[0]) ? "process.env" : null;
 }
 
-/** `process.env`, or one of them. */
+/** Whether an expression is `process.env` or one of its variables. */
 function isVariables(value: unknown): boolean {
   if (!isNode(value) || value.type !== "MemberExpression") return false;
   return (nameOf(value.object) === "process" && nameOf(value.property) === "env") || isVariables(value.object);
@@ -69,7 +75,7 @@ function isRunner(value: unknown): boolean {
   return isNode(value) && value.type === "MemberExpression" && isRunner(value.object);
 }
 
-/** A timer of a fixed length, or the real clock asked to sleep. The manual clock sleeps in no time. */
+/** Detects a timer of a fixed length, or a sleep on the real clock. Sleeping on the manual clock takes no real time. */
 function sleep({ type, callee, arguments: given }: Node): string | null {
   if (type !== "CallExpression") return null;
   if (TIMERS.has(nameOf(callee) ?? "")) {

@@ -3,23 +3,29 @@ import { isNode, lineOf, type Node, nameOf, nodesIn, resolveFrom, type SourceFil
 export interface Import {
   readonly from: string;
   readonly line: number;
-  /** A path from the repository's root, or a package or `node:` module as written. */
+  /** The imported path from the repository's root, or a package or `node:` module as written. */
   readonly target: string;
   readonly isRelative: boolean;
-  /** Gone after compilation: `import type`, or every name in it marked so. */
+  /** Whether the import disappears in compilation: `import type`, or every name in it is marked `type`. */
   readonly isTypeOnly: boolean;
-  /** Loaded when the code gets there, or by a thread of its own: not by the files that import this one. */
+  /**
+   * Whether the module is loaded only when the code runs, or in a thread of its own, and so not by files that import
+   * this one.
+   */
   readonly isLazy: boolean;
 }
 
-/** Static, dynamic and type imports, re-exports, and files loaded by `new URL("…", import.meta.url)`. */
+/**
+ * All imports of a file: static, dynamic and type imports, re-exports, and files loaded by `new URL("…",
+ * import.meta.url)`.
+ */
 export function importsOf(file: SourceFile): readonly Import[] {
   const known = found.get(file) ?? findImports(file);
   found.set(file, known);
   return known;
 }
 
-/** Many rules ask for the imports of the same file. */
+/** A cache, because many rules need the imports of the same file. */
 const found = new WeakMap<SourceFile, readonly Import[]>();
 
 function findImports(file: SourceFile): readonly Import[] {
@@ -56,7 +62,7 @@ function specifierOf(node: Node): string | null {
   }
 }
 
-/** `new URL("./worker.js", import.meta.url)`; of a folder (ends in a slash) it imports nothing. */
+/** The file in `new URL("./worker.js", import.meta.url)`. A URL of a folder (ending in a slash) imports nothing. */
 function ownFile({ callee, arguments: given }: Node): string | null {
   const [file, base] = nodesIn(given);
   if (nameOf(callee) !== "URL" || !isNode(base?.object)) return null;
@@ -71,7 +77,7 @@ function isTypeOnly(node: Node): boolean {
 }
 
 interface Layer {
-  /** Layers besides itself that it may import. */
+  /** Other layers that this layer may import. */
   readonly imports: readonly string[];
   /** Only types may be imported from these layers. */
   readonly types?: readonly string[];
@@ -82,21 +88,21 @@ interface Layer {
 
 const CORE = ["src/domain", "src/ports"];
 const EVERY_ADAPTER = "src/adapters/*";
-/** An adapter behind a port of the core: who calls it is not its business. */
+/** An adapter behind a port of the core: it does not depend on its callers. */
 const DRIVEN = { imports: CORE };
 
 /**
- * The import rule. A package has one home: a second one is a decision, written down here. Node's own modules are for
- * adapters and main; `node:crypto` hashes in the domain.
+ * Allowed imports per layer. A package may be imported by one layer; each exception is listed here. Node's own modules
+ * are for adapters and main; the domain may use `node:crypto` for hashing.
  */
 const LAYERS: Readonly<Record<string, Layer>> = {
   "src/domain": { imports: [], packages: ["node:crypto"] },
   "src/ports": { imports: ["src/domain"], packages: [] },
   "src/application": { imports: CORE, packages: [] },
-  // The compiler knows ABIs through viem.
+  // Types of ABIs come from viem.
   "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["viem"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
-  // Wallet libraries run in the caller's process: they see what a caller sees, and load nothing of a node.
+  // Wallet libraries run in the caller's process: they use only the public interface and load no code of a node.
   "src/wallets": { imports: [], types: ["src/contract"], packages: [] },
   "src/viem": { imports: ["src/wallets"], packages: ["viem"] },
   "src/ethers": { imports: ["src/wallets"], types: ["src/contract"], packages: ["ethers"] },
@@ -105,25 +111,25 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
   "src/adapters/telemetry": { ...DRIVEN, packages: ["node:*", "@opentelemetry/api"] },
   "src/adapters/webhooks": { ...DRIVEN, packages: ["node:*", "undici"] },
-  // Both ends of the wire between nodes are ours: they share its names.
+  // The sender and the receiver of requests between nodes share the names of the wire format.
   "src/adapters/peers": { imports: [...CORE, "src/contract"], packages: ["node:*", "undici"] },
   "src/adapters/http": {
     imports: [...CORE, "src/application", "src/contract"],
     packages: ["node:*", "fastify", "typebox"],
   },
-  // The command line and the dashboard see what a caller sees.
+  // The command line and the dashboard use only the public interface.
   "src/adapters/cli": {
     imports: ["src/contract", "src/client"],
     packages: ["node:*", "commander"],
   },
   "src/adapters/dashboard/public": { imports: [], packages: [] },
   "src/adapters/dashboard": { imports: ["src/contract", "src/client"], packages: ["node:*"] },
-  // A database and a chain of the developer's own. It knows nothing of the node that `fencepost dev` starts on them.
+  // The developer's own database and chain, independent of the node that `fencepost dev` starts on them.
   "src/main/dev/embedded": {
     imports: [...DRIVEN.imports, "src/main/node/version.ts"],
     packages: ["node:*", "@nomicfoundation/edr", "viem"],
   },
-  // The content of package.json, read in one place.
+  // Reads package.json in one place.
   "src/main/node/version.ts": { imports: [], packages: ["node:*"] },
   "src/main": {
     imports: [
@@ -135,7 +141,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       "src/main/dev/embedded",
       "src/main/node/version.ts",
     ],
-    // `pg` for the type of a caller's own client (`send(intent, { client })`), and for the databases of `fencepost/testing`.
+    // `pg` is for the type of a caller's own client (`send(intent, { client })`), and for the databases of
+    // `fencepost/testing`.
     packages: ["node:*", "jiti", "pg"],
     typesOf: ["typebox"],
   },
@@ -145,8 +152,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 const APPLICATION = "src/application";
 
 /**
- * The rooms of the application, from the ground up: each may import those before it, and none behind it. Files beside the
- * rooms (the types of the interface, the settings) are the ground itself; what every caller passes is the roof.
+ * The folders of the application, lowest first: each may import those before it and none after it. Files outside these
+ * folders (types of the interface, settings) count as lowest; authority.ts, which every call passes, counts as highest.
  */
 const FLOORS: readonly string[] = [
   "requests",
@@ -163,7 +170,7 @@ const FLOORS: readonly string[] = [
 
 const ROOF: readonly (string | undefined)[] = ["authority.ts"];
 
-/** 0 on the ground; null for a room that has no floor. */
+/** Level of a file in the order of folders: 0 for the lowest; null for a folder without a level. */
 function floorOf(path: string): number | null {
   const [room, ...inside] = path.slice(APPLICATION.length + 1).split("/");
   if (inside.length === 0) return ROOF.includes(room) ? FLOORS.length + 1 : 0;
@@ -171,7 +178,7 @@ function floorOf(path: string): number | null {
   return floor < 0 ? null : floor + 1;
 }
 
-/** Inside the application, imports that go up, of types too. */
+/** Imports inside the application, including type imports, that go from a lower folder to a higher one. */
 export function upwardImports(files: readonly SourceFile[]): readonly string[] {
   const inside = (path: string) => path.startsWith(`${APPLICATION}/`);
   return files
@@ -214,7 +221,10 @@ function mayUse({ packages, typesOf = [] }: Layer, { target, isTypeOnly }: Impor
   return packages.includes(name) || (name.startsWith("node:") && packages.includes("node:*"));
 }
 
-/** `viem/accounts` → `viem`, `@bitauth/libauth/x` → `@bitauth/libauth`, `node:fs/promises` as it is. */
+/**
+ * The package of an import specifier: `viem/accounts` → `viem`, `@bitauth/libauth/x` → `@bitauth/libauth`,
+ * `node:fs/promises` unchanged.
+ */
 export function packageOf(specifier: string): string {
   if (specifier.startsWith("node:")) return specifier;
   return specifier
@@ -223,7 +233,7 @@ export function packageOf(specifier: string): string {
     .join("/");
 }
 
-/** Files that no entry point reaches. Types count: a file of types is used by the files that import them. */
+/** Files that no entry point reaches. Type imports count: a file of types is used by the files that import them. */
 export function unreachable(files: readonly SourceFile[], entries: readonly string[]): readonly string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const seen = new Set<string>();
@@ -252,7 +262,7 @@ export function loadedBy(entry: string, files: readonly SourceFile[]): readonly 
   return [...seen].filter((path) => !path.startsWith("node:")).sort();
 }
 
-/** Rings of files that load each other. With "types", also those that only need each other's types. */
+/** Import cycles. With "types", cycles through type imports are included. */
 export function cycles(files: readonly SourceFile[], of: "code" | "types" = "code"): readonly string[] {
   const loads = new Map(
     files.map((file) => [
@@ -274,7 +284,10 @@ export function cycles(files: readonly SourceFile[], of: "code" | "types" = "cod
   return found;
 }
 
-/** Folders that import each other, as `one ↔ other`: neither is the floor of the other. Inside the application, `upwardImports` says more. */
+/**
+ * Folders that import each other, as `one ↔ other`, so that neither is below the other. Inside the application,
+ * `upwardImports` is stricter.
+ */
 export function tangledFolders(files: readonly SourceFile[]): readonly string[] {
   const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/"));
   const imports = new Set<string>();

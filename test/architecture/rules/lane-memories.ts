@@ -5,20 +5,22 @@ const KEYS = new Set(["LaneKey", "Lane", "OwnedLane", "Tracked", "Fence", "Addre
 const COLLECTIONS = new Set(["Map", "Set", "WeakMap", "WeakSet"]);
 const READONLY = new Set(["ReadonlyMap", "ReadonlySet"]);
 const FUNCTIONS = new Set(["ArrowFunctionExpression", "FunctionExpression", "FunctionDeclaration"]);
-/** Here a `string` may be the id of a transaction. Adapters name lanes by the types above. */
+/** Folders in which a `string` key may be a transaction id. Adapters use the types above for lanes. */
 const KNOWS_IDS = /^src\/(domain|application)\//;
 
-/** A collection that outlives a call. */
+/** A collection that outlives the call that created it. */
 export interface Memory {
   readonly path: string;
-  /** `Class.field`, or the name of a variable. */
+  /** `Class.field`, or the name of the variable. */
   readonly name: string;
-  /** The type by which it collects. */
+  /** The key type of the collection. */
   readonly key: string;
   readonly line: number;
 }
 
-/** Every class field, module variable and captured variable that collects something by lane, signer or transaction. */
+/**
+ * Every class field, module variable and captured variable that is a collection keyed by lane, signer or transaction.
+ */
 export function laneMemories(files: readonly SourceFile[]): readonly Memory[] {
   const kinds = new Set([...COLLECTIONS, ...files.flatMap(genericCollections)]);
   return files.flatMap((file) => {
@@ -34,7 +36,7 @@ export function laneMemories(files: readonly SourceFile[]): readonly Memory[] {
   });
 }
 
-/** Classes that collect by a type parameter of their own: `Answers<K, T>` with a field `Map<K, …>`. */
+/** Classes that collect by a type parameter of their own, such as `Answers<K, T>` with a field `Map<K, …>`. */
 function genericCollections({ program }: SourceFile): readonly string[] {
   const found: string[] = [];
   walk(program, (node) => {
@@ -50,7 +52,7 @@ function genericCollections({ program }: SourceFile): readonly string[] {
   return found;
 }
 
-/** The name under which a declaration outlives the call that made it; null: it does not. */
+/** The name under which a declaration outlives the call that created it; null if it does not. */
 function heldAs(node: Node, ancestors: readonly Node[]): string | null {
   const name = nameOf(node.key ?? node.id);
   if (node.type === "PropertyDefinition") {
@@ -61,7 +63,7 @@ function heldAs(node: Node, ancestors: readonly Node[]): string | null {
   return around === undefined || isCaptured(around, name) ? name : null;
 }
 
-/** A function inside uses the variable, and the outer one returns a function or an object of them. */
+/** Whether an inner function uses the variable, and the outer function returns a function or an object of functions. */
 function isCaptured(around: Node, name: string): boolean {
   let [captured, returned] = [false, isKept(around.body)];
   walk(around, (node, ancestors) => {
@@ -77,7 +79,7 @@ function isKept(value: unknown): boolean {
   return isNode(value) && (FUNCTIONS.has(value.type) || value.type === "ObjectExpression");
 }
 
-/** The type by which a declaration collects; null: it collects nothing, never changes, or goes by something else. */
+/** The key type of a declared collection; null if it is no collection, never changes, or has another key type. */
 function keyOf(declaration: Node, kinds: ReadonlySet<string>, knowsIds: boolean): string | null {
   const { id } = declaration;
   const annotation = isNode(id) && id.type === "Identifier" ? id.typeAnnotation : declaration.typeAnnotation;
@@ -100,7 +102,7 @@ function keyOf(declaration: Node, kinds: ReadonlySet<string>, knowsIds: boolean)
   return keys[0] ?? null;
 }
 
-/** No annotation, or one that names the type by the property of another. */
+/** Whether the type is not visible: there is no annotation, or it names the type as a property of another type. */
 function isHidden(annotation: unknown): boolean {
   if (!isNode(annotation)) return true;
   return isNode(annotation.typeAnnotation) && annotation.typeAnnotation.type === "TSIndexedAccessType";

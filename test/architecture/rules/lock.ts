@@ -5,22 +5,24 @@ export interface LockedPackage {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;
-  /** Not installed by packages that depend on this one. */
+  /** A development dependency, which is not installed by packages that depend on this one. */
   readonly dev?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Locked packages by place: "" is this package, `node_modules/x/node_modules/y` a copy of y that only x sees. */
+/**
+ * Locked packages by their location: "" is this package, `node_modules/x/node_modules/y` a copy of y that only x uses.
+ */
 export type Lock = Readonly<Record<string, LockedPackage>>;
 
 const SYSTEMS = ["linux", "darwin"];
 const PROCESSORS = ["x64", "arm64"];
 
 /**
- * Native packages come as a family, one per platform, listed by the package that loads them. npm drops those from the lock
- * that it cannot find at that moment, without a word: the lock then installs on one machine and breaks on the next.
+ * Native packages come as a family, one per platform, listed by the package that loads them. npm silently drops from
+ * the lock those that it cannot find at that moment; the lock then installs on one machine and fails on another.
  */
 export function missingPlatforms(lock: Lock): readonly string[] {
   return Object.entries(lock).flatMap(([place, locked]) => {
@@ -43,7 +45,7 @@ function missingOn(platform: string, native: readonly string[], lock: Lock): rea
   return listed.filter((name) => !places.some((place) => place.endsWith(`node_modules/${name}`)));
 }
 
-/** Entries that name a registry, which other machines may not reach, or that cannot be checked after download. */
+/** Entries with the URL of a registry, which other machines may not reach, or without a hash to check the download. */
 export function unportable(lock: Lock): readonly string[] {
   return Object.entries(lock)
     .filter(([place]) => place !== "")

@@ -1,15 +1,15 @@
 import { posix } from "node:path";
 import { anchorOf } from "../../../docs/.vitepress/page-paths.ts";
 
-/** Names that the documents may use, as the repository has them. */
+/** The names that exist in the repository, against which documents are checked. */
 export interface Facts {
-  /** Every file, from the root. */
+  /** Every file's path from the repository's root. */
   readonly files: readonly string[];
-  /** Text of a markdown file, for its headings. */
+  /** Reads a markdown file, for its headings. */
   readonly read: (path: string) => string;
   readonly scripts: ReadonlySet<string>;
   readonly binaries: ReadonlySet<string>;
-  /** `.`, `./client`, … */
+  /** Subpath exports of the package: `.`, `./client`, … */
   readonly subpaths: ReadonlySet<string>;
   readonly commands: ReadonlySet<string>;
   readonly options: ReadonlySet<string>;
@@ -22,7 +22,7 @@ interface Passage {
   readonly kind: "prose" | "span" | "block";
 }
 
-/** Everything a document names that is not there. */
+/** Everything that a document names and that does not exist. */
 export function brokenReferences(path: string, facts: Facts): readonly string[] {
   const passages = passagesOf(facts.read(path));
   const judge = (passage: Passage): readonly string[] => {
@@ -38,7 +38,10 @@ export function brokenReferences(path: string, facts: Facts): readonly string[] 
 
 const PATH_IN_BLOCK = /(?<![\w./-])(?:src|test|docs|scripts|bench|bin|\.ci)\/[\w./-]*\w/g;
 
-/** Fenced blocks line by line; outside of them code spans, and the lines without their spans. */
+/**
+ * Splits a document into passages: the lines of fenced blocks, and outside of them the code spans and the lines without
+ * their spans.
+ */
 function passagesOf(text: string): readonly Passage[] {
   let fenced = false;
   return text.split("\n").flatMap((raw, index): readonly Passage[] => {
@@ -69,11 +72,11 @@ function headingsOf(text: string): readonly string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => anchorOf(title));
 }
 
-/** Paths may be written from the root, or from src if a page is only about the code. */
+/** Base folders of paths in documents: the root, or src if a page is only about the code. */
 const BASES = ["", "src/", "src/application/"];
 const OUR_FOLDER = /^(src|test|docs|scripts|bench|bin|\.ci)\//;
 const FILE_NAME = /\.(ts|js|mjs|md|sql|json|html|css)$/;
-/** The reader's own files, and what running or building makes. */
+/** Paths that are not in the repository: the reader's own files, and output of running or building. */
 const NOT_HERE = /^(fencepost\.config\.(ts|js|json)$|\.fencepost\/|dist\/|coverage\/|node_modules\/)/;
 
 function isMissing(span: string, facts: Facts): boolean {
@@ -87,12 +90,12 @@ function isMissing(span: string, facts: Facts): boolean {
     FILE_NAME.test(span) ||
     OUR_FOLDER.test(span) ||
     BASES.some((base) => first !== "*" && isThere(`${base}${first}`, facts.files));
-  // A media type is no folder of ours.
+  // A media type is not a path of the repository.
   if (!isPath || span === "application/json") return false;
   return expand(span).some((path) => !BASES.some((base) => isThere(`${base}${path}`, facts.files)));
 }
 
-/** `a/{b,c}.ts` → `a/b.ts`, `a/c.ts`; `test/*.ts` and `docs/…` → the folder before the first star. */
+/** Expands a path: `a/{b,c}.ts` → `a/b.ts`, `a/c.ts`; `test/*.ts` and `docs/…` → the folder before the first star. */
 function expand(span: string): readonly string[] {
   const braces = /^(.*)\{([^}]*)\}(.*)$/.exec(span);
   if (braces === null) return [span.replace(/\/?[^/]*\*.*$/, "")];
@@ -105,7 +108,7 @@ function isThere(path: string, files: readonly string[]): boolean {
   return bare === "" || bare === "." || files.some((file) => file === bare || file.startsWith(`${bare}/`));
 }
 
-/** `npm run x`, `npm test`, `npx x`, `fencepost x --option`, wherever in a line of code. */
+/** Checks `npm run x`, `npm test`, `npx x` and `fencepost x --option` anywhere in a line of code. */
 function brokenCommands(text: string, { scripts, binaries, commands, options }: Facts): readonly string[] {
   const broken: string[] = [];
   for (const [, name = ""] of text.matchAll(/\bnpm run ([\w:-]+)/g))

@@ -9,8 +9,8 @@ const TYPES = new Set(["ClassDeclaration", "TSInterfaceDeclaration", "TSTypeAlia
 const PROPERTIES = new Set(["PropertyDefinition", "TSPropertySignature"]);
 
 /**
- * Every property that can be assigned anew, of a type and of everything that its properties are made of, as `Type.name`.
- * Followed are the names of types and of what is constructed, through imports, as far as the files go.
+ * Every reassignable property of a type and, recursively, of its properties' types, as `Type.name`. Type names and
+ * constructed classes are followed through imports, within the given files.
  */
 export function mutableFields(files: readonly SourceFile[], path: string, type: string): readonly string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
@@ -36,7 +36,7 @@ export function mutableFields(files: readonly SourceFile[], path: string, type: 
   return found;
 }
 
-/** Also fields of inline types. */
+/** The properties of a type, including those of inline types. */
 function propertiesOf(node: Node): readonly Node[] {
   const found: Node[] = [];
   walk(node, (each) => {
@@ -82,7 +82,7 @@ function find(files: ReadonlyMap<string, SourceFile>, file: SourceFile | undefin
 const ENDLESS = new Set(["POSITIVE_INFINITY", "NEGATIVE_INFINITY", "MIN_SAFE_INTEGER", "MAX_SAFE_INTEGER"]);
 const KEEPERS = new Set(["AssignmentExpression", "PropertyDefinition", "VariableDeclarator", "Property"]);
 
-/** Numbers with a special meaning in fields of moments: `src/domain/pace/when.ts` has names for them. */
+/** Finds Infinity used as a sentinel in fields that hold times: `src/domain/pace/when.ts` has names for these cases. */
 export function sentinelTimes(file: SourceFile): readonly string[] {
   const found: string[] = [];
   walk(file.program, (node) => {
@@ -103,7 +103,10 @@ const ANSWERS: ReadonlyMap<string, string> = new Map([
   ["AssignmentExpression", "right"],
 ]);
 
-/** Infinity that a function answers or a field holds, and dates that are none. As the bound of a parameter it says what it is. */
+/**
+ * Finds Infinity that is returned or stored in a field, and invalid dates. Infinity as a default limit of a parameter
+ * is allowed.
+ */
 export function nonAnswers(file: SourceFile): readonly string[] {
   const found: string[] = [];
   walk(file.program, (node) => {
@@ -135,7 +138,10 @@ const ASSIGNED: ReadonlyMap<string, string> = new Map([
   ["UpdateExpression", "argument"],
 ]);
 
-/** Places that change a field `Class.name` after construction: through `this` in its class, by name anywhere else. */
+/**
+ * Places that assign the field `Class.name` after construction: through `this` in its class, by the field's name
+ * anywhere else.
+ */
 export function assignmentsOf(file: SourceFile, field: string): readonly string[] {
   const [owner, name] = field.split(".");
   const found: string[] = [];

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { isNode, lineOf, type Node, nameOf, nodesIn, type SourceFile, walk } from "../tree.ts";
 
-/** Words that say "things that had no other place". */
+/** Words that do not say what a file or export is for. */
 const EMPTY_WORDS = new Set(["manager", "managers", "helper", "helpers", "util", "utils", "common"]);
 
 export function emptyNames(file: SourceFile): readonly string[] {
@@ -11,13 +11,13 @@ export function emptyNames(file: SourceFile): readonly string[] {
     .map((name) => `${file.path}: ${name}`);
 }
 
-/** An entry of the package; what it is called is not ours to choose. */
+/** Entry files of the package are called `index`, and may share this name. */
 const ENTRY = "index";
 const TOO_NEAR = 2;
 
 /**
- * Pairs of files with one name, not more than two steps from folder to folder apart: a reader who looks for one of them opens
- * the other.
+ * Pairs of files with the same name whose folders are at most two steps apart: a reader who looks for one opens the
+ * other by mistake.
  */
 export function sharedNames(paths: readonly string[]): readonly string[] {
   const byName = new Map<string, string[]>();
@@ -47,7 +47,7 @@ function wordsOf(name: string): readonly string[] {
     .map((word) => word.toLowerCase());
 }
 
-/** The exports of a file: declarations and lists, `default` under its own name. */
+/** The exported names of a file, from declarations and lists. A `default` export counts under its own name. */
 export function exportedNames({ program }: SourceFile): readonly string[] {
   return nodesIn(program.body)
     .filter(({ type }) => /^Export(Named|Default)Declaration$/.test(type))
@@ -59,13 +59,13 @@ function namesOf({ declaration, specifiers }: Node): readonly string[] {
   return declaredNames(declaration);
 }
 
-/** `const a = 1, b = 2` declares two. */
+/** The names that a declaration declares; `const a = 1, b = 2` declares two. */
 export function declaredNames(declaration: Node): readonly string[] {
   const several = nodesIn(declaration.declarations);
   return (several.length > 0 ? several : [declaration]).flatMap(({ id }) => nameOf(id) ?? []);
 }
 
-/** Places that suppress the compiler. */
+/** Finds comments and casts that suppress the compiler's checks. */
 export function escapeHatches(file: SourceFile): readonly string[] {
   const found = [...file.text.matchAll(/@ts-(?:ignore|expect-error|nocheck)/g)].map(
     ({ 0: directive, index }) => `${file.path}:${lineOf(file, index)}: ${directive}`,

@@ -1,10 +1,10 @@
 import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tree.ts";
 
-/** Places that may ask whether a lane, or the node itself, may still act. */
+/** Files that may check whether a lane, or the node itself, may still act. */
 const ASKERS: Readonly<Record<string, readonly string[]>> = {
   hasEnded: ["lane/term.ts", "lane/owned-lane.ts", "lane/lanes.ts"],
   maySend: ["lane/term.ts", "lane/owned-lane.ts", "lane/lease.ts"],
-  // The last three ask about the node, not about a lane: whether it takes requests, is ready, or claims anything.
+  // The last three check the node, not a lane: whether it accepts requests, is ready, or may claim lanes.
   mayAct: [
     "lane/term.ts",
     "lane/owned-lane.ts",
@@ -16,7 +16,7 @@ const ASKERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Effects by the name of the called method. `on`: the name of its object; null: any object. */
+/** Methods with an effect, by name. `on` is the name of the object; null matches any object. */
 const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly door: string }>> = {
   write: { on: "writer", door: "write" },
   submit: { on: null, door: "send" },
@@ -24,10 +24,10 @@ const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly do
   sign: { on: "signer", door: "sign" },
 };
 
-/** The term itself, and the layer between it and the signer: it passes each request on and makes none. */
+/** The term itself, and the layer between it and the signer, which only passes requests on. */
 const DOORS = ["lane/term.ts", "cluster/keys-away.ts"];
 
-/** Questions and effects of a lane that do not go through its term (application/lane/term.ts). */
+/** Finds checks and effects of a lane that bypass its term (application/lane/term.ts). */
 export function besideTheDoor(file: SourceFile): readonly string[] {
   const place = file.path.replace("src/application/", "");
   const found: string[] = [];

@@ -1,4 +1,4 @@
-/** Pages whose tables name tests: `test/a.test.ts`: "one", "another"; `test/b.test.ts`: "a third" */
+/** Parses pages whose tables name tests in the form `test/a.test.ts`: "one", "another"; `test/b.test.ts`: "a third" */
 
 export interface NamedTest {
   readonly file: string;
@@ -6,7 +6,7 @@ export interface NamedTest {
 }
 
 export interface PageRow {
-  /** The second-level heading above it. */
+  /** The second-level heading above the table row. */
   readonly section: string;
   readonly cells: readonly string[];
 }

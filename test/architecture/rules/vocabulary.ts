@@ -1,18 +1,19 @@
 /**
- * Names of ours in documents: routes, codes, states, series. A page with a name that no longer exists misleads at 3 am.
+ * Checks Fencepost's own names in documents: routes, codes, states, metrics. A page with a name that no longer exists
+ * misleads an operator at 3 am.
  */
 import { SUB_STATES } from "../../../src/domain/transaction/transitions.ts";
 
 export interface Vocabulary {
-  /** `get /api/v1/tx/{txId}`, … */
+  /** Routes such as `get /api/v1/tx/{txId}`. */
   readonly routes: readonly string[];
-  /** Every word in capitals that the source spells: codes, states, reasons, actions. */
+  /** Every word in capitals that occurs in the source: codes, states, reasons, actions. */
   readonly words: ReadonlySet<string>;
-  /** `fencepost_tx_state`, … */
+  /** Metric names such as `fencepost_tx_state`. */
   readonly metrics: ReadonlySet<string>;
 }
 
-/** Every name in a document that nothing answers to. */
+/** Every name in a document that does not exist in the vocabulary. */
 export function unknownNames(text: string, vocabulary: Vocabulary): readonly string[] {
   const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span = ""]) => span);
   return [
@@ -22,7 +23,7 @@ export function unknownNames(text: string, vocabulary: Vocabulary): readonly str
   ];
 }
 
-/** Blocks that do not hold what their fence says they do. */
+/** Blocks fenced as JSON that do not parse as JSON. */
 export function brokenJson(text: string): readonly string[] {
   return blocksOf(text, "json").filter((block) => !isJson(block) && !block.trim().split("\n").every(isJson));
 }
@@ -45,7 +46,10 @@ function isJson(text: string): boolean {
   }
 }
 
-/** `POST /tx/{txId}/cancel` may leave /api/v1 out; a URL of a node has no method. Other programs' routes are not ours to know. */
+/**
+ * Finds routes that do not exist. `POST /tx/{txId}/cancel` may omit /api/v1; a URL of a node has no method. Routes of
+ * other programs are ignored.
+ */
 function unknownRoutes(text: string, routes: readonly string[]): readonly string[] {
   const named = [...text.matchAll(/\b(GET|POST|PUT|PATCH|DELETE) (\/(?:\{[^}\s]*\}|[^\s`'",;)?{])*)/g)];
   const urls = [...text.matchAll(/\bhttp:\/\/127\.0\.0\.1:3000(\/[^\s`'",;)?>]*)/g)];
@@ -53,14 +57,14 @@ function unknownRoutes(text: string, routes: readonly string[]): readonly string
     ...named.flatMap(([all, method = "", path = ""]) =>
       expand(path).every((each) => isRoute(method.toLowerCase(), each, routes)) ? [] : [all],
     ),
-    // A shell's variable in it may be anything.
+    // A path with a shell variable in it may be any route.
     ...urls.flatMap(([all, path = ""]) =>
       path === "/" || path.includes("$") || isRoute(null, path, routes) ? [] : [all],
     ),
   ];
 }
 
-/** `{suspend,resume}` is one of several; `{signer}` is any value. */
+/** Expands `{suspend,resume}` to each of its words; `{signer}` may be any value. */
 function expand(path: string): readonly string[] {
   const list = /^(.*)\{(\w+(?:,\w+)+)\}(.*)$/.exec(path);
   if (list === null) return [path];
@@ -77,7 +81,10 @@ function isRoute(method: string | null, path: string, routes: readonly string[])
   });
 }
 
-/** A plain word is no id: `/tx/completion` is a slip of the pen, and not the transaction of that name. */
+/**
+ * Whether a path matches a route's template. A plain word does not match a parameter: `/tx/completion` is a typing
+ * error, not a transaction with that id.
+ */
 function fits(path: readonly string[], template: readonly string[]): boolean {
   if (path.length !== template.length) return false;
   return path.every(
@@ -85,7 +92,7 @@ function fits(path: readonly string[], template: readonly string[]): boolean {
   );
 }
 
-/** Names of PostgreSQL, systemd, a cloud, another relayer. */
+/** Words in capitals that belong to PostgreSQL, systemd, a cloud or another relayer. */
 const OF_OTHERS = new Set([
   "CLUSTER",
   "CREDENTIALS_DIRECTORY",

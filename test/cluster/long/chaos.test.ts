@@ -1,10 +1,10 @@
-/** `fencepost chaos` as people run it. */
+/** Runs `fencepost chaos` from the command line. */
 import { describe, expect, it } from "vitest";
 import type { ChaosReport } from "../../../src/adapters/cli/diagnose.ts";
 import { spawnFencepost } from "../../support/node-process.ts";
 
 describe("fencepost chaos", () => {
-  it("ends and freezes nodes while they work, and finds nothing lost, repeated or left out", {
+  it("kills and freezes working nodes, and finds no transaction lost, duplicated or missing", {
     timeout: 300_000,
   }, async () => {
     const child = spawnFencepost(["chaos", "--transactions", "80", "--kills", "4", "--json"]);

@@ -1,4 +1,6 @@
-/** The time of day of a machine is set by an hour, forth and back, while everything works: libfaketime, real processes. */
+/**
+ * A machine's wall clock jumps by an hour, forwards and back, during operation; with libfaketime and real processes.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
@@ -25,7 +27,7 @@ const JUMPS = [
   ["back", -HOUR_MS],
 ] as const;
 
-/** A machine that is busy with many processes at once must not make it run out. */
+/** A lease that does not expire on a machine that is busy with many processes. */
 const PATIENT = { FENCEPOST_LEASE_DURATION: "20s" };
 
 function loadOn(nodes: readonly ClusterNode[]): Load {
@@ -39,39 +41,42 @@ async function untilMore(load: Load, what: string): Promise<void> {
   await waitUntil(() => load.accepted.length > before + 50, what);
 }
 
-/** The database's time of day minus the true one. */
+/** The database's wall clock minus the true time, in ms. */
 async function databaseIsOffMs({ database }: Cluster): Promise<number> {
   const rows = await database.query<{ ms: number }>("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms");
   return Number(rows[0]?.ms) - Date.now();
 }
 
-describe("the clock of a node's machine jumps by an hour", () => {
-  it.for(JUMPS)("%s: no lease is lost, and other nodes serve it as before", async ([, ms], { cluster, newClock }) => {
-    const clock = await newClock();
-    const jumping = await cluster.start({ variables: { ...PATIENT, ...clock.variables } });
-    const steady = await cluster.start({ variables: PATIENT });
-    const nodes = [jumping, steady];
-    const owners = await cluster.untilSpread(nodes);
-    const held = await terms(cluster.database);
-    const load = loadOn(nodes);
-    await untilMore(load, "the load is in full swing");
-    await clock.set(ms);
-    await untilMore(load, "creates are accepted, also passed from node to node");
-    await untilMore(load, "and go on");
-    await load.stop();
-    expect(await cluster.owners()).toEqual(owners);
-    expect(await terms(cluster.database)).toEqual(held);
-    for (const node of nodes) {
-      expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
-      expect(await metric(node, "fencepost_peer_refused_total")).toBe(0);
-    }
-    await auditCluster(cluster, load.accepted);
-  });
+describe("a node whose machine's clock jumps by an hour", () => {
+  it.for(JUMPS)(
+    "(%s) loses no lease, and other nodes work with it as before",
+    async ([, ms], { cluster, newClock }) => {
+      const clock = await newClock();
+      const jumping = await cluster.start({ variables: { ...PATIENT, ...clock.variables } });
+      const steady = await cluster.start({ variables: PATIENT });
+      const nodes = [jumping, steady];
+      const owners = await cluster.untilSpread(nodes);
+      const held = await terms(cluster.database);
+      const load = loadOn(nodes);
+      await untilMore(load, "the load is in full swing");
+      await clock.set(ms);
+      await untilMore(load, "creates are accepted, also passed from node to node");
+      await untilMore(load, "and go on");
+      await load.stop();
+      expect(await cluster.owners()).toEqual(owners);
+      expect(await terms(cluster.database)).toEqual(held);
+      for (const node of nodes) {
+        expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
+        expect(await metric(node, "fencepost_peer_refused_total")).toBe(0);
+      }
+      await auditCluster(cluster, load.accepted);
+    },
+  );
 });
 
-describe("the clock of the database's machine jumps by an hour", () => {
+describe("a database whose machine's clock jumps by an hour", () => {
   it.for(JUMPS)(
-    "%s, under load: everything accepted is mined once, and lanes are spread again",
+    "(%s) under load has every accepted transaction mined once, and lanes are spread again",
     async ([, ms], { cluster, databaseClock }) => {
       const nodes = await cluster.startAll(3);
       await cluster.untilSpread(nodes);
@@ -87,10 +92,7 @@ describe("the clock of the database's machine jumps by an hour", () => {
     },
   );
 
-  it("back: the lanes of a node that dies afterwards are taken over, not an hour later", async ({
-    cluster,
-    databaseClock,
-  }) => {
+  it("back does not delay the takeover of a dead node's lanes by an hour", async ({ cluster, databaseClock }) => {
     const [dying, heir] = (await cluster.startAll(2)) as [ClusterNode, ClusterNode];
     await cluster.untilSpread([dying, heir]);
     await databaseClock.set(-HOUR_MS);
@@ -104,7 +106,7 @@ describe("the clock of the database's machine jumps by an hour", () => {
     await auditCluster(cluster, accepted);
   });
 
-  it("back: a reservation that nobody uses holds its lane up for its time to live, not for an hour", async ({
+  it("back does not extend an unused reservation by an hour: it expires after its time to live", async ({
     cluster,
     databaseClock,
   }) => {
@@ -119,7 +121,7 @@ describe("the clock of the database's machine jumps by an hour", () => {
     expect(await client.reservation(reservationId)).toMatchObject({ state: "EXPIRED" });
   });
 
-  it("back and forth: what was used of a policy's hour is not given out again", async ({
+  it("back and forth does not reset the usage of a policy's hourly limit", async ({
     cluster,
     databaseClock,
     newClock,

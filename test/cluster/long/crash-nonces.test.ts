@@ -11,7 +11,10 @@ import { waitUntil } from "../../support/wait-until.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** No signer that keys alone configure ever refuses: test/application/nonces/reservations-crash.test.ts walks what that leads to. */
+/**
+ * A signer configured with plain keys never refuses, so `giveUp.committed` is not reached here;
+ * test/application/nonces/reservations-crash.test.ts covers it.
+ */
 const WALKED = NONCE_FAILPOINTS.filter((name) => name !== "giveUp.committed");
 
 function sign(nonce: number): Promise<`0x${string}`> {
@@ -21,7 +24,7 @@ function sign(nonce: number): Promise<`0x${string}`> {
   });
 }
 
-/** Repeated until it has a final answer; null if an earlier request was carried out, or it is too late. */
+/** Repeats a request until it has a final response. Null if an earlier try was carried out or it is too late. */
 async function surely<T>(client: () => FencepostClient | null, ask: (client: FencepostClient) => Promise<T>) {
   const answered = await waitUntil(async () => {
     const current = client();
@@ -44,8 +47,8 @@ async function suspended(client: FencepostClient | null, url: string, action: "s
   if (!answer.ok) throw new Error(`${action} was answered ${answer.status}`);
 }
 
-describe("SIGKILL right after each step: every nonce is held once, and everything is mined", () => {
-  it.for(WALKED)("%s", async (failpoint, { database, simulated, nodes }) => {
+describe("after SIGKILL at one step, every nonce is used once and every transaction is mined", () => {
+  it.for(WALKED)("step %s", async (failpoint, { database, simulated, nodes }) => {
     let serving: { readonly client: FencepostClient; readonly url: string } | null = null;
     const variables = { ...SHORT_LEASE, FENCEPOST_HOLE_POLICY: "heal" };
     const doomed = nodes.crashing(failpoint, simulated.url, variables);

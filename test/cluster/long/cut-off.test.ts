@@ -1,4 +1,4 @@
-/** A node that has lost the database, the chain, or never had the key. */
+/** A node that has lost its connection to the database or to the chain, or that never had the key. */
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { CreatedTransaction, FencepostApiError } from "../../../src/client/index.ts";
@@ -34,16 +34,15 @@ async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> 
   await waitUntil(look, `${node.nodeId} has every lane`);
 }
 
-describe("a node cut from the database, but not from the chain", () => {
-  it("begins no send any more, though its lease lasts and it has claimed them; another node does", async ({
-    cluster,
-  }) => {
+describe("a node that is cut off from the database only", () => {
+  it("starts no claimed send any more, although its lease is valid; another node sends them", async ({ cluster }) => {
     const node = await cluster.start({ variables: VARIABLES });
     const [late, early] = [await sendHeld(cluster, node, 0), await sendHeld(cluster, node, 1)];
     node.databaseWire.refuse();
     node.databaseWire.cut();
     const deadlineMs = systemClock.monotonicMs() + LEASE_MS - SKEW_MS;
-    // Its session is gone, and with it the lock by which others see that it lives: it may be taken for dead at any moment.
+    // The node's database session is gone, and with it the lock by which other nodes see that it is alive: they may
+    // declare it dead at any moment.
     const sent = node.chainWire.sent;
     early.hold.release();
     await waitUntil(() => systemClock.monotonicMs() > deadlineMs, "the deadline has passed");
@@ -61,7 +60,7 @@ describe("a node cut from the database, but not from the chain", () => {
   });
 });
 
-/** 300 payloads of a lane are signed and claimed; the chain has received the first of them, and has not answered. */
+/** 300 payloads of a lane are signed and claimed. The chain has received the first of them and has not responded. */
 async function sendHeld(
   cluster: Cluster,
   node: ClusterNode,
@@ -77,8 +76,8 @@ async function sendHeld(
   return { hold, accepted };
 }
 
-describe("a node cut from the chain, but not from the database", () => {
-  it("lets its lanes go to one that reaches both, which keeps them when it is cut off too; each has its share again at last", async ({
+describe("a node that is cut off from the chain only", () => {
+  it("loses its lanes to a connected node, which keeps them when cut off too; finally both share them", async ({
     cluster,
   }) => {
     const [node, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
@@ -88,12 +87,12 @@ describe("a node cut from the chain, but not from the database", () => {
     node.chainWire.cut();
     accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "cut")))));
     await untilOwnedBy(cluster, other);
-    // It has no lane, and is asked all the same: it knows who to ask.
+    // The node owns no lane, but it accepts requests and forwards them to the owner.
     caller.current = () => node.client;
     accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "gone")))));
     expect(await instancesOf(cluster, node), "its lease is another matter").toBe(1);
     expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
-    // Now that no node reaches the chain, there is none to let the lanes go to.
+    // Now no node can reach the chain, so there is no node to move the lanes to.
     other.chainWire.cut();
     const away = "SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND chains = '{}'";
     await waitUntil(async () => (await cluster.database.query(away)).length === 2, "both say that it is away");
@@ -107,8 +106,10 @@ describe("a node cut from the chain, but not from the database", () => {
   });
 });
 
-describe("a node without a lane's key", () => {
-  it("never takes it: not when the owner dies, not when asked, not as long as it is alone", async ({ cluster }) => {
+describe("a node without the key of a lane", () => {
+  it("never acquires the lane: not when its owner dies, not on request, and not while it is alone", async ({
+    cluster,
+  }) => {
     const [mine, theirs] = [FEW.slice(0, 2), FEW.slice(2)];
     const [node, other] = (await Promise.all([
       cluster.start({ variables: keysOf(mine) }),
@@ -123,7 +124,7 @@ describe("a node without a lane's key", () => {
       const code = await node.client
         .send(createOn(theirs, "refused")(0))
         .catch((error: FencepostApiError) => error.code);
-      // This node may not know of the death yet.
+      // UNAVAILABLE: this node may not have noticed the other node's death yet.
       return code === "UNAVAILABLE" ? null : code;
     }, "an answer comes");
     expect(refusal).toBe("UNKNOWN_SIGNER");

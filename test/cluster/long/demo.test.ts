@@ -1,4 +1,4 @@
-/** `fencepost demo` as it runs in a fresh clone of the repository. */
+/** Runs `fencepost demo` as in a fresh clone of the repository. */
 import { describe, expect, it } from "vitest";
 import { spawnFencepost } from "../../support/node-process.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -6,7 +6,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 const row = (name: string, value: string) => new RegExp(`^ {2}${name} +${value}$`, "m");
 
 describe("fencepost demo", () => {
-  it("kills one node, freezes another, and ends with zeros, in plain lines where there is no terminal", async () => {
+  it("kills one node, freezes another, and ends with zero losses, in plain lines without a terminal", async () => {
     const child = spawnFencepost(["demo", "--transactions", "120"]);
     const { code } = await child.exited;
     expect(child.stderr()).toBe("");
@@ -23,13 +23,13 @@ describe("fencepost demo", () => {
     expect(said).toMatch(row("time to take over", "\\d+\\.\\d s"));
   }, 180_000);
 
-  it("interrupted in the middle leaves nothing running, and says so in one line", async () => {
+  it("leaves no process running if it is interrupted, and reports that in one line", async () => {
     const child = spawnFencepost(["demo"]);
     await waitUntil(() => child.stdout().includes("confirmed"), "it is under way", { giveUpMs: 150_000 });
     child.signal("SIGTERM");
     expect((await child.exited).code).toBe(1);
     expect(child.stderr()).toBe("fencepost: interrupted; nothing of it is left running\n");
-    // Children would keep the group alive.
+    // Surviving child processes would keep the process group alive.
     await waitUntil(() => isGone(() => child.signalGroup("SIGCONT")), "the whole group has ended");
   }, 240_000);
 });

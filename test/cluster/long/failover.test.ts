@@ -1,4 +1,4 @@
-/** A standby is promoted under nodes that are not restarted. */
+/** A standby database is promoted while nodes keep running. */
 import { describe, expect, vi } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
@@ -9,7 +9,7 @@ import { type ReplicatedPostgres, startReplicatedPostgres } from "../../support/
 import { pricedTransfer, range } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-// Four servers are made and two are run, by a machine that does other things too.
+// The test creates four PostgreSQL servers and runs two, on a machine that may be busy.
 vi.setConfig({ testTimeout: 180_000 });
 
 interface Fixtures {
@@ -41,8 +41,8 @@ const epochs = (database: Database) =>
 
 const feed = (url: string, query: string) => fetch(`${url}/api/v1/tx/completions?${query}`);
 
-describe("a synchronous standby", () => {
-  it("takes over under load: two nodes go on by themselves, in one new epoch, and nothing that was answered is lost", async ({
+describe("a failover to a synchronous standby", () => {
+  it("under load lets two nodes continue by themselves in one new epoch, and no acknowledged create is lost", async ({
     postgres,
     database,
     simulated,
@@ -86,10 +86,10 @@ describe("a synchronous standby", () => {
   });
 });
 
-describe("an asynchronous standby", () => {
+describe("a failover to an asynchronous standby", () => {
   it.scoped({ synchronous: false });
 
-  it("that lacks commits stops its lanes until an operator resumes them; no nonce that the network knows is given again", async ({
+  it("that lacks commits stops lanes until an operator resumes them; no nonce the network knows is reused", async ({
     postgres,
     database,
     simulated,

@@ -1,4 +1,4 @@
-/** Nodes that leave and join under load: callers notice nothing. */
+/** Nodes leave and join under load without an effect that callers notice. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
@@ -13,20 +13,20 @@ import { parseExposition } from "../../support/prometheus-text.ts";
 import { pricedTransfer, range } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** A lane for each of six keys; the tests learn the addresses from the leases. */
+/** Number of lanes, one per key; the tests read the addresses from the leases. */
 const LANES = 6;
 const MANY_KEYS: Variables = {
   FENCEPOST_PRIVATE_KEYS: range(LANES)
     .map((n) => `0x${(n + 1).toString(16).padStart(64, "0")}`)
     .join(","),
-  // No lease may run out because the machine is busy.
+  // A lease that does not expire because the machine is busy.
   FENCEPOST_LEASE_DURATION: "10s",
   FENCEPOST_DRAIN_TIMEOUT: "2s",
 };
 const CALLERS = 4;
 const BAR_MS = 250;
 
-/** A balancer as they are: it sends to every node that says it is ready, and looks every 50 ms. */
+/** A typical load balancer: it sends to every node that reports ready, and checks every 50 ms. */
 class Balancer {
   readonly waits: { readonly atMs: number; readonly tookMs: number }[] = [];
   private readonly signers: readonly string[];
@@ -50,7 +50,7 @@ class Balancer {
     };
     const looking = waitUntil(lookAgain, "the test has stopped looking", { everyMs: 50, giveUpMs: 120_000 });
     const callers = Promise.all(range(CALLERS).map(() => this.call()));
-    // The error reaches the test that stops it.
+    // The error is reported to the test when it stops the load; avoid an unhandled rejection before that.
     callers.catch(() => undefined);
     return {
       stop: async () => {
@@ -67,13 +67,14 @@ class Balancer {
     return Math.max(...within.map(({ tookMs }) => tookMs));
   }
 
-  /** No second try: what fails fails the test. */
+  /** Sends without retries, so that a failed request fails the test. */
   private async call(): Promise<void> {
     while (this.wanted) {
       const index = this.sent++;
       const node = this.ready[index % this.ready.length] as NodeProcess;
       const atMs = systemClock.monotonicMs();
-      // One further each round: lanes in step with the nodes might each meet their owner alone, and nothing be forwarded.
+      // Shift the lane by one each round. Otherwise each node might only get requests for lanes that it owns, and
+      // nothing would be forwarded.
       const lane = (index + Math.floor(index / LANES)) % LANES;
       await node.client.send({ ...pricedTransfer(index), signer: this.signers[lane] as string });
       this.waits.push({ atMs, tookMs: systemClock.monotonicMs() - atMs });
@@ -149,8 +150,8 @@ async function forwards(nodes: readonly NodeProcess[]): Promise<Readonly<Record<
   return sum;
 }
 
-describe("under load, without a single retry", () => {
-  it("a node that gets SIGTERM hands over: no request fails, none waits for 250 ms longer", async ({
+describe("under load and without a retry", () => {
+  it("a node that receives SIGTERM hands over: no request fails or waits 250 ms longer", async ({
     simulated,
     nodes,
     database,
@@ -172,7 +173,7 @@ describe("under load, without a single retry", () => {
     expect(await leaving.exited).toEqual({ code: 0, signal: null });
     await load.stop();
     const quietMs = balancer.worstMs(beganMs, signalledMs);
-    // Stalls of this test process are not counted; the exact bar is checked with simulated time:
+    // Stalls of this test process are subtracted. The exact limit is checked with simulated time in
     // test/application/cluster/hand-over.test.ts.
     expect(balancer.worstMs(signalledMs)).toBeLessThan(quietMs + BAR_MS * crowding() + lag.max / 1e6);
     await untilSettled(database, balancer.waits.length, { giveUpMs: 60_000 });
@@ -197,7 +198,8 @@ describe("under load, without a single retry", () => {
     await untilSpread(database, 3);
     await load.stop();
     const moved = (await tokens()).map((token, lane) => token - (before[lane] as number));
-    // A node that the machine starved past its lease has given all of its lanes away, and comes back for its share.
+    // A node that was starved past its lease lost all its lanes and claims its share again, so each such lapse allows
+    // further moves.
     const [row] = await database.query<{ lapses: number }>(
       "SELECT count(*)::int - 3 AS lapses FROM fencepost.node_instance",
     );
@@ -209,19 +211,19 @@ describe("under load, without a single retry", () => {
   });
 });
 
-describe("a lane with 10,000 pending", () => {
+describe("a lane with 10,000 pending transactions", () => {
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    it(`after ${signal} of its owner accepts again within 2 s of being taken`, async ({
+    it(`after ${signal} of its owner accepts creates again within 2 s of its takeover`, async ({
       simulated,
       nodes,
       database,
     }) => {
       const variables = { ...SHORT_LEASE, FENCEPOST_IN_FLIGHT_WINDOW: "2000" };
       const pair = [await nodes.start(simulated.url, variables), await nodes.start(simulated.url, variables)];
-      // Nothing of it is mined: everything is still to be done when the owner goes.
+      // The base fee keeps everything unmined, so that all the work is still to be done when the owner leaves.
       simulated.chain.setBaseFee(30n * 10n ** 9n);
       const first = pair[0] as NodeProcess;
-      // On a crowded machine "later" is an answer too: what counts here begins when all of them are in.
+      // A crowded machine may refuse creates for now, so retry them. The measured part begins when all are accepted.
       const filling = new PersistentCaller(() => first.client);
       for (const batch of range(10))
         await filling.sendBatch(range(1_000).map((n) => pricedTransfer(1_000 * batch + n)));

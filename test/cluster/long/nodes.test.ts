@@ -1,4 +1,4 @@
-/** Two nodes, one database, a signer for each: only one acts for a signer, whatever happens to it. */
+/** Two nodes on one database, with one signer each: only one node acts for a signer, whatever happens to it. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import type { FencepostClient } from "../../../src/client/index.ts";
@@ -20,7 +20,7 @@ interface Pair {
   readonly other: ClusterNode;
 }
 
-/** The node that owns the signer's lane, and the one that owns the other lane. */
+/** Starts two nodes: the one that owns the signer's lane, and the one that owns the other lane. */
 async function startPair(cluster: Cluster, variables: Variables = {}): Promise<Pair> {
   const nodes = await cluster.startAll(2, { variables: { ...keysOf(PAIR), ...variables } });
   const [first, second] = nodes as [ClusterNode, ClusterNode];
@@ -28,20 +28,22 @@ async function startPair(cluster: Cluster, variables: Variables = {}): Promise<P
   return owners.get(SIGNER) === first.nodeId ? { owner: first, other: second } : { owner: second, other: first };
 }
 
-/** Sends to any node that answers, as a load balancer would. */
+/** Sends to any node that responds, as a load balancer would. */
 function anyOf({ owner, other }: Pair): () => FencepostClient {
   let turn = 0;
   return () => (turn++ % 2 === 0 ? owner : other).client;
 }
 
-/** Nothing is mined for what these creates offer, until the function is called. */
+/**
+ * Raises the base fee above what these creates offer, so that nothing is mined until the returned function is called.
+ */
 function holdMining({ chain: { chain } }: Cluster): () => void {
   chain.setBaseFee(30n * 10n ** 9n);
   return () => chain.setBaseFee(10n ** 9n);
 }
 
 describe("two nodes on one signer", () => {
-  it("the one that does not own it says who does, and takes nothing", async ({ cluster }) => {
+  it("the node that does not own its lane names the owner and accepts nothing", async ({ cluster }) => {
     const { owner, other } = await startPair(cluster, { FENCEPOST_MODE: "basic" });
     const refused = await fetch(`${other.url}/api/v1/tx`, {
       method: "POST",
@@ -53,7 +55,7 @@ describe("two nodes on one signer", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect(await refused.json()).toMatchObject({ code: "NOT_LEADER", ownerUrl: owner.url });
     const accepted = await owner.client.send(create(0));
-    // Every node answers reads; so it does for the feed, also for what another node completed.
+    // Every node serves reads, including the feed entries of transactions that another node completed.
     const page = await other.client.completionsPage({ after: 0, wait: 20 });
     expect(page.items).toMatchObject([{ txId: accepted.txId, state: "CONFIRMED" }]);
     expect(await other.client.get(accepted.txId)).toMatchObject({ state: "CONFIRMED" });
@@ -62,7 +64,7 @@ describe("two nodes on one signer", () => {
     await auditCluster(cluster, [accepted]);
   });
 
-  it("a lane that was locked when its owner was declared dead is taken over once it is unlocked", async ({
+  it("the other node takes over a lane that was locked when its owner died, once it is unlocked", async ({
     cluster,
   }) => {
     const { owner, other } = await startPair(cluster);
@@ -89,7 +91,7 @@ describe("two nodes on one signer", () => {
     await auditCluster(cluster, accepted);
   });
 
-  it("SIGTERM of the owner: the other takes over by itself, without a request and without waiting for the lease", async ({
+  it("the other node takes over after SIGTERM of the owner, without a request and before the lease expires", async ({
     cluster,
   }) => {
     const { owner, other } = await startPair(cluster);
@@ -102,11 +104,9 @@ describe("two nodes on one signer", () => {
     expect(await metric(other, "fencepost_lease_held")).toBe(2);
   });
 
-  it("an owner that is wide awake and believes in its lease is fenced all the same, once it is declared dead", async ({
-    cluster,
-  }) => {
-    // Its heartbeat comes every two minutes, and its row is changed to promise one every three seconds: the other node
-    // declares it dead by its own observation. Nothing stops the owner but the fence.
+  it("a running owner with a valid lease is fenced once the other node declares it dead", async ({ cluster }) => {
+    // The owner's heartbeat comes every two minutes, but its row is changed to promise one every three seconds, so the
+    // other node declares it dead. Only the fence stops the owner.
     const slow = { FENCEPOST_LEASE_DURATION: "5m", FENCEPOST_LEASE_RENEW_INTERVAL: "2m" };
     const owner = await cluster.start({ variables: { ...keysOf([SIGNER]), ...slow } });
     const caller = new PersistentCaller(() => owner.client);
@@ -130,7 +130,7 @@ describe("two nodes on one signer", () => {
     expect(other.stderr()).toContain("stood-still");
   });
 
-  it("owners that come and go, asked in turn: each request once, nonces without a gap", async ({ cluster }) => {
+  it("every request is executed once, without nonce gaps, although owners come and go", async ({ cluster }) => {
     let pair = await startPair(cluster);
     let ask = anyOf(pair);
     const caller = new PersistentCaller(() => ask());

@@ -1,4 +1,6 @@
-/** A failover as operators have it: Patroni and etcd promote a synchronous standby, an address follows the leader. */
+/**
+ * A failover as in production: Patroni and etcd promote a synchronous standby, and a fixed address follows the leader.
+ */
 import { expect, vi } from "vitest";
 import { audit, untilSettled } from "../../support/audit.ts";
 import { it as base, connect, type Database, SHORT_LEASE } from "../../support/integration.ts";
@@ -24,7 +26,7 @@ const it = base.extend<{ readonly cluster: PatroniCluster; readonly database: Da
   },
 });
 
-it("a leader that dies is replaced, and the node goes on by itself: nothing that was answered is lost", async ({
+it("Patroni replaces a dead leader, and the node continues by itself without losing an acknowledged create", async ({
   cluster,
   database,
   simulated,

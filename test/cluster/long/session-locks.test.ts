@@ -1,4 +1,4 @@
-/** The end of a live process's sessions: no node is declared dead by it. */
+/** If the database sessions of a live process end, no node declares it dead. */
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { describe, expect, vi } from "vitest";
@@ -14,14 +14,17 @@ import { waitUntil } from "../../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: 300_000 });
 
-/** A lease that no starved machine makes run out: who is declared dead is so by its lock. */
+/**
+ * A lease that does not expire even on a starved machine, so a node could be declared dead only because of its session
+ * lock.
+ */
 const VARIABLES = { FENCEPOST_LEASE_DURATION: "2m", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
 const PATIENT = { everyMs: 50, giveUpMs: 90_000 };
 const BUSY_LOOPS = 4 * availableParallelism();
 
 const LOCKS = "SELECT l.pid FROM pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted";
 
-/** Every node has published a lock that it holds. */
+/** Waits until every node has published a lock that it holds. */
 async function untilLocked({ database }: Cluster, nodes: number): Promise<void> {
   const told = `SELECT 1 FROM fencepost.node_instance n
     JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.objid::integer = n.session_lock
@@ -30,7 +33,7 @@ async function untilLocked({ database }: Cluster, nodes: number): Promise<void> 
   await waitUntil(look, "every node has told of a lock that it holds", PATIENT);
 }
 
-/** Each of them may then judge the others by its own observations. */
+/** Waits until the sessions are old enough for each node to judge the others by its own observations. */
 async function untilOld({ database }: Cluster): Promise<void> {
   const young = `SELECT 1 FROM pg_stat_activity a JOIN (${LOCKS}) AS locked USING (pid)
     WHERE clock_timestamp() - a.backend_start < interval '3 seconds'`;
@@ -49,7 +52,10 @@ function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
   return new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
 }
 
-/** In sessions of their own: if Linux shares the processors by session, loops in ours would starve only us. */
+/**
+ * Busy loops in sessions of their own: if Linux schedules by session, loops in this session would starve only this
+ * test.
+ */
 function starve(): () => void {
   const loops = range(BUSY_LOOPS).map(() =>
     spawn(process.execPath, ["-e", "for (;;);"], { detached: true, stdio: "ignore" }),
@@ -59,8 +65,8 @@ function starve(): () => void {
   };
 }
 
-describe("the sessions of live nodes end", () => {
-  it("because PostgreSQL is restarted under three of them, again and again: no node is declared dead", async ({
+describe("no live node is declared dead", () => {
+  it("although PostgreSQL is restarted repeatedly under three nodes, which ends their sessions", async ({
     cluster,
     postgres,
   }) => {
@@ -80,9 +86,7 @@ describe("the sessions of live nodes end", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("because each of them is terminated, on a starved machine, again and again: no node is declared dead", async ({
-    cluster,
-  }) => {
+  it("although their sessions are terminated repeatedly on a machine short of CPU", async ({ cluster }) => {
     const nodes = await cluster.startAll(3, { variables: VARIABLES });
     await cluster.untilSpread(nodes);
     const release = starve();

@@ -1,4 +1,4 @@
-/** Nodes that get too little of the processor: asked by all callers at once after a pause, or hung altogether. */
+/** Nodes that get too little CPU time: they get requests from all callers at once after a pause, or hang altogether. */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, vi } from "vitest";
@@ -23,9 +23,9 @@ const BAR_MS = 10_000;
 const LOOPS_PER_CORE = 4;
 const LOOPS = LOOPS_PER_CORE * availableParallelism();
 
-/** With our own loops: the node, the callers with the chain, and two sessions of the database. */
+/** Busy processes besides the loops: the node, the callers with the chain, and two database sessions. */
 const OTHERS = 4;
-/** Share of a core, if no other program uses the machine. */
+/** Share of a core that each process gets if no other program uses the machine. */
 const FAIR_SHARE = availableParallelism() / (LOOPS + OTHERS);
 
 const LEASE = {
@@ -34,12 +34,12 @@ const LEASE = {
   FENCEPOST_CLOCK_SKEW_ALLOWANCE: "200ms",
 };
 
-// Leases run out, and machines are slow.
+// The tests wait for leases to expire, possibly on slow machines.
 vi.setConfig({ testTimeout: 180_000 });
 
 interface Outcome {
   readonly lastMs: number;
-  /** The bar, longer by as much as others than our own loops have kept the node from running. */
+  /** The time limit, extended by the time for which programs other than our loops kept the node from running. */
   readonly barMs: number;
   readonly words: string;
 }
@@ -55,7 +55,7 @@ function judge(served: readonly Served[], wokenMs: number, share: Share): Outcom
   return { lastMs, barMs, words };
 }
 
-/** Stopped past its lease while all callers wait and other processes fill the machine; then let go. */
+/** Stops the node past its lease while all callers wait and busy loops fill the machine, then continues it. */
 async function pauseAndAsk(node: NodeProcess, callers: InsistentCallers): Promise<Outcome> {
   const stop = startBusyLoops(LOOPS);
   onTestFinished(stop);
@@ -75,7 +75,7 @@ async function pauseAndAsk(node: NodeProcess, callers: InsistentCallers): Promis
   });
 }
 
-describe("a starved node that wakes from a pause past its lease", () => {
+describe("a node short of CPU that resumes after a pause longer than its lease", () => {
   single.for(range(RUNS))(
     // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/adapters/postgres/stores/register-instance.ts
     "serves each of 1,000 callers that repeat ten times a second (run %i)",
@@ -97,7 +97,7 @@ describe("a starved node that wakes from a pause past its lease", () => {
 const FEW = SIGNERS.slice(0, 4);
 const preload = fileURLToPath(new URL("../../support/cluster/blocked-loop.mjs", import.meta.url));
 
-describe("a node whose main loop hangs for thirty seconds", () => {
+describe("a node whose event loop is blocked for thirty seconds", () => {
   // protects [Short of time] src/application/lane/lease.ts
   cluster("loses its lanes to another, and joins again when it goes on", async ({ cluster }) => {
     const variables = { ...keysOf(FEW), NODE_OPTIONS: `--import ${preload}`, BLOCK_MS: "30000" };

@@ -1,4 +1,4 @@
-/** Time that passes without a heartbeat, and clocks that are wrong. */
+/** Long pauses without a heartbeat, and wrong clocks. */
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
@@ -26,8 +26,8 @@ function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
   return new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
 }
 
-describe("all leases run out at once, because the database was down for longer", () => {
-  it("lanes are spread evenly again, each taken once, and no node waits for another's lock", async ({
+describe("after a database outage longer than all leases", () => {
+  it("lanes are spread evenly again, each acquired once, and no node waits for another one's lock", async ({
     cluster,
     postgres,
   }) => {
@@ -50,7 +50,7 @@ describe("all leases run out at once, because the database was down for longer",
       begun += instances - 1;
     }
     const taken = (await terms(cluster.database)).slice(before.length);
-    // The node that is up first takes every lane, and gives them their share when they come.
+    // The node that starts first claims every lane and hands the others their share when they start.
     expect(taken.length, "no lane goes to and fro").toBeLessThanOrEqual((begun - 1) * SIGNERS.length);
     expect(await deadlocks(cluster.database)).toBe(0);
     await auditCluster(cluster, accepted);
@@ -64,26 +64,26 @@ async function deadlocks(database: Database): Promise<number> {
 
 const HOUR_MS = 3_600_000;
 const preload = fileURLToPath(new URL("../../support/cluster/shifting-clock.mjs", import.meta.url));
-/** With a lease that no crowded machine makes run out. */
+/** Variables for a node whose clock jumps, with a lease that does not expire on a crowded machine. */
 const jumping = (ms: number) => ({
   variables: { NODE_OPTIONS: `--import ${preload}`, CLOCK_JUMP_MS: String(ms), FENCEPOST_LEASE_DURATION: "20s" },
 });
 
-/** Heartbeats so far, by instance. */
+/** The number of heartbeats so far, by instance. */
 async function beats({ database }: Cluster): Promise<ReadonlyMap<string, number>> {
   const sql = "SELECT instance_id, counter::int AS counter FROM fencepost.node_instance";
   const rows = await database.query<{ instance_id: string; counter: number }>(sql);
   return new Map(rows.map((row) => [row.instance_id, row.counter]));
 }
 
-/** How far a node's wall clock is off, by its own word; null: it has not jumped yet. */
+/** How far a node's wall clock is off, as the node itself reports; null if it has not jumped yet. */
 function offByMs(node: ClusterNode): number | null {
   const said = /the clock says (\S+)/.exec(node.stdout())?.[1];
   return said === undefined ? null : Date.parse(said) - Date.now();
 }
 
-describe("clocks that jump", () => {
-  it("by an hour, forth on one node and back on another, under load: nothing changes", async ({ cluster }) => {
+describe("system clocks that jump", () => {
+  it("by an hour, forward on one node and back on another, change nothing under load", async ({ cluster }) => {
     const nodes = await Promise.all([cluster.start(jumping(HOUR_MS)), cluster.start(jumping(-HOUR_MS))]);
     const owners = await cluster.untilSpread(nodes);
     const held = await terms(cluster.database);

@@ -8,7 +8,7 @@ const GWEI = 1_000_000_000n;
 const LOWER_CASE_HASH = /^0x[0-9a-f]{64}$/;
 
 export function sentTests(start: Start): void {
-  it("shows what an address sent in a block, and how its count grew block by block", async () => {
+  it("a chain returns the transactions of an address in a block, and its nonce count at each block", async () => {
     const h = await start();
     const { address } = account(h.accounts, 0);
     await submitFreely(h.chain, [await transfer(h, { nonce: 0, value: 5n }), await transfer(h, { nonce: 1 })]);
@@ -30,7 +30,7 @@ export function sentTests(start: Start): void {
     expect(await h.chain.transactionCountAt(address, block.number)).toBe(2);
   });
 
-  it("looks a transaction up by sender and nonce, or says that it has no such look-up", async () => {
+  it("a chain looks up a transaction by sender and nonce, or reports that this is unsupported", async () => {
     const h = await start();
     const { address } = account(h.accounts, 0);
     await submitFreely(h.chain, [await transfer(h, { nonce: 0 })]);
@@ -42,7 +42,7 @@ export function sentTests(start: Start): void {
     expect(await h.chain.transactionBySenderAndNonce(address, 1)).toBeNull();
   });
 
-  it("says which chain it is, by number and by its first block", async () => {
+  it("a chain reports its identity by chain id and genesis hash", async () => {
     const h = await start();
     const identity = await h.chain.identity(null);
     expect(identity.chainId).toBe(h.chain.chainId);
@@ -55,7 +55,7 @@ export function sentTests(start: Start): void {
 }
 
 export function nodeSigningTests(start: Start): void {
-  it("has the node sign and send, with every field as given", async () => {
+  it("a chain node signs and sends with every field as given", async () => {
     const h = await start();
     const { nodeAccount: from } = h;
     const fees = { type: "eip1559", maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: GWEI } as const;

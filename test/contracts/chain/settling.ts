@@ -4,22 +4,27 @@ import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Block, Chain, Settling } from "../../../src/ports/chain.ts";
 import { submitFreely } from "../../support/submit-freely.ts";
 
-/** False answers that an endpoint may give about a transaction's receipt. */
+/** The false reports that an endpoint may give about a transaction's receipt. */
 export const RECEIPT_LIES = ["reverted", "other gas", "a contract", "no receipt"] as const;
 export type ReceiptLieKind = (typeof RECEIPT_LIES)[number];
 
-/** A chain that is reached through endpoints which the suite can make lie, or fall behind. Blocks can be recomputed. */
+/**
+ * A chain behind endpoints that the suite can make report false data or fall behind. Its block hashes can be
+ * recomputed.
+ */
 export interface SettlingHarness {
   readonly chain: Chain;
-  /** Signed transfers of one account, from nonce 0 on, that were not sent yet. */
+  /** Signed but unsent transfers of one account, from nonce 0 on. */
   readonly transfers: readonly Hex[];
   readonly sender: Address;
   mine(): Promise<void>;
-  /** From now on; null: the truth again. The endpoint's place counts from 0, the preferred one. */
+  /**
+   * Makes an endpoint report a false receipt from now on; null restores the true one. Endpoint 0 is the preferred one.
+   */
   lie(endpoint: number, txHash: Hash, kind: ReceiptLieKind | null): void;
-  /** The endpoint knows no block above this one; null: all of them. */
+  /** Hides all blocks above this one from the endpoint; null shows all of them again. */
   pin(endpoint: number, blockNumber: number | null): void;
-  /** Sets if the endpoint knows the block tags `safe` and `finalized`. */
+  /** Sets whether the endpoint supports the block tags `safe` and `finalized`. */
   knowsTags(endpoint: number, knows: boolean): void;
   close(): Promise<void>;
 }
@@ -32,9 +37,9 @@ export interface SettlingSubject {
   readonly start: () => Promise<SettlingHarness>;
 }
 
-/** The promises of `Chain.settleReceipts` and `Chain.secondOpinion`, with one endpoint, two and three. */
+/** The contract of `Chain.settleReceipts` and `Chain.secondOpinion`, with one, two and three endpoints. */
 export function describeSettlingContract({ name, endpoints, start }: SettlingSubject): void {
-  describe(`receipts that may decide: ${name}`, () => {
+  describe(`verification of receipts before finality: ${name}`, () => {
     const open: SettlingHarness[] = [];
     afterEach(async () => {
       await Promise.all(open.splice(0).map((each) => each.close()));
@@ -70,7 +75,7 @@ interface Mined extends SettlingHarness {
 type Start = () => Promise<Mined>;
 
 function honestyTests(start: Start): void {
-  it("are those that every endpoint gives, in the order asked", async () => {
+  it("receipts are agreed if every endpoint returns them, in the requested order", async () => {
     const { chain, block, receipts, asked } = await start();
     expect(receipts.length).toBeGreaterThan(1);
     const verdicts = await chain.settleReceipts(block, asked.toReversed(), 0);
@@ -78,13 +83,13 @@ function honestyTests(start: Start): void {
     expect(await chain.settleReceipts(block, [], 0)).toEqual([]);
   });
 
-  it("are absent where the block does not hold the transaction, which need not be a lie", async () => {
+  it("a receipt is absent if the block does not contain the transaction", async () => {
     const { chain, block } = await start();
     expect(await chain.settleReceipts(block, [{ txHash: NOWHERE }], 0)).toMatchObject([{ kind: "absent" }]);
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("are not there yet while an endpoint that is up has not come to the block", async () => {
+  it("receipts are `behind` while a reachable endpoint has not reached the block", async () => {
     const { chain, block, asked, pin } = await start();
     const above = { number: block.number + 1, hash: NOWHERE };
     expect(kinds(await chain.settleReceipts(above, asked, 0))).toEqual(asked.map(() => "behind"));
@@ -98,27 +103,31 @@ function honestyTests(start: Start): void {
 
 function lieTests(endpoints: 1 | 2 | 3, start: Start): void {
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it.each(RECEIPT_LIES)("are not those of an endpoint that says %s, and are once it has stopped", async (kind) => {
-    const { chain, block, receipts, asked, lie, mine } = await start();
-    await mine();
-    const [{ txHash }, ...others] = asked as [Settling, ...Settling[]];
-    for (let endpoint = 0; endpoint < endpoints; endpoint++) {
-      lie(endpoint, txHash, kind);
-      const [verdict, ...rest] = await chain.settleReceipts(block, asked, 0);
-      if (endpoints === 3) expect(verdict).toEqual({ kind: "agreed", receipt: receipts[0] });
-      else expect(verdict).toMatchObject({ kind: "disagree", answers: Array(endpoints).fill(expect.any(String)) });
-      // A single endpoint that contradicts its block's roots is believed in nothing of that block.
-      expect(kinds(rest)).toEqual(others.map(() => (endpoints === 1 ? "disagree" : "agreed")));
-      lie(endpoint, txHash, null);
-      const after = await chain.settleReceipts(block, asked, 0);
-      expect(after).toEqual(receipts.map((receipt) => ({ kind: "agreed", receipt })));
-    }
-  });
+  it.each(RECEIPT_LIES)(
+    "a receipt of an endpoint that reports %s is not agreed, until the endpoint is correct again",
+    async (kind) => {
+      const { chain, block, receipts, asked, lie, mine } = await start();
+      await mine();
+      const [{ txHash }, ...others] = asked as [Settling, ...Settling[]];
+      for (let endpoint = 0; endpoint < endpoints; endpoint++) {
+        lie(endpoint, txHash, kind);
+        const [verdict, ...rest] = await chain.settleReceipts(block, asked, 0);
+        if (endpoints === 3) expect(verdict).toEqual({ kind: "agreed", receipt: receipts[0] });
+        else expect(verdict).toMatchObject({ kind: "disagree", answers: Array(endpoints).fill(expect.any(String)) });
+        // If a single endpoint contradicts the roots of its own block, nothing that it reports about that block is
+        // believed.
+        expect(kinds(rest)).toEqual(others.map(() => (endpoints === 1 ? "disagree" : "agreed")));
+        lie(endpoint, txHash, null);
+        const after = await chain.settleReceipts(block, asked, 0);
+        expect(after).toEqual(receipts.map((receipt) => ({ kind: "agreed", receipt })));
+      }
+    },
+  );
 }
 
 function indexTests(start: Start): void {
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("are not there yet while an endpoint has written the newest block, and not its receipts", async () => {
+  it("receipts are `behind` while an endpoint has the newest block but not its receipts", async () => {
     const { chain, block, asked, lie, mine } = await start();
     const [settling] = asked as [Settling];
     lie(1, settling.txHash, "no receipt");
@@ -128,14 +137,14 @@ function indexTests(start: Start): void {
     await mine();
     if (chain.endpoints === 2) expect(await settle()).toEqual(["disagree"]);
     lie(0, settling.txHash, "no receipt");
-    // Each of them has the transaction in that block: no endpoint says that it is not there.
+    // Every endpoint has the transaction in that block, so none contradicts it.
     expect(await settle()).toEqual(["behind"]);
   });
 }
 
 function senderTests(start: Start): void {
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("are absent where the transaction is another sender's, or of another nonce, than was said", async () => {
+  it("a receipt is absent if the transaction has another sender or nonce than expected", async () => {
     const { chain, block, receipts, asked, sender } = await start();
     const [{ txHash }] = asked as [Settling];
     const settle = (signer: Address, nonce: number) =>
@@ -147,7 +156,7 @@ function senderTests(start: Start): void {
 }
 
 function opinionTests(start: Start): void {
-  it("stand in blocks that two endpoints show; one that has not come so far is waited for", async () => {
+  it('a block is agreed if two endpoints show it, and "behind" while one has not reached it', async () => {
     const { chain, block, pin } = await start();
     expect(await chain.secondOpinion(block.number)).toEqual({ kind: "agreed", hash: block.hash });
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, block.number - 1);
@@ -155,14 +164,14 @@ function opinionTests(start: Start): void {
   });
 }
 
-/** Heads and tags give a block's depth, and one endpoint may claim blocks that no other endpoint has. */
+/** A block's depth follows from heads and tags, and one endpoint may claim blocks that no other endpoint has. */
 function depthTests(start: Start): void {
   const pinOthers = ({ chain, pin }: Mined, blockNumber: number | null) => {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, blockNumber);
   };
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("are not there yet while the first endpoint alone has the blocks that are asked for on top", async () => {
+  it("receipts are `behind` while only the first endpoint has the required blocks on top", async () => {
     const harness = await start();
     const { chain, block, asked, mine } = harness;
     const settle = async (depth: number) => kinds(await chain.settleReceipts(block, asked, depth));
@@ -176,7 +185,7 @@ function depthTests(start: Start): void {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("are as deep as two endpoints say, by their heads and by their tags", async () => {
+  it("the depth of a block is what two endpoints confirm, by their heads and by their tags", async () => {
     const harness = await start();
     const { chain, block, mine } = harness;
     await mine();
@@ -193,14 +202,16 @@ function depthTests(start: Start): void {
   });
 }
 
-/** Not every node knows every tag; and one that denies a tag must not make others go by something weaker. */
+/**
+ * Not every node supports every tag. An endpoint that denies a tag must not make the others fall back to a weaker rule.
+ */
 function tagTests(start: Start): void {
   const others = ({ chain, knowsTags }: Mined, knows: boolean) => {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) knowsTags(endpoint, knows);
   };
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("go by the tag of the one endpoint that knows it, where no other ever has", async () => {
+  it("the finality tag of a single endpoint is used if no other endpoint ever had one", async () => {
     const harness = await start();
     const { chain, block } = harness;
     others(harness, false);
@@ -211,7 +222,7 @@ function tagTests(start: Start): void {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("go by no tag that an endpoint has shown before and now denies", async () => {
+  it("no finality tag is used if an endpoint showed it before and now denies it", async () => {
     const harness = await start();
     const { chain } = harness;
     expect(await chain.head("finalized")).not.toBeNull();
@@ -224,7 +235,7 @@ function tagTests(start: Start): void {
     expect(await chain.head("finalized")).toBeNull();
   });
 
-  it("have no tag where no endpoint shows one", async () => {
+  it("there is no finality tag if no endpoint shows one", async () => {
     const harness = await start();
     const { chain, knowsTags } = harness;
     knowsTags(0, false);

@@ -8,7 +8,7 @@ export function allocationContract(context: LaneStoreContext): void {
   const hold = (lane = aLane()) => holdLane(context.store, lane);
   const cursorOf = async (fence: Awaited<ReturnType<typeof hold>>) => (await context.store.loadLane(fence))?.cursor;
 
-  it("gives consecutive nonces in order, from the floor of a new lane", async () => {
+  it("an allocation gives consecutive nonces in order, from the floor of a new lane", async () => {
     const fence = await hold();
     const intents = [1, 2, 3].map(() => anIntent(fence.lane));
     expect(nonces(await allocate(context.store, fence, intents, 7))).toEqual([7, 8, 9]);
@@ -16,7 +16,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([10]);
   });
 
-  it("takes the higher of cursor and floor, and never goes back", async () => {
+  it("an allocation uses the higher of cursor and floor, and never goes back", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane)], 5);
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], 2))).toEqual([6]);
@@ -25,7 +25,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts, src/adapters/postgres/statements/transaction.ts
-  it("gives a nonce that was named exactly, or says which it could have been and takes none", async () => {
+  it("an allocation gives exactly the nonce that a request names, or reports the possible one and gives none", async () => {
     const fence = await hold();
     const named = (exactNonce: number) => ({ ...anIntent(fence.lane), exactNonce });
     expect(await allocate(context.store, fence, [named(3)], null)).toEqual([{ result: "noCursor" }]);
@@ -49,7 +49,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await cursorOf(fence)).toBe(8);
   });
 
-  it("answers the repeat of a request id whatever nonce it names", async () => {
+  it("an allocation recognises a repeated request id whatever nonce the request names", async () => {
     const fence = await hold();
     const first = anIntent(fence.lane, { requestId: "named" });
     await allocate(context.store, fence, [first], 0);
@@ -59,7 +59,7 @@ export function allocationContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("gives nothing on a new lane without a floor", async () => {
+  it("an allocation on a new lane without a floor gives no nonce", async () => {
     const fence = await hold();
     const intent = anIntent(fence.lane, { requestId: "early" });
     expect(await allocate(context.store, fence, [intent], null)).toEqual([{ result: "noCursor" }]);
@@ -68,7 +68,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [intent], 0))).toEqual([0]);
   });
 
-  it("says when it was created, and answers with the cursor", async () => {
+  it("an allocation returns the creation time and the cursor", async () => {
     const fence = await hold();
     const items = [{ intent: anIntent(fence.lane) }];
     const outcome = await commitOne(context.store, { kind: "allocate", fence, floor: 3, items });
@@ -79,7 +79,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/adapters/postgres/rows/transaction-fields.ts
-  it("keeps the name of the key that asked for it, and finds it by its request id", async () => {
+  it("an allocation stores the API key's name with the request, which a lookup by request id returns", async () => {
     const fence = await hold();
     const owned = anIntent(fence.lane, { requestId: "mine", owner: "checkout" });
     const nobodys = anIntent(fence.lane, { requestId: "nobody's" });
@@ -100,7 +100,7 @@ export function allocationContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("lets a stored request id win: same payload or not, no nonce is consumed", async () => {
+  it("an allocation returns the stored transaction of a request id, for any payload, and consumes no nonce", async () => {
     const fence = await hold();
     const first = anIntent(fence.lane, { requestId: "order-1" });
     await allocate(context.store, fence, [first], 0);
@@ -124,7 +124,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await cursorOf(fence)).toBe(2);
   });
 
-  it("takes repeats within a batch out before giving nonces", async () => {
+  it("an allocation removes repeats within a batch before it gives nonces", async () => {
     const fence = await hold();
     const [a, again, b, reused] = [
       anIntent(fence.lane, { requestId: "a" }),
@@ -141,14 +141,14 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await cursorOf(fence)).toBe(2);
   });
 
-  it("moves no cursor where everything is a repeat", async () => {
+  it("an allocation of repeats only does not move the cursor", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "x" })], 0);
     await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "x" })], 50);
     expect(await cursorOf(fence)).toBe(1);
   });
 
-  it("keeps request ids apart by lane: signer and chain", async () => {
+  it("request ids are separate per lane, that is per signer and chain", async () => {
     const [one, two] = [await hold(aLane(1)), await hold(aLane(1))];
     const three = await hold({ chainId: 2, signer: one.lane.signer });
     for (const fence of [one, two, three]) {
@@ -157,14 +157,14 @@ export function allocationContract(context: LaneStoreContext): void {
     }
   });
 
-  it("treats no request id as no request id", async () => {
+  it("requests without a request id are never repeats of each other", async () => {
     const fence = await hold();
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)], 0))).toEqual([
       0, 1,
     ]);
   });
 
-  it("knows request ids byte by byte: case, trailing blanks, other scripts, 255 of them", async () => {
+  it("request ids are compared byte by byte: case, trailing blanks, other scripts, up to 255 characters", async () => {
     const fence = await hold();
     const ids = [
       "Order",
@@ -187,7 +187,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(new Set(found.map(({ requestId }) => requestId))).toEqual(new Set(ids));
   });
 
-  it("keeps every field of an intent", async () => {
+  it("an allocation stores every field of an intent", async () => {
     const fence = await hold();
     const full = anIntent(fence.lane, {
       requestId: "full",
@@ -227,7 +227,7 @@ export function allocationContract(context: LaneStoreContext): void {
     );
   });
 
-  it("writes the first line of the history", async () => {
+  it("an allocation writes the first entry of the history", async () => {
     const fence = await hold();
     const intent = anIntent(fence.lane);
     await allocate(context.store, fence, [intent], 0);
@@ -248,7 +248,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("aligns upwards only, and gives a new lane its first cursor", async () => {
+  it("an alignment only raises the cursor, and gives a new lane its first one", async () => {
     const fence = await hold();
     const align = (floor: number) => commitOne(context.store, { kind: "align", fence, floor });
     expect(await align(4)).toEqual({ status: "aligned", cursor: 4 });
@@ -257,7 +257,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([9]);
   });
 
-  it("keeps who decided something about a lane, newest first, and nothing of a term that is over", async () => {
+  it("decisions about a lane are listed newest first, without those of an ended term", async () => {
     const fence = await holdLane(context.store);
     const by = (action: string) => ({ action, actor: "operator:ops", reason: `${action} it` });
     const write = (suspended: boolean, decision = by(suspended ? "suspend" : "resume")) =>
@@ -275,7 +275,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await context.store.laneDecisions({ ...fence.lane, chainId: 99 }, 10)).toEqual([]);
   });
 
-  it("suspends and resumes", async () => {
+  it("a lane is suspended and resumed", async () => {
     const fence = await hold();
     await commitOne(context.store, { kind: "suspend", fence, suspended: true });
     expect(await context.store.loadLane(fence)).toMatchObject({ suspendedBy: "OPERATOR" });
@@ -285,7 +285,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await context.store.loadLane(fence)).toMatchObject({ suspendedBy: null, cursor: 1 });
   });
 
-  it("applies several writes of one lane in order", async () => {
+  it("several writes of one lane in a commit are applied in order", async () => {
     const fence = await hold();
     const intents = [anIntent(fence.lane, { requestId: "1" }), anIntent(fence.lane, { requestId: "1" })] as const;
     const outcomes = await outcomesOf(context.store, [
@@ -302,7 +302,7 @@ export function allocationContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("refuses a nonce that is taken, loudly, and consumes nothing", async () => {
+  it("an allocation of a transaction id that exists is refused with an error and consumes nothing", async () => {
     const fence = await hold();
     const intent = anIntent(fence.lane);
     await allocate(context.store, fence, [intent], 0);

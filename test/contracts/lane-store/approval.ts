@@ -20,7 +20,7 @@ import type { Store } from "../store-subject.ts";
 
 type Event = ApprovalResult["event"];
 
-/** A transaction that waits for approval waits durably and without a nonce, and is decided once. */
+/** A transaction that waits for approval is persisted without a nonce, and is decided once. */
 export function approvalContract(context: LaneStoreContext): void {
   const guarded = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {
     const lane = aLane();
@@ -59,7 +59,7 @@ export function approvalContract(context: LaneStoreContext): void {
     return outcome.status === "allocated" ? outcome.items : [];
   };
 
-  it("keeps its caller's word that its receiver need not have code", () =>
+  it("a transaction that awaits approval keeps its allowNoCode flag", () =>
     above100(async (store, fence) => {
       const allowed = { ...moving(fence.lane, 101n), allowNoCode: true } as const;
       await allocate(store, fence, [allowed], 4);
@@ -69,7 +69,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("keeps what is above the bound without a nonce, and gives the others consecutive ones", () =>
+  it("a transaction above the approval limit waits without a nonce, and the others get consecutive ones", () =>
     above100(async (store, fence) => {
       const [low, high, next] = [100n, 101n, 1n].map((value) => moving(fence.lane, value, `r${value}`, "maker"));
       const intents = [low, high, next].flatMap((each) => each ?? []);
@@ -91,14 +91,14 @@ export function approvalContract(context: LaneStoreContext): void {
         { ordinal: 1, event: "accept", state: "CREATED", subState: null },
         { ordinal: 2, event: "await", state: "CREATED", subState: "AWAITING_APPROVAL", token: fence.token },
       ]);
-      // It blocks nothing, and there is nothing to do about it.
+      // The waiting transaction blocks nothing and is not loaded as work of the lane.
       expect(await store.loadIntake([fence.lane], 100)).toEqual([]);
       expect((await store.lanes(fence.lane.signer))[0]).toMatchObject({ pending: 2 });
       expect((await store.policyUse(fence.lane, {})).signer.hour.value).toBe(101n);
     }));
 
   // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
-  it("answers a repeat of the request with what waits, and a reuse with another payload as such", () =>
+  it("a repeated request returns the waiting transaction, and one with another payload is reported as reuse", () =>
     above100(async (store, fence) => {
       const first = moving(fence.lane, 500n, "again");
       const results = await allocate(store, fence, [first, moving(fence.lane, 500n, "again")]);
@@ -112,7 +112,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(same).toMatchObject({ result: "duplicate", samePayload: true, existing });
       expect(other).toMatchObject({ result: "duplicate", samePayload: false, existing });
       expect(small).toMatchObject({ result: "duplicate", samePayload: false, existing });
-      // Repeated by a node that lost the answer, also without a request id.
+      // The requests are repeated by a node that lost the response; one of them has no request id.
       const unnamed = moving(fence.lane, 600n);
       await allocate(store, fence, [unnamed]);
       const items = [first, unnamed].map((intent) => ({ intent, mayExist: true }));
@@ -122,7 +122,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
-  it("owns its request id on a signer that another key uses without any policy", async () => {
+  it("a transaction that awaits approval owns its request id, even against a key without a policy", async () => {
     const lane = aLane();
     const keys = { maker: { requireApproval: { aboveValue: "100" } } };
     const store = await context.subject.connect(policiesOf({ keys }));
@@ -136,7 +136,7 @@ export function approvalContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/domain/ledger/settle-intake.ts
-  it("gets its nonce once it is approved, whatever the bound says, and only once", () =>
+  it("an approved transaction gets its nonce despite the limit, and only once", () =>
     above100(async (store, fence) => {
       const intent = moving(fence.lane, 500n, "yes", "maker");
       await allocate(store, fence, [intent]);
@@ -166,7 +166,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/application/detours/intake.ts, src/domain/ledger/settle-intake.ts
-  it("is called off after its approval while it has no nonce, and by nothing else", () =>
+  it("an approved transaction without a nonce can be called off, but not rejected or expired", () =>
     above100(async (store, fence) => {
       const intent = moving(fence.lane, 500n, "off", "maker");
       await allocate(store, fence, [intent]);
@@ -182,7 +182,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(await store.transaction(intent.txId)).toMatchObject(ended);
       expect(await eventsOf(store, intent.txId)).toEqual(["accept", "await", "approve", "callOff"]);
       expect(await store.loadIntake([fence.lane], 10)).toEqual([]);
-      // An owner that had read it before gives it no nonce.
+      // An owner that read the request before the decision gives it no nonce.
       const items = [{ intakeId, intent }];
       expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
         items: [{ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } }],
@@ -192,29 +192,31 @@ export function approvalContract(context: LaneStoreContext): void {
   it.each([
     ["reject", "REJECTED"],
     ["callOff", "CANCELLED"],
-  ] as const)("ends by %s without a nonce, once, with its completion", (event, subState) =>
-    above100(async (store, fence) => {
-      const intent = moving(fence.lane, 500n, "no", "maker");
-      await allocate(store, fence, [intent]);
-      const { intakeId } = await waitingOf(store, intent.txId);
-      const { lastSeq } = await store.feed(0, 1);
-      await decide(store, fence, intakeId, event, "approve", event);
-      const ended = { state: "FAILED_FINAL", subState, nonce: null };
-      expect(await store.transaction(intent.txId)).toMatchObject({ ...ended, lastError: `because of ${event}` });
-      expect((await store.feed(lastSeq, 10)).items).toMatchObject([
-        { txId: intent.txId, requestId: "no", ...ended, settled: true },
-      ]);
-      expect((await store.history(intent.txId)).at(-1)).toMatchObject({
-        ...{ ordinal: 3, event, fromState: "CREATED", state: "FAILED_FINAL" },
-        decision: { actor: `operator:${event}` },
-      });
-      const [again] = await allocate(store, fence, [moving(fence.lane, 500n, "no")]);
-      expect(again).toMatchObject({ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } });
-    }),
+  ] as const)(
+    "a transaction that awaits approval ends by %s without a nonce, once, with its completion",
+    (event, subState) =>
+      above100(async (store, fence) => {
+        const intent = moving(fence.lane, 500n, "no", "maker");
+        await allocate(store, fence, [intent]);
+        const { intakeId } = await waitingOf(store, intent.txId);
+        const { lastSeq } = await store.feed(0, 1);
+        await decide(store, fence, intakeId, event, "approve", event);
+        const ended = { state: "FAILED_FINAL", subState, nonce: null };
+        expect(await store.transaction(intent.txId)).toMatchObject({ ...ended, lastError: `because of ${event}` });
+        expect((await store.feed(lastSeq, 10)).items).toMatchObject([
+          { txId: intent.txId, requestId: "no", ...ended, settled: true },
+        ]);
+        expect((await store.history(intent.txId)).at(-1)).toMatchObject({
+          ...{ ordinal: 3, event, fromState: "CREATED", state: "FAILED_FINAL" },
+          decision: { actor: `operator:${event}` },
+        });
+        const [again] = await allocate(store, fence, [moving(fence.lane, 500n, "no")]);
+        expect(again).toMatchObject({ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } });
+      }),
   );
 
   // protects [Attacks] src/domain/ledger/settle-intake.ts
-  it("expires by the database's clock and not before, and no decision comes after that", () =>
+  it("an approval request expires by the database's clock and not before, and cannot be decided afterwards", () =>
     above100(async (store, fence) => {
       const intents = [moving(fence.lane, 500n, "late"), moving(fence.lane, 600n)];
       await allocate(store, fence, intents);
@@ -245,7 +247,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("asks for approval of what came through the intake table, and of repeats there", () =>
+  it("an intent from the intake table awaits approval too, and its repeat is a duplicate of it", () =>
     above100(async (store, fence) => {
       const [first, repeat] = [moving(fence.lane, 500n, "in"), moving(fence.lane, 500n, "in")];
       await context.subject.intake(first, repeat);
@@ -260,7 +262,8 @@ export function approvalContract(context: LaneStoreContext): void {
       });
       expect(await eventsOf(store, first.txId)).toEqual(["accept", "await"]);
       expect((await store.loadIntake([fence.lane], 10)).map(({ intent }) => intent.txId)).toEqual([repeat.txId]);
-      // An intent that the owner had read before it had to wait gets no nonce either, with or without policies.
+      // An intent that the owner read before it had to wait for approval gets no nonce either, with or without
+      // policies.
       const { intakeId } = await waitingOf(store, first.txId);
       const items = [{ intakeId, intent: first }];
       for (const by of [store, context.store]) {
@@ -269,7 +272,7 @@ export function approvalContract(context: LaneStoreContext): void {
       }
     }));
 
-  it("leaves the request id to what waits where a repeat is refused for another reason", () =>
+  it("a repeat that is refused for another reason leaves the request id to the waiting transaction", () =>
     above100(async (store, fence) => {
       const [first, repeat] = [moving(fence.lane, 500n, "kept"), moving(fence.lane, 500n, "kept")];
       await allocate(store, fence, [first]);
@@ -285,7 +288,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/domain/ledger/guard.ts
-  it("is judged again when it gets its nonce: approval lifts no limit", () =>
+  it("an approved transaction is checked again when it gets its nonce, since approval lifts no limit", () =>
     guarded({ requireApproval: { aboveValue: "100" }, maxValue: { perDay: "700" } }, async (store, fence) => {
       const intents = [500n, 500n, 200n].map((value) => moving(fence.lane, value));
       expect((await allocate(store, fence, intents)).map(({ result }) => result)).toEqual(Array(3).fill("awaiting"));
@@ -298,7 +301,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect((await store.policyUse(fence.lane, {})).signer.day.value).toBe(700n);
     }));
 
-  it("forbids at once what waiting would not help", () =>
+  it("a transaction that approval cannot permit is forbidden at once", () =>
     guarded({ requireApproval: { aboveCost: "0" }, to: [uniqueAddress()] }, async (store, fence) => {
       expect(await allocate(store, fence, [anIntent(fence.lane)])).toMatchObject([{ result: "forbidden" }]);
     }));

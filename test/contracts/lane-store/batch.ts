@@ -20,11 +20,11 @@ import {
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function batchContract(context: LaneStoreContext): void {
-  it("commits nothing, and says so, for nothing", async () => {
+  it("an empty commit returns no outcomes", async () => {
     expect(await outcomesOf(context.store, [])).toEqual([]);
   });
 
-  it("spans lanes: a fenced one fails alone, outcomes in the order given", async () => {
+  it("a commit of several lanes fails only the fenced lane, and returns outcomes in the given order", async () => {
     const fences: Fence[] = [];
     for (let index = 0; index < 5; index++) fences.push(await holdLane(context.store, aLane(1 + (index % 2))));
     const gone = fences[2];
@@ -51,7 +51,7 @@ export function batchContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(intents[2]?.txId ?? "")).toBeNull();
   });
 
-  it("rolls everything back where one item cannot be stored", async () => {
+  it("a commit is rolled back completely if one item cannot be stored", async () => {
     const [good, bad] = [await holdLane(context.store), await holdLane(context.store)];
     const mined = await mine(context.store, good);
     const { lastSeq } = await context.store.feed(0, 1);
@@ -76,7 +76,7 @@ export function batchContract(context: LaneStoreContext): void {
     expect((await context.store.lanes(good.lane.signer))[0]).toMatchObject({ confirmed: 0 });
   });
 
-  it("rolls back on a poisoned transition, whatever stands before it", async () => {
+  it("a commit is rolled back completely if one transition cannot be stored, whatever precedes it", async () => {
     const fence = await holdLane(context.store);
     const intents = [anIntent(fence.lane), anIntent(fence.lane)] as const;
     await allocate(context.store, fence, intents);
@@ -88,7 +88,7 @@ export function batchContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(intents[0].txId)).toMatchObject({ state: "ALLOCATED", attempts: [] });
   });
 
-  it("numbers completions in the order given, without gaps, across writes", async () => {
+  it("completions of a commit are numbered in the given order, without gaps, across writes", async () => {
     const fences = [await holdLane(context.store), await holdLane(context.store)];
     const mined: Mined[] = [];
     for (const fence of fences) mined.push(await mine(context.store, fence), await mine(context.store, fence));
@@ -109,7 +109,7 @@ export function batchContract(context: LaneStoreContext): void {
     expect((await context.store.feed(lastSeq + 1, 2)).items).toEqual(feed.slice(1, 3));
   });
 
-  it("carries every kind of write in one commit", async () => {
+  it("one commit can contain every kind of write", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { requestId: "waits" });
     await context.subject.intake(intent);
@@ -140,7 +140,7 @@ export function batchContract(context: LaneStoreContext): void {
     });
   });
 
-  it("tells what it did to each lane that its term still has, in order, with the times that are stored", async () => {
+  it("a commit returns its changes to each lane still owned, in order, with the stored times", async () => {
     const [fence, lost] = [await holdLane(context.store), await holdLane(context.store)];
     await context.store.releaseLane(lost);
     const [plain, first, second] = [anIntent(fence.lane), anIntent(fence.lane), anIntent(fence.lane)];
@@ -174,7 +174,7 @@ export function batchContract(context: LaneStoreContext): void {
     expect((await context.store.commit([{ kind: "align", fence, floor: 0 }])).changes).toEqual([]);
   });
 
-  it("gives one nonce to each of many commits at once", async () => {
+  it("concurrent commits each get a nonce of their own", async () => {
     const fence = await holdLane(context.store);
     const stores = await Promise.all([context.subject.connect(), context.subject.connect()]);
     const all = [context.store, ...stores];

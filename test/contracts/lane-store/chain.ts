@@ -33,7 +33,7 @@ export function chainContract(context: LaneStoreContext): void {
     return outcome.status === "confirmations" ? outcome.newFork : outcome.status;
   };
 
-  it("stores blocks once per chain and extends the same prefix", async () => {
+  it("confirmation blocks are stored once per chain, and extend the same prefix", async () => {
     const fence = await onNewChain();
     const chain = hashes(6);
     expect(await store(fence, blocks(10, chain.slice(0, 3)))).toBe(false);
@@ -43,7 +43,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await context.store.confirmations(fence.lane.chainId, 12, 2)).toEqual(blocks(10, chain).slice(3, 5));
   });
 
-  it("replaces from the first height that differs, also where the new fork is shorter", async () => {
+  it("confirmation blocks are replaced from the first height that differs, even by a shorter fork", async () => {
     const fence = await onNewChain();
     const chain = hashes(6);
     await store(fence, blocks(10, chain));
@@ -53,7 +53,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await store(fence, blocks(13, [fork[1] as Hash]))).toBe(false);
   });
 
-  it("prunes below, and keeps chains apart", async () => {
+  it("confirmation blocks are pruned below a height, separately per chain", async () => {
     const [one, two] = [await onNewChain(), await onNewChain()];
     const chain = hashes(5);
     await store(one, blocks(1, chain));
@@ -65,7 +65,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await stored(one.lane.chainId)).toEqual(blocks(4, chain.slice(3)));
   });
 
-  it("takes several lists of one chain in one batch, in order", async () => {
+  it("several block lists of one chain in one commit are applied in order", async () => {
     const fence = await onNewChain();
     const other = await holdLane(context.store, aLane(fence.lane.chainId));
     const [a, b, c, x] = hashes(4) as [Hash, Hash, Hash, Hash];
@@ -78,7 +78,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await stored(fence.lane.chainId)).toEqual(blocks(1, [a, x]));
   });
 
-  it("stops watching what is settled and deep, and nothing else", async () => {
+  it("the end of a reorg watch covers only settled transactions that are deep enough", async () => {
     const fence = await holdLane(context.store);
     const [deep, shallow] = [uniqueHash(), uniqueHash()];
     const old = await confirm(context.store, fence, { blockNumber: 50, blockHash: deep });
@@ -103,7 +103,7 @@ export function chainContract(context: LaneStoreContext): void {
   });
 
   // protects [Reads] src/domain/ledger/apply.ts
-  it("goes on watching what the same commit moves, whichever of the two comes first", async () => {
+  it("a transaction that the same commit reopens after a reorg stays watched, whichever write comes first", async () => {
     const fence = await holdLane(context.store);
     const reorged = await confirm(context.store, fence, { blockNumber: 5 });
     const other = await confirm(context.store, fence, { blockNumber: 5 });
@@ -117,7 +117,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await apply(context.store, fence, [step(other.intent.txId, AT.confirmed, "reorg")])).toEqual(["conflict"]);
   });
 
-  it("stops watching what the same commit settles, where it is deep enough by then", async () => {
+  it("a transaction that the same commit settles is no longer watched if it is deep enough", async () => {
     const fence = await holdLane(context.store);
     const [deep, shallow] = [
       await mine(context.store, fence, { blockNumber: 5 }),
@@ -131,7 +131,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(deep.intent.txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("moves nothing that is past its watch", async () => {
+  it("a transaction past its reorg watch cannot be reopened", async () => {
     const fence = await holdLane(context.store);
     const { intent } = await confirm(context.store, fence, { blockNumber: 5 });
     await commitOne(context.store, { kind: "unwatch", fence, throughBlock: 5 });

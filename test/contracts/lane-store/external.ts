@@ -24,9 +24,12 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const FOREIGN = { kind: "external", foreign: true, rawTransaction: null } as const;
 
-/** Another program uses the key, another chain answers, the cursor was pushed too far. */
+/**
+ * Cases with a cause outside Fencepost: another program uses the key, an endpoint serves another chain, or the cursor
+ * was set too high.
+ */
 export function externalContract(context: LaneStoreContext): void {
-  /** A transaction whose nonce went to a foreign one, mined. */
+  /** A transaction at whose nonce a foreign transaction was mined. */
   async function lost(fence: Fence) {
     const intent = anIntent(fence.lane);
     const [first, foreign] = [anAttempt(1), anAttempt(2, FOREIGN)];
@@ -40,7 +43,7 @@ export function externalContract(context: LaneStoreContext): void {
     return { intent, first, foreign, receipt, nonce: nonce as number };
   }
 
-  it("keeps a foreign transaction as an attempt without bytes, with its receipt", async () => {
+  it("a foreign transaction is stored as an attempt without raw bytes, with its receipt", async () => {
     const fence = await holdLane(context.store);
     const { intent, foreign, receipt } = await lost(fence);
     const [tracked] = (await context.store.loadLane(fence))?.tracking ?? [];
@@ -52,7 +55,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.transaction(intent.txId))?.attempts[1]).toMatchObject({ txHash: foreign.txHash });
   });
 
-  it("keeps what a node signs itself without hash or bytes, until the hash is known", async () => {
+  it("a payload that the chain node signs is stored without hash and raw bytes, until the hash is known", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { payload: { value: 77n } });
     const attempt = { ...anAttempt(1), txHash: null, rawTransaction: null, nodeSigned: true } as const;
@@ -75,7 +78,7 @@ export function externalContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("never gives an attempt another hash, and none of its own signing any", async () => {
+  it("the hash of an attempt never changes, and a locally signed attempt gets no other", async () => {
     const fence = await holdLane(context.store);
     const [named, own] = [anIntent(fence.lane), anIntent(fence.lane)];
     const attempt = { ...anAttempt(1), txHash: null, rawTransaction: null, nodeSigned: true } as const;
@@ -96,13 +99,13 @@ export function externalContract(context: LaneStoreContext): void {
     ).rejects.toThrow(BatchRefused);
   });
 
-  it("says where the lane stood when the epoch began", async () => {
+  it("a loaded lane has the cursor at which the epoch began", async () => {
     const fence = await holdLane(context.store);
     await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
     expect((await context.store.loadLane(fence))?.epochFloor).toBe(0);
   });
 
-  it("notes how a chain begins, once", async () => {
+  it("the genesis hash of a chain is stored once", async () => {
     const fence = await holdLane(context.store, aLane(900_001));
     const other = await holdLane(context.store, aLane(900_001));
     const elsewhere = await holdLane(context.store, aLane(900_002));
@@ -114,7 +117,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(elsewhere))?.genesisHash).toBeNull();
   });
 
-  it("knows what is settled and past its watch", async () => {
+  it("the store reports below which nonce all transactions are settled and past their reorg watch", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.settledBelow(fence.lane)).toBe(0);
     await confirm(context.store, fence, { blockNumber: 5 });
@@ -128,7 +131,7 @@ export function externalContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/ledger/standing.ts
-  it("lowers a cursor that was pushed too far, but never to a nonce that may have left", async () => {
+  it("a realignment lowers a cursor that was set too high, but never to a nonce that may have been sent", async () => {
     const fence = await holdLane(context.store);
     const realign = (floor: number) => commitOne(context.store, { kind: "realign", fence, floor });
     await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
@@ -140,7 +143,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect(await realign(0)).toEqual({ status: "aligned", cursor: 3 });
   });
 
-  it("never lowers it below a nonce that a caller reserved, nor below one given out in the same commit", async () => {
+  it("a realignment never lowers the cursor below a reserved nonce or one allocated in the same commit", async () => {
     const fence = await holdLane(context.store);
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
@@ -161,7 +164,7 @@ export function externalContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/ledger/standing.ts
-  it("nor below one that a caller was given in the same commit", async () => {
+  it("a realignment never lowers the cursor below a nonce reserved in the same commit", async () => {
     const fence = await holdLane(context.store);
     const [nonce] = nonces(await allocate(context.store, fence, [anIntent(fence.lane)]));
     const { instanceId: reservationId } = anInstance();
@@ -179,7 +182,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect(afterReserve).toEqual({ status: "aligned", cursor: (nonce as number) + 2 });
   });
 
-  it("forgets free nonces that are above a lowered cursor: they were never given out", async () => {
+  it("a realignment drops free nonces above the lowered cursor, since they were never given out", async () => {
     const fence = await holdLane(context.store);
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
@@ -191,7 +194,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(fence))?.holes).toEqual([]);
   });
 
-  it("realigns nothing for a term that is over", async () => {
+  it("a realignment under an ended term is fenced", async () => {
     const fence = await holdLane(context.store);
     await commitOne(context.store, { kind: "align", fence, floor: 9 });
     const stale = { ...fence, token: fence.token + 1 };

@@ -13,7 +13,7 @@ export function intakeContract(context: LaneStoreContext): void {
 
   const asIntent = ({ gas: _, gasCost: __, ...intent }: Partial<ReturnType<typeof anIntent>> = {}) => intent;
 
-  it("shows what waits, in call order, for the lanes asked for", async () => {
+  it("the intake table returns waiting intents in order of their calls, for the requested lanes", async () => {
     const [one, two, three] = [aLane(1), aLane(2), aLane(3)];
     const intents = [
       anIntent(two),
@@ -32,7 +32,7 @@ export function intakeContract(context: LaneStoreContext): void {
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("leaves out rows that rest, unless their time is over", async () => {
+  it("the intake table omits deferred rows, unless their validUntil has passed", async () => {
     const lane = aLane();
     const over = { ...anIntent(lane), validUntil: new Date(Date.UTC(2020, 0, 1)) };
     await context.subject.intake(anIntent(lane), anIntent(lane), over);
@@ -42,13 +42,13 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await context.store.loadIntake([lane], 1, resting)).toEqual([second]);
   });
 
-  it("keeps its caller's word that its receiver need not have code", async () => {
+  it("an intent in the intake table keeps its allowNoCode flag", async () => {
     const lane = aLane();
     await context.subject.intake({ ...anIntent(lane), allowNoCode: true }, anIntent(lane));
     expect((await waiting(lane)).map(({ intent }) => intent.allowNoCode)).toEqual([true, undefined]);
   });
 
-  it("is CREATED to everyone who asks", async () => {
+  it("an intent in the intake table is CREATED in every query", async () => {
     const lane = aLane();
     const wishes = { requestId: "c", owner: "checkout", payload: { data: "0x1234" }, metadata: { m: [1] } } as const;
     const intent = anIntent(lane, wishes);
@@ -72,7 +72,7 @@ export function intakeContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("becomes a transaction under the same id, created when it was accepted", async () => {
+  it("an intent becomes a transaction with the same id and the time of its acceptance", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { requestId: "t", owner: "checkout" });
     await context.subject.intake(intent);
@@ -95,7 +95,7 @@ export function intakeContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("is a repeat of itself when allocated again, with or without a request id", async () => {
+  it("an intent that is allocated again is a repeat of itself, with or without a request id", async () => {
     const fence = await holdLane(context.store);
     for (const requestId of ["again", null]) {
       const intent = anIntent(fence.lane, { requestId });
@@ -110,7 +110,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(fence))?.cursor).toBe(2);
   });
 
-  it("refuses an intake row that does not wait", async () => {
+  it("an allocation for an intake row that does not exist is refused", async () => {
     const fence = await holdLane(context.store);
     const items = [{ intent: anIntent(fence.lane), intakeId: 999_999 }];
     await expect(commitOne(context.store, { kind: "allocate", fence, floor: 0, items })).rejects.toBeInstanceOf(
@@ -119,7 +119,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(fence))?.cursor).toBeNull();
   });
 
-  it("lets a stored request id win over what waits", async () => {
+  it("a stored request id takes precedence over a waiting intent", async () => {
     const fence = await holdLane(context.store);
     const first = anIntent(fence.lane, { requestId: "dup" });
     await allocate(context.store, fence, [first]);
@@ -136,7 +136,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await waiting(fence.lane)).toHaveLength(1);
   });
 
-  it("becomes another name of what existed", async () => {
+  it("an intent with a known request id becomes an alias of the existing transaction", async () => {
     const fence = await holdLane(context.store);
     const first = anIntent(fence.lane, { requestId: "alias" });
     await allocate(context.store, fence, [first]);
@@ -152,7 +152,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await commitOne(context.store, { kind: "settleIntake", fence, results })).toEqual({ status: "done" });
   });
 
-  it("is refused for good: no nonce, a reason, both steps, one completion, counted once", async () => {
+  it("a refused intent gets no nonce, a reason, both history entries, and one completion counted once", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, {
       requestId: "bad",
@@ -204,7 +204,7 @@ export function intakeContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("does not take the request id away from its owner when refused", async () => {
+  it("a refused intent does not take the request id from its owner", async () => {
     const fence = await holdLane(context.store);
     const owner = anIntent(fence.lane, { requestId: "owned" });
     await allocate(context.store, fence, [owner]);
@@ -230,7 +230,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(found.map(({ txId }) => txId)).toEqual([owner.txId, reused.txId, rejected.txId]);
   });
 
-  it("gives a request id that was refused twice at once to the first", async () => {
+  it("a request id of two intents refused together belongs to the first", async () => {
     const fence = await holdLane(context.store);
     const twins = [1, 2].map(() => anIntent(fence.lane, { requestId: "twins" }));
     await context.subject.intake(...twins);
@@ -250,7 +250,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await waiting(fence.lane)).toEqual([]);
   });
 
-  it("is settled by the owner of its lane alone", async () => {
+  it("an intent is settled only by the owner of its lane", async () => {
     const [fence, stranger] = [await holdLane(context.store), await holdLane(context.store)];
     const intent = anIntent(fence.lane);
     await context.subject.intake(intent);

@@ -5,7 +5,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 type ALane = Parameters<typeof anIntent>[0];
 
-/** A contract's revert reason that jsonb cannot hold. */
+/** A refusal whose revert reason contains characters that jsonb cannot store. */
 const REVERTS: Problem = {
   code: "SUBMISSION_REJECTED",
   detail: "it reverts: \0",
@@ -13,7 +13,7 @@ const REVERTS: Problem = {
   revert: { name: "Error", message: "\0\ud800", data: "0x" },
 };
 
-/** The promises of every store about intents that a node of the release before enqueued for the owner of their lane. */
+/** The contract of every store for intents that a node of the previous release enqueued for the owner of their lane. */
 export function leftIntentsContract(context: LaneStoreContext): void {
   const rowOf = async (lane: ALane, txId: string) => {
     const row = (await context.store.loadIntake([lane], 100)).find(({ intent }) => intent.txId === txId);
@@ -24,7 +24,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   const refused = (intakeId: number) =>
     ({ intakeId, result: "refused", event: "refuse", reason: "it reverts", problem: REVERTS }) as const;
 
-  it("stand in the intake table in the order of the calls, and say that their sender waits", async () => {
+  it("intents that were enqueued for an owner are in the intake table in call order, marked as unanswered", async () => {
     const lane = aLane();
     const intents = [
       anIntent(lane, { requestId: "left", owner: "checkout", metadata: { a: [1] }, payload: { data: "0x1234" } }),
@@ -38,7 +38,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/intake.ts
-  it("own no request id before they are accepted: nobody is told of what may vanish", async () => {
+  it("an intent that was enqueued for an owner owns no request id before it is accepted", async () => {
     const lane = aLane();
     const intent = anIntent(lane, { requestId: "mine" });
     await context.subject.older.leave(intent);
@@ -50,7 +50,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
     expect(await context.subject.older.accept(intent.txId), "once").toEqual([]);
   });
 
-  it("become transactions, or other names of one", async () => {
+  it("intents that were enqueued for an owner become transactions, or aliases of one", async () => {
     const fence = await holdLane(context.store);
     const [first, second] = [anIntent(fence.lane, { requestId: "same" }), anIntent(fence.lane, { requestId: "same" })];
     await context.subject.older.leave(first, second);
@@ -70,7 +70,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
-  it("are declined without a trace but the reason, word for word, and the request id is free", async () => {
+  it("a declined intent leaves nothing but its reason, and its request id is free", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { requestId: "free" });
     const { lastSeq } = await context.store.feed(0, 1);
@@ -86,7 +86,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
-  it("that were accepted meanwhile fail for all to see, or go on waiting where only a sender would be told", async () => {
+  it("an intent that was accepted meanwhile fails publicly, or keeps waiting if only its sender would see the refusal", async () => {
     const fence = await holdLane(context.store);
     const [fails, waits] = [anIntent(fence.lane), anIntent(fence.lane)];
     await context.subject.older.leave(fails, waits);

@@ -12,14 +12,14 @@ function aRequest(lane: Lane, more: Partial<LeftRequest> = {}): LeftRequest {
   return { leftId: randomUUID(), lane, ...words, ...more };
 }
 
-/** The promises of every store about requests that a node enqueues for the owner of their lane. */
+/** The contract of every store for requests that a node enqueues for the owner of their lane. */
 export function leftRequestsContract(context: LaneStoreContext): void {
   const [first, second] = [randomUUID(), randomUUID()];
   const begin = (lane: Lane, by = first, except: readonly string[] = []) =>
     context.store.beginRequests([lane], by, except);
   const standing = async ({ leftId }: LeftRequest) => (await context.store.leftStanding([leftId]))[0];
 
-  it("are begun in the order in which they were left, by an owner of their lane alone", async () => {
+  it("requests that were enqueued for an owner are begun in order, only by an owner of their lane", async () => {
     const [lane, other] = [aLane(), aLane()];
     const requests = [aRequest(lane), aRequest(lane, { owner: null, repeatable: false }), aRequest(other)];
     await context.store.leaveRequests(requests.slice(0, 1), LONG_MS);
@@ -36,7 +36,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
-  it("are answered once, by the one that began them last", async () => {
+  it("a request that was enqueued for an owner is answered once, by the instance that began it last", async () => {
     const lane = aLane();
     const request = aRequest(lane);
     await context.store.leaveRequests([request], LONG_MS);
@@ -51,7 +51,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("are withdrawn by their sender, unless somebody has begun them", async () => {
+  it("a request that was enqueued for an owner can be withdrawn by its sender until it is begun", async () => {
     const lane = aLane();
     const requests = [aRequest(lane), aRequest(lane)] as const;
     await context.store.leaveRequests([requests[0]], LONG_MS);
@@ -63,7 +63,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("leave their creates accepted in the intake table, in order, if they are withdrawn, and nothing if they were begun", async () => {
+  it("a withdrawn request leaves its creates accepted in the intake table, in order; a begun one leaves nothing", async () => {
     const [lane, other] = [aLane(), aLane()];
     const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
     const intents = [
@@ -87,7 +87,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
     expect(await context.store.loadIntake([lane], 100)).toHaveLength(3);
   });
 
-  it("are begun anew after they were put back, as if nobody had", async () => {
+  it("a request that was put back is begun again as if for the first time", async () => {
     const lane = aLane();
     const request = aRequest(lane);
     await context.store.leaveRequests([request], LONG_MS);
@@ -99,7 +99,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
-  it("are not begun past their time, nor while they are under way", async () => {
+  it("a request is not begun after its time limit, nor while it is under way", async () => {
     const lane = aLane();
     const [late, busy] = [aRequest(lane), aRequest(lane)];
     await context.store.leaveRequests([late], 0);

@@ -17,14 +17,14 @@ import {
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function loadingContract(context: LaneStoreContext): void {
-  /** Time of sending, as shown to callers. */
+  /** The time at which the transaction was sent, as shown to callers. */
   const sentOf = async (txId: string) => {
     const record = await context.store.transaction(txId);
     expect(record?.lastSubmittedAt).toBeInstanceOf(Date);
     return { lastSubmittedAt: record?.lastSubmittedAt, firstSentAt: record?.attempts[0]?.firstSentAt };
   };
 
-  it("loads what was said of a transaction last, and the highest attempt that a node took", async () => {
+  it("a loaded transaction has its last error, and its highest attempt that an endpoint accepted", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     await allocate(context.store, fence, [intent]);
@@ -44,7 +44,7 @@ export function loadingContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("loads when sight of a payload was lost, for as long as it is", async () => {
+  it("a loaded transaction has the time since when its submit result is unknown, for as long as it is", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     await allocate(context.store, fence, [intent]);
@@ -65,7 +65,7 @@ export function loadingContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  it("loads what is open of one key on a lane, and whether it is mined", async () => {
+  it("the store loads the open transactions of one API key on a lane, and whether they are mined", async () => {
     const [fence, other] = [await holdLane(context.store), await holdLane(context.store)];
     const owned = (owner: string | null, lane = fence.lane) => ({ ...anIntent(lane), owner });
     const [queued, pending] = [owned("shop"), owned("shop")];
@@ -86,7 +86,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.openOf(fence.lane, "nobody")).toEqual([]);
   });
 
-  it("loads an empty lane", async () => {
+  it("an empty lane is loaded without transactions", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.loadLane(fence)).toEqual({
       cursor: null,
@@ -102,7 +102,7 @@ export function loadingContract(context: LaneStoreContext): void {
     });
   });
 
-  it("loads nothing for a term that is over, expired or never was", async () => {
+  it("a lane is not loaded for a term that has ended, has expired or does not exist", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.loadLane({ ...fence, token: 2 })).toBeNull();
     expect(await context.store.loadLane({ ...fence, instanceId: randomUUID() })).toBeNull();
@@ -111,7 +111,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadLane(fence)).toBeNull();
   });
 
-  it("loads everything an owner takes up: tracked by nonce with every hash, allocated counted, watched blocks", async () => {
+  it("a loaded lane has its tracked transactions by nonce with every hash, the allocated count and the watched blocks", async () => {
     const fence = await holdLane(context.store);
     const block = { blockNumber: 9, blockHash: uniqueHash() };
     await confirm(context.store, fence, block);
@@ -160,7 +160,7 @@ export function loadingContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("loads allocated rows page by page, from a nonce on", async () => {
+  it("allocated transactions are loaded page by page from a given nonce", async () => {
     const fence = await holdLane(context.store);
     const intents = Array.from({ length: 7 }, () => anIntent(fence.lane));
     await allocate(context.store, fence, intents, 100);
@@ -173,7 +173,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadAllocated(aLane(), 0, 3)).toEqual([]);
   });
 
-  it("refuses to hand out bytes that are not there", async () => {
+  it("the store throws if a requested raw transaction does not exist", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     await allocate(context.store, fence, [intent]);
@@ -181,7 +181,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadRawTransactions([])).toEqual([]);
   });
 
-  it("finds settled and watched rows by the block they were mined in", async () => {
+  it("settled and watched transactions are found by the block they were mined in", async () => {
     const fence = await holdLane(context.store);
     const [a, b] = [uniqueHash(), uniqueHash()];
     const first = await confirm(context.store, fence, { blockNumber: 1, blockHash: a });
@@ -196,7 +196,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadWatched(fence.lane, [])).toEqual([]);
   });
 
-  it("finds request ids of one lane only", async () => {
+  it("request ids are found only on their own lane", async () => {
     const [one, two] = [await holdLane(context.store), await holdLane(context.store)];
     const intent = anIntent(one.lane, { requestId: "mine" });
     await allocate(context.store, one, [intent]);
@@ -219,7 +219,7 @@ export function loadingContract(context: LaneStoreContext): void {
   });
 
   // protects [Many lanes] src/application/stages/1-create/answer-existing.ts, src/adapters/postgres/stores/loads.ts
-  it("finds request ids of many lanes in one look, each under its own lane", async () => {
+  it("request ids of many lanes are found with one query, each under its own lane", async () => {
     const [one, two, three] = [
       await holdLane(context.store),
       await holdLane(context.store),

@@ -28,7 +28,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const MINUTE = 60_000;
 
-/** Reservations and holes: what each nonce is to whom, and that it is never two things at once. */
+/** Reservations and holes: each nonce has at most one holder at a time. */
 export function nonceContract(context: LaneStoreContext): void {
   const hold = () => holdLane(context.store);
   const commit = (write: Parameters<typeof commitOne>[1]) => commitOne(context.store, write);
@@ -72,7 +72,7 @@ export function nonceContract(context: LaneStoreContext): void {
   };
 
   // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
-  it("is taken by what a caller signed at the next nonce above everything, and at no other", async () => {
+  it("a raw transaction of a caller is accepted only at the next nonce above all others", async () => {
     const fence = await hold();
     const chosen = { floor: 4 };
     expect(await bind(fence, 5, { chosen })).toMatchObject({ result: "conflict", next: 4 });
@@ -84,7 +84,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(fence, 5, { chosen: { floor: null } })).toMatchObject({ result: "conflict", next: 6 });
   });
 
-  it("is taken by what a caller signed at a nonce of its own reservation, and of no other's", async () => {
+  it("a raw transaction of a caller is accepted at a nonce that the caller reserved, and at no other caller's", async () => {
     const fence = await hold();
     const { nonce, reservationId } = await reserved(fence, { owner: "mine" });
     const as = (owner: string | null) => ({
@@ -103,7 +103,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(fence, nonce, as("mine"))).toMatchObject({ result: "conflict" });
   });
 
-  it("that was released is no place for what a caller signed: what stood there may have moved", async () => {
+  it("a raw transaction of a caller is refused at a released nonce, since later transactions may have moved there", async () => {
     const fence = await hold();
     const { nonce, reservationId } = await reserved(fence);
     await allocate(context.store, fence, [anIntent(fence.lane)], null);
@@ -114,14 +114,14 @@ export function nonceContract(context: LaneStoreContext): void {
     });
   });
 
-  it("reserves from the cursor like any allocation, and no transaction gets the nonce", async () => {
+  it("a reservation takes the nonce at the cursor, and no transaction gets that nonce", async () => {
     const fence = await hold();
     expect(await reserve(fence, { floor: 4 })).toMatchObject({ result: "created", recycled: false });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
     expect(await snapshot(fence)).toMatchObject({ cursor: 6, reservations: [{ nonce: 4 }], holes: [] });
   });
 
-  it("keeps the name of the key that reserved it", async () => {
+  it("a reservation keeps the name of the API key that made it", async () => {
     const fence = await hold();
     const { reservationId } = await reserved(fence, { owner: "wallet" });
     expect(await context.store.reservation(reservationId)).toMatchObject({ owner: "wallet" });
@@ -129,13 +129,13 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(nobodys)).toMatchObject({ owner: null });
   });
 
-  it("reserves nothing on a new lane without a floor", async () => {
+  it("a reservation on a new lane without a floor is refused", async () => {
     const fence = await hold();
     expect(await reserve(fence, { floor: null })).toEqual({ result: "noCursor" });
     expect(await snapshot(fence)).toMatchObject({ cursor: null, reservations: [] });
   });
 
-  it("keeps what was reserved, for any reader", async () => {
+  it("a reservation is stored with all its fields, and any reader can load it", async () => {
     const fence = await hold();
     const made = await reserved(fence, { requestId: "mine", floor: 2 });
     expect(made).toMatchObject({ lane: fence.lane, nonce: 2, requestId: "mine", state: "RESERVED", txId: null });
@@ -151,7 +151,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/reserve.ts
-  it("answers a repeat of the request id with the same nonce, also when it is over", async () => {
+  it("a repeated request id returns the same reservation, even after it has ended", async () => {
     const fence = await hold();
     const first = await reserved(fence, { requestId: "again" });
     expect(await reserve(fence, { requestId: "again" })).toMatchObject({
@@ -166,7 +166,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).cursor).toBe(first.nonce + 1);
   });
 
-  it("keeps request ids apart by lane, and does not take one that a transaction has", async () => {
+  it("request ids of reservations are separate per lane, and the request id of a transaction is refused", async () => {
     const [one, two] = [await hold(), await hold()];
     await reserved(one, { requestId: "shared" });
     expect(await reserve(two, { requestId: "shared" })).toMatchObject({ result: "created" });
@@ -179,7 +179,7 @@ export function nonceContract(context: LaneStoreContext): void {
     });
   });
 
-  it("makes a released nonce free: the next transaction takes it, then the cursor goes on", async () => {
+  it("a released nonce is given to the next transaction, then the cursor continues", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { floor: 7 });
     await allocate(context.store, fence, [anIntent(fence.lane)], null);
@@ -197,7 +197,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toEqual([]);
   });
 
-  it("gives a free nonce to one of two who want it in the same commit", async () => {
+  it("a free nonce is given to only one of several requests in the same commit", async () => {
     const fence = await hold();
     const { reservationId } = await reserved(fence);
     await release(fence, reservationId);
@@ -224,7 +224,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/allocate.ts, src/application/operations/reservations.ts
-  it("reserves a free nonce first, and lowest first", async () => {
+  it("a reservation takes the lowest free nonce first", async () => {
     const fence = await hold();
     const [low, high] = [await reserved(fence), await reserved(fence)];
     await release(fence, high.reservationId);
@@ -232,7 +232,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await reserve(fence, { fill: [1, 0] })).toMatchObject({ recycled: true, reservation: { nonce: 0 } });
   });
 
-  it("takes no hole below the floor: another program has used it", async () => {
+  it("a nonce hole below the floor is not used, since another program has used that nonce", async () => {
     const fence = await hold();
     const { reservationId } = await reserved(fence);
     await release(fence, reservationId);
@@ -240,7 +240,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 0 }]);
   });
 
-  it("gives no free nonce to a repeat", async () => {
+  it("a repeated request gets no free nonce", async () => {
     const fence = await hold();
     const first = anIntent(fence.lane, { requestId: "once" });
     await allocate(context.store, fence, [first]);
@@ -252,7 +252,7 @@ export function nonceContract(context: LaneStoreContext): void {
     });
   });
 
-  it("releases once, and nothing that is over or unknown or another lane's", async () => {
+  it("a reservation is released once, and not if it has ended, is unknown or belongs to another lane", async () => {
     const [fence, other] = [await hold(), await hold()];
     const { reservationId } = await reserved(fence);
     const refused = { status: "released", result: "conflict", hole: null };
@@ -265,7 +265,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/reserve.ts, src/application/requests/normalise.ts
-  it("expires by the database's clock: the nonce is a hole that no transaction may take", async () => {
+  it("a reservation expires by the database's clock, and leaves a nonce hole that no transaction may use", async () => {
     const fence = await hold();
     const open = await reserved(fence, { floor: 3 });
     const late = await reserved(fence, { ttlMs: 0 });
@@ -286,7 +286,7 @@ export function nonceContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("turns a reservation into a tracked transaction in one step: signed, claimed, in the history", async () => {
+  it("a reservation becomes a tracked transaction in one step: signed, claimed and in the history", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { requestId: "raw", floor: 9 });
     const intent = anIntent(fence.lane, { requestId: "raw", metadata: { by: "caller" } });
@@ -318,7 +318,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.transactionByRequest(fence.lane, "raw")).toMatchObject({ txId: intent.txId });
   });
 
-  it("follows by hash alone what the caller sent itself", async () => {
+  it("a transaction that the caller sent itself is tracked by its hash alone", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence);
     const attempt = anAttempt(1, { kind: "external", rawTransaction: null });
@@ -334,7 +334,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/bind.ts, src/domain/ledger/reserve.ts
-  it("binds a reservation once, at its own nonce, on its own lane", async () => {
+  it("a reservation is bound once, at its own nonce, on its own lane", async () => {
     const [fence, other] = [await hold(), await hold()];
     const { reservationId, nonce } = await reserved(fence, { floor: 5 });
     const reservation = { reservationId, becomes: "SUBMITTED" } as const;
@@ -350,7 +350,7 @@ export function nonceContract(context: LaneStoreContext): void {
 
   it.each(["SUBMITTED", "USED"] as const)(
     // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-    "binds what is %s late while nothing stands at its nonce",
+    "an expired reservation can still become %s while its nonce is unused",
     async (becomes) => {
       const fence = await hold();
       const [unnoticed, noticed] = [await reserved(fence, { ttlMs: 0 }), await reserved(fence, { ttlMs: 0 })];
@@ -366,7 +366,7 @@ export function nonceContract(context: LaneStoreContext): void {
   );
 
   // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-  it("binds nothing late once a placeholder stands at its nonce, and names that", async () => {
+  it("an expired reservation cannot be bound once a placeholder has its nonce, and the refusal names the placeholder", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });
     await commit({ kind: "expire", fence });
@@ -378,7 +378,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(reservationId)).toMatchObject({ state: "EXPIRED", txId: intent.txId });
   });
 
-  it("says of a hole whose reservation left it, and for how long that was kept", async () => {
+  it("a nonce hole names the reservation that left it and its time to live", async () => {
     const fence = await hold();
     const owner = "payouts";
     const kept = await reserved(fence, { ttlMs: 12_345, owner });
@@ -390,7 +390,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/reserve.ts
-  it("keeps no more nonces of a lane for one key than it may: open ones, and those that nothing took since", async () => {
+  it("an API key has a limited number of nonces per lane, counting open and expired reservations", async () => {
     const [fence, elsewhere] = [await hold(), await hold()];
     const wish = { owner: "greedy", most: 2 };
     const open = await reserved(fence, wish);
@@ -409,7 +409,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
-  it("repairs no more expired reservations of a lane in an hour than it may, unless somebody decides it", async () => {
+  it("a lane has a limited number of expired reservations repaired per hour, unless an operator decides on one", async () => {
     const fence = await hold();
     const reserveLate = () => reserved(fence, { ttlMs: 0 });
     const [first, second, third, fourth] = [
@@ -434,7 +434,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(other, elsewhere.nonce, { reservation }), "of another lane").toMatchObject({ result: "settled" });
   });
 
-  it("leaves a request id with the transaction that took it meanwhile", async () => {
+  it("a request id stays with the transaction that used it first, when a reservation with it is bound later", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { requestId: "raced" });
     const winner = anIntent(fence.lane, { requestId: "raced" });
@@ -446,7 +446,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(intent.txId)).toMatchObject({ requestId: null, nonce });
   });
 
-  it("reserves a nonce anew that the same commit gives back, also one that it had reserved itself", async () => {
+  it("a nonce can be reserved again in the same commit that releases it", async () => {
     const fence = await hold();
     const { reservationId: stored } = await reserved(fence);
     const [second, third] = [randomUUID(), randomUUID()];
@@ -470,7 +470,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(second)).toMatchObject({ state: "RELEASED", nonce: 0 });
   });
 
-  it("closes a hole with a placeholder, and tells the reservation that left it", async () => {
+  it("a nonce hole is closed by a placeholder, which its expired reservation then names", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });
     await commit({ kind: "expire", fence });
@@ -486,14 +486,14 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await context.store.transaction(intent.txId))?.attempts).toMatchObject([{ kind: "placeholder" }]);
   });
 
-  it("fills no nonce that is no hole", async () => {
+  it("a placeholder at a nonce that is not a hole is refused", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane)]);
     expect(await bind(fence, 0)).toMatchObject({ result: "conflict" });
     expect(await bind(fence, 17)).toMatchObject({ result: "conflict" });
   });
 
-  it("refuses a hash that is tracked already, and keeps the reservation", async () => {
+  it("a transaction hash that is already tracked is refused, and the reservation is kept", async () => {
     const fence = await hold();
     const { txHash } = anAttempt();
     const [one, two] = [await reserved(fence), await reserved(fence)];
@@ -507,7 +507,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Holes] src/adapters/postgres/commit/rows.ts
-  it("gives a nonce up with the transaction: final at once, the nonce free, the feed told", async () => {
+  it("a transaction that is given up is final at once, its nonce is free, and the feed has its completion", async () => {
     const fence = await hold();
     const failedAndLive = async () => (await context.store.census()).watched.FAILED_FINAL;
     const before = await failedAndLive();
@@ -526,7 +526,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await failedAndLive()).toBe(before);
   });
 
-  it("gives a nonce to the next transaction in the commit that gives it up", async () => {
+  it("a nonce that is given up can be allocated in the same commit", async () => {
     const fence = await hold();
     const [first, next] = [anIntent(fence.lane), anIntent(fence.lane)];
     await allocate(context.store, fence, [first]);
@@ -549,7 +549,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(last.txId)).toMatchObject({ nonce: 1, state: "ALLOCATED" });
   });
 
-  it("moves transactions down together, in order, and leaves the holes on top", async () => {
+  it("transactions move down together in order, which leaves the nonce holes on top", async () => {
     const fence = await hold();
     const { nonce } = await givenUp(fence, 0);
     const intents = [1, 2, 3].map(() => anIntent(fence.lane));
@@ -568,7 +568,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Holes] src/domain/ledger/move.ts
-  it("moves nothing into a nonce that is not free, nor upwards", async () => {
+  it("a transaction never moves to a nonce that is not free, nor upwards", async () => {
     const fence = await hold();
     await reserved(fence, { ttlMs: 0 });
     await commit({ kind: "expire", fence });
@@ -584,7 +584,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 0 }, { nonce }]);
   });
 
-  it("never moves or gives up what was signed", async () => {
+  it("a signed transaction is never moved or given up", async () => {
     const fence = await hold();
     await givenUp(fence);
     const intent = anIntent(fence.lane);
@@ -596,7 +596,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(intent.txId)).toMatchObject({ nonce: 1 });
   });
 
-  it("forgets holes that foreign transactions closed", async () => {
+  it("nonce holes that foreign transactions closed are removed", async () => {
     const fence = await hold();
     await givenUp(fence);
     await givenUp(fence, 1);
@@ -604,7 +604,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
   });
 
-  it("finds what it stepped over and nothing has, once, below the cursor and in the range alone", async () => {
+  it("skipped nonces are found once, only below the cursor and in the given range", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane)]);
     const { nonce: kept } = await reserved(fence);
@@ -622,7 +622,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(fence, 3)).toMatchObject({ status: "bound", result: "settled" });
   });
 
-  it("finds it once where one commit asks twice, and never on another lane", async () => {
+  it("skipped nonces are found once if one commit searches twice, and never on another lane", async () => {
     const fence = await hold();
     const other = await hold();
     for (const each of [fence, other]) await allocate(context.store, each, [anIntent(each.lane)], 2);
@@ -641,7 +641,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
   });
 
-  it("holds every nonce below the cursor exactly once, whatever is done in whatever order", async () => {
+  it("every nonce below the cursor is held exactly once, after any sequence of operations", async () => {
     const deed = fc.constantFrom(
       "allocate",
       "allocate",
@@ -700,7 +700,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(held.sort((a, b) => a - b)).toEqual(Array.from({ length: cursor ?? 0 }, (_, nonce) => nonce));
   };
 
-  it("does none of this for a term that is over", async () => {
+  it("every nonce operation under an ended term is fenced", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence);
     await context.store.retireInstance(fence.instanceId);

@@ -19,7 +19,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const FOREIGN = { kind: "external", foreign: true, rawTransaction: null } as const;
 
-/** Notices for a person: written with their cause, counted, acknowledged once. */
+/** Notices for an operator: each is written with its cause, counted, and acknowledged once. */
 export function noticesContract(context: LaneStoreContext): void {
   const of = ({ signer, chainId }: Lane, open = false) => context.store.notices({ signer, chainId, open, limit: 200 });
   const ofNode = async (nodeId: string) =>
@@ -39,7 +39,7 @@ export function noticesContract(context: LaneStoreContext): void {
       ...more,
     });
 
-  it("has a foreign transaction at a nonce of ours, with its hash and ours that lost it", async () => {
+  it("a notice is written for a foreign transaction at our nonce, with its hash and our transaction", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     const foreign = anAttempt(2, FOREIGN);
@@ -62,7 +62,7 @@ export function noticesContract(context: LaneStoreContext): void {
   });
 
   // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
-  it("has nonces that the chain's count passed and were never given, by whichever write raised the cursor", async () => {
+  it("a notice is written for unallocated nonces that the chain's count passed, whichever write raised the cursor", async () => {
     const { fence, notice } = await used();
     expect(notice).toMatchObject({ times: 1, evidence: [{ nonce: 5, through: 5, txHash: null, txId: null }] });
     const created = { kind: "allocate", fence, floor: 9, items: [{ intent: anIntent(fence.lane) }] } as const;
@@ -81,7 +81,7 @@ export function noticesContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("says nothing of a lane's first count, of a count that is not above, nor of a comparison after a restore", async () => {
+  it("no notice is written for a lane's first count, a count that is not higher, or a reconciliation after a restore", async () => {
     const fence = await holdLane(context.store);
     await align(fence, 5);
     await align(fence, 5);
@@ -90,7 +90,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await of(fence.lane)).toEqual([]);
   });
 
-  it("is not written by who lost the lane", async () => {
+  it("no notice is written by a node that lost the lane", async () => {
     const { fence } = await used();
     const before = await of(fence.lane);
     const outcome = await commitOne(context.store, {
@@ -102,7 +102,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await of(fence.lane)).toEqual(before);
   });
 
-  it("keeps so much evidence of many uses, and counts them all", async () => {
+  it("a notice keeps limited evidence of many uses, and counts all of them", async () => {
     const { fence } = await used();
     for (let floor = 7; floor < 7 + MOST_EVIDENCE + 5; floor++) await align(fence, floor);
     const [notice] = await of(fence.lane);
@@ -111,7 +111,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(notice?.evidence[0]?.nonce).toBe(7 + MOST_EVIDENCE + 3);
   });
 
-  it("is acknowledged once, with who, when and why; the next use is another notice", async () => {
+  it("a notice is acknowledged once, with who, when and why, and the next foreign use is a new notice", async () => {
     const { fence, notice } = await used();
     const done = await ack(notice.noticeId);
     const acknowledged = { by: "operator:ada", at: expect.any(Date), why: "our own wallet" };
@@ -130,7 +130,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(before).toMatchObject({ noticeId: notice.noticeId, times: 1, acknowledged });
   });
 
-  it("is not acknowledged by who saw fewer uses", async () => {
+  it("a notice cannot be acknowledged with an outdated number of uses", async () => {
     const { fence, notice } = await used();
     await align(fence, 7);
     expect(await ack(notice.noticeId, { times: 1 })).toMatchObject({ verdict: "grown", notice: { times: 2 } });
@@ -138,7 +138,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await ack(notice.noticeId, { times: 2 })).toMatchObject({ verdict: "acknowledge" });
   });
 
-  it("knows an order by its key, and refuses another one under it", async () => {
+  it("a repeated acknowledgement with the same idempotency key has no effect, and another one under that key is refused", async () => {
     const { notice } = await used();
     const order = { key: "k", fingerprint: `0x${"ab".repeat(32)}` } as const;
     expect(await ack(notice.noticeId, { order })).toMatchObject({ verdict: "acknowledge" });
@@ -148,12 +148,12 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await ack(notice.noticeId, { order: { ...order, key: "l" } })).toMatchObject({ verdict: "taken" });
   });
 
-  it("knows nothing of a notice that never was", async () => {
+  it("an unknown notice is null, for reading and for acknowledging", async () => {
     expect(await context.store.notice(randomUUID())).toBeNull();
     expect(await ack(randomUUID())).toBeNull();
   });
 
-  it("keeps so many acknowledged ones of a lane, the newest, and every one that nobody acknowledged", async () => {
+  it("a lane keeps a limited number of acknowledged notices, the newest, and all unacknowledged ones", async () => {
     const { fence } = await used();
     for (let floor = 7; floor < 7 + MOST_ACKNOWLEDGED + 2; floor++) {
       const [open] = await of(fence.lane, true);
@@ -167,7 +167,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(all[0]).toMatchObject({ acknowledged: null, times: 2 });
   });
 
-  it("leaves by retention once it is acknowledged, and never before", async () => {
+  it("a notice is deleted by retention only after it is acknowledged", async () => {
     const { fence, notice } = await used();
     await ack(notice.noticeId);
     await align(fence, 7);
@@ -176,7 +176,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await of(fence.lane)).toMatchObject([{ acknowledged: null, evidence: [{ nonce: 6 }] }]);
   });
 
-  it("has a node that vanished, exactly once however many declare it dead, until it is back", async () => {
+  it("a notice of a vanished node is written once, however many nodes declare it dead, until the node is back", async () => {
     const instance = anInstance();
     await context.store.registerInstance(instance);
     const declared = await Promise.all(
@@ -194,7 +194,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await ofNode(nodeId)).toMatchObject([{ overAt: expect.any(Date), acknowledged: null }]);
   });
 
-  it("has no node that drained, nor one that was draining and had nothing left", async () => {
+  it("no notice is written for a drained node, or for a draining one without lanes", async () => {
     const [drained, draining, holding] = [anInstance(), anInstance(), anInstance()];
     for (const each of [drained, draining, holding]) await context.store.registerInstance(each);
     await context.store.retireInstance(drained.instanceId);

@@ -21,7 +21,10 @@ function order(subject: string, overrides: Partial<OrderKey> = {}): OrderKey {
   return { subject, key: "key-1", fingerprint: WORDS, ...overrides };
 }
 
-/** An action carried out under a key is not carried out again; key and action are committed together or not at all. */
+/**
+ * An operator's action with an idempotency key is carried out once; key and action are committed together or not at
+ * all.
+ */
 export function orderKeysContract(context: LaneStoreContext): void {
   const tracked = async () => {
     const fence = await holdLane(context.store);
@@ -37,7 +40,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     (await context.store.history(txId)).flatMap(({ decision }) => decision ?? []);
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("keeps the key of an order with the step that carries it out, and takes no second step under it", async () => {
+  it("the idempotency key of an action is stored with its step, and refuses a second step", async () => {
     const { fence, txId } = await tracked();
     const { lane } = fence;
     expect(await context.store.carriedOut(lane, order(txId))).toBeNull();
@@ -51,7 +54,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("takes one of two steps under one key, also within one commit", async () => {
+  it("only one of two steps with the same idempotency key is applied, even within one commit", async () => {
     const { fence, txId } = await tracked();
     const write = { kind: "transition", fence, items: [decide(txId, order(txId))] } as const;
     expect(await outcomesOf(context.store, [write, write])).toEqual([
@@ -61,7 +64,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await decisions(txId)).toHaveLength(1);
   });
 
-  it("tells keys apart by their subject, their lane and their letters", async () => {
+  it("idempotency keys are distinguished by subject, by lane and by case", async () => {
     const { fence, txId } = await tracked();
     const other = await tracked();
     await apply(context.store, fence, [decide(txId, order(txId))]);
@@ -71,7 +74,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await apply(context.store, other.fence, [decide(other.txId, order(other.txId))])).toEqual(["applied"]);
   });
 
-  it("keeps no key of a step that was not taken, nor under a term that is over", async () => {
+  it("no idempotency key is stored for a step that was not applied, or under an ended term", async () => {
     const { fence, txId } = await tracked();
     const elsewhere = step(txId, AT.broadcast, "decide", {
       decision: { actor: "operator:ops", audit: null, order: order(txId) },
@@ -84,7 +87,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("puts one transaction at a hole under one key", async () => {
+  it("only one transaction is placed at a nonce hole under one idempotency key", async () => {
     const { fence, txId } = await tracked();
     const intents = [anIntent(fence.lane), anIntent(fence.lane)] as const;
     await allocate(context.store, fence, intents, 0);
@@ -105,7 +108,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("suspends, resumes and realigns a lane once under one key", async () => {
+  it("a lane is suspended, resumed or realigned once per idempotency key", async () => {
     const { fence } = await tracked();
     const { store } = context;
     const decided = (action: string, key: string) => ({

@@ -25,7 +25,10 @@ import type { Store } from "../store-subject.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** Limits are enforced when the nonce is given and when a further payload is committed; a refusal consumes nothing. */
+/**
+ * Policy limits are enforced when a nonce is assigned and when a further payload is committed; a refusal consumes
+ * nothing.
+ */
 export function policiesContract(context: LaneStoreContext): void {
   const limited = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {
     const lane = aLane();
@@ -40,7 +43,7 @@ export function policiesContract(context: LaneStoreContext): void {
     anIntent(fence.lane, { payload: { value }, gasCost });
   const useOf = async (store: Store, { lane }: Fence) => (await store.policyUse(lane, {})).signer;
 
-  it("refuses what a rule of the signer does not allow, and gives the others of the batch consecutive nonces", () =>
+  it("an allocation that a signer's policy forbids is refused, and the others of the batch get consecutive nonces", () =>
     limited({ to: [`0x${"b".repeat(40)}`] }, async (store, fence) => {
       const elsewhere = anIntent(fence.lane, { payload: { to: `0x${"c".repeat(40)}` } });
       const results = await allocate(store, fence, [anIntent(fence.lane), elsewhere, anIntent(fence.lane)], 4);
@@ -49,7 +52,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect(await store.transaction(elsewhere.txId)).toBeNull();
     }));
 
-  it("counts what a transaction may cost, up to the limit of the hour and not beyond", () =>
+  it("the possible cost of transactions is counted against the hourly limit", () =>
     limited({ maxCost: { perHour: "100" } }, async (store, fence) => {
       const results = await allocate(
         store,
@@ -62,7 +65,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect(late).toMatchObject({ result: "forbidden", rule: "signer.maxCost.perHour" });
     }));
 
-  it("goes on from what other stores have counted, and the next owner too", () =>
+  it("policy usage counted by one store applies to the other stores and to the next owner", () =>
     limited({ maxValue: { perDay: "10" } }, async (store, fence) => {
       await allocate(store, fence, [spending(fence, 7n)]);
       await store.releaseLane(fence);
@@ -74,7 +77,7 @@ export function policiesContract(context: LaneStoreContext): void {
       await next.close();
     }));
 
-  it("counts what a dearer payload adds, and refuses it where that is too much", () =>
+  it("a more expensive attempt adds to the policy usage, and is refused above the limit", () =>
     limited({ maxCost: { perHour: `${3_000_000n * GWEI}` } }, async (store, fence) => {
       const intent = spending(fence, 0n, 21_000n * 30n * GWEI);
       await allocate(store, fence, [intent]);
@@ -94,7 +97,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect((await useOf(store, fence)).hour.cost).toBe(21_000n * 100n * GWEI);
     }));
 
-  it("does not sign at first for more than was counted where the limit does not allow it", () =>
+  it("a first signature that costs more than was counted is refused if the limit does not allow it", () =>
     limited({ maxCost: { perTransaction: "100" } }, async (store, fence) => {
       const intent = spending(fence, 10n, 50n);
       await allocate(store, fence, [intent]);
@@ -105,7 +108,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect((await store.transaction(intent.txId))?.state).toBe("ALLOCATED");
     }));
 
-  it("counts what was really paid once it is final, and the worst case again where that is withdrawn", () =>
+  it("policy usage is corrected to the real cost at finality, and back to the maximum if that is revoked", () =>
     limited({ maxCost: { perDay: `${10n ** 18n}` } }, async (store, fence) => {
       const intent = spending(fence, 5n, 21_000n * 30n * GWEI);
       const worst = 5n + 21_000n * 30n * GWEI;
@@ -129,7 +132,7 @@ export function policiesContract(context: LaneStoreContext): void {
       ]);
     }));
 
-  it("keeps what a receipt says was paid beside gas, and that it is not sure", async () => {
+  it("a receipt keeps the amount paid besides gas, and whether it is uncertain", async () => {
     const { store } = context;
     const fence = await holdLane(store);
     for (const beside of [{ besideGas: 7n, besideGasUnsure: true } as const, { besideGas: 9n }, {}]) {
@@ -143,7 +146,7 @@ export function policiesContract(context: LaneStoreContext): void {
     }
   });
 
-  it("judges what a caller signed itself like everything else", () =>
+  it("a transaction that the caller signed is checked against the policy like any other", () =>
     limited({ to: [`0x${"b".repeat(40)}`], maxCost: { perHour: "1000" } }, async (store, fence) => {
       const reserve = { kind: "reserve", fence, floor: 0, requestId: null, ...BY_ANYBODY, ttlMs: 60_000 } as const;
       const submit = async (intent: PreparedIntent) => {
@@ -165,7 +168,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect((await useOf(store, fence)).hour).toEqual({ value: 900n, cost: 1_000n });
     }));
 
-  it("counts for a key over all of its signers, within one commit and from commit to commit", async () => {
+  it("the policy usage of an API key covers all its signers, within one commit and across commits", async () => {
     const policies = policiesOf({ keys: { payments: { maxValue: { perHour: "100" } } } });
     const store = await context.subject.connect(policies);
     const [one, two] = [await holdLane(store, aLane(77)), await holdLane(store, aLane(77))];
@@ -196,7 +199,7 @@ export function policiesContract(context: LaneStoreContext): void {
     await store.close();
   });
 
-  it("corrects what a key has used when a transaction of it is final", async () => {
+  it("the policy usage of an API key is corrected when a transaction is final", async () => {
     const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "1000" } } } }));
     const fence = await holdLane(store, aLane(78));
     const intent = { ...spending(fence, 10n, 500n), owner: "shop" };
@@ -218,7 +221,7 @@ export function policiesContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("counts a placeholder for the key that reserved, whatever room that has, and lifts no limit for what is beside it", async () => {
+  it("a placeholder counts for the API key that reserved the nonce, even above its limit, and lifts no limit for others", async () => {
     const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "100" } } } }));
     const fence = await holdLane(store, aLane(79));
     const create = (gasCost: bigint) => {
@@ -255,7 +258,7 @@ export function policiesContract(context: LaneStoreContext): void {
     await store.close();
   });
 
-  it("tells what is used by signer, and nothing of those that no policy limits", () =>
+  it("policy usage is listed by signer, without signers that have no policy", () =>
     limited({ maxValue: { perDay: "100" } }, async (store, fence) => {
       const other = await holdLane(store);
       await allocate(store, other, [spending(other, 1n)]);

@@ -19,15 +19,15 @@ import { forSigner, policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
-/** One policy document for every node: the next commit obeys it, no matter which store changed it. */
+/** There is one policy document for every node: the next commit obeys it, no matter which store changed it. */
 export function policyDocumentContract(context: LaneStoreContext): void {
   const change = (store: Store, policies: Pick<Policies, "document" | "hash">, expectedVersion: number | null = null) =>
     store.changePolicy({ policies, actor: "operator:alice", reason: "a test", nodeId: "node-1", expectedVersion });
   const spending = (lane: ReturnType<typeof aLane>, value: bigint) => anIntent(lane, { payload: { value } });
-  /** A document that a newer release could read. */
+  /** A document with a field that only a newer release could read. */
   const ofTomorrow = { document: { signers: {}, moods: ["good"] }, hash: "0x01" } as const;
 
-  it("keeps who changed the document, when and why, and counts versions", async () => {
+  it("a change of the policy document is stored with who, when and why, and a new version", async () => {
     const { store } = context;
     const before = await store.readPolicy();
     const policies = forSigner(aLane().signer, { maxValue: { perDay: "1" } });
@@ -42,7 +42,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/adapters/postgres/commit/policies.ts
-  it("changes nothing for a version that is in force no more, or a document that is in force already", async () => {
+  it("a policy change based on an outdated version, or equal to the current document, has no effect", async () => {
     const { store } = context;
     const policies = forSigner(aLane().signer, { maxValue: { perDay: "2" } });
     const { inForce } = await change(store, policies);
@@ -50,7 +50,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     expect(await change(store, policies, inForce.version - 1)).toEqual({ outcome: "unchanged", inForce });
   });
 
-  it("judges the next commit of every store by a document that one of them has changed", async () => {
+  it("a changed policy document applies to the next commit of every store", async () => {
     const { store, subject } = context;
     const other = await subject.connect();
     const lane = aLane();
@@ -64,7 +64,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     await other.close();
   });
 
-  it("judges a further payload by the document in force when it is committed", async () => {
+  it("a further attempt is checked against the policy document in force when it is committed", async () => {
     const { store, subject } = context;
     const other = await subject.connect();
     const lane = aLane();
@@ -82,7 +82,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     await other.close();
   });
 
-  it("gives a lane that is new the document in force", async () => {
+  it("a new lane uses the policy document in force", async () => {
     const { store, subject } = context;
     const other = await subject.connect();
     const lane = aLane();
@@ -92,7 +92,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     await other.close();
   });
 
-  it("tells who listens of each document once, before a commit is judged by it", async () => {
+  it("listeners receive each policy document once, before a commit is checked against it", async () => {
     const { store, subject } = context;
     const other = await subject.connect();
     const lane = aLane();
@@ -107,7 +107,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/domain/ledger/ledger.ts, src/domain/policy/in-force.ts
-  it("gives no nonce and no further payload by a document that it cannot read, and moves what is open on", async () => {
+  it("an unreadable policy document allows no nonce and no further attempt, but open transactions continue", async () => {
     const { store, subject } = context;
     const other = await subject.connect();
     const lane = aLane();

@@ -16,7 +16,7 @@ import { policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
-/** A pool's request has one transaction, on one of its lanes; the second attempt consumes nothing. */
+/** A request to a pool gets one transaction, on one of the pool's lanes; a second try consumes nothing. */
 export function poolsContract(context: LaneStoreContext): void {
   const twoLanes = async (store: Store = context.store, chainId = 1) => {
     return [await holdLane(store, aLane(chainId)), await holdLane(store, aLane(chainId))] as const;
@@ -29,7 +29,7 @@ export function poolsContract(context: LaneStoreContext): void {
   const cursorOf = async (fence: Fence) => (await context.store.loadLane(fence))?.cursor;
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("gives a request to the first lane, and answers the second with it; the others of its batch go on", async () => {
+  it("a pool request goes to the first lane, the second lane returns that transaction, and the rest of its batch is created", async () => {
     const [first, second] = await twoLanes();
     const requestId = unique();
     const intent = pooled(first, requestId);
@@ -54,7 +54,7 @@ export function poolsContract(context: LaneStoreContext): void {
   });
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("gives it once where two lanes of one commit want it", async () => {
+  it("a pool request is created once if two lanes of one commit have it", async () => {
     const [first, second] = await twoLanes();
     const requestId = unique();
     const writes = [first, second].map((fence) => {
@@ -69,7 +69,7 @@ export function poolsContract(context: LaneStoreContext): void {
     expect(await context.store.findPooled([{ chainId: 1, pool: "payouts", requestId }])).toHaveLength(1);
   });
 
-  it("tells pools, chains and requests without an id apart", async () => {
+  it("pool requests are distinguished by pool and chain, and never match without a request id", async () => {
     const [first, second] = await twoLanes();
     const [elsewhere] = await twoLanes(context.store, 2);
     const requestId = unique();
@@ -81,7 +81,7 @@ export function poolsContract(context: LaneStoreContext): void {
   });
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("finds what waits for approval, and what got its nonce then", async () => {
+  it("a pool request finds the transaction that awaits approval, and later the one with a nonce", async () => {
     const store = await context.subject.connect(
       policiesOf({ signers: { "*": { requireApproval: { aboveValue: "0", expiresAfter: "60s" } } } }),
     );
@@ -109,7 +109,7 @@ export function poolsContract(context: LaneStoreContext): void {
     }
   });
 
-  it("says how lanes stand: what is not mined, how old its head is, and whether somebody stopped them", async () => {
+  it("the queue of a pool's lane reports unmined transactions, the age of its head, and a suspension", async () => {
     const [first, second] = await twoLanes();
     await mine(context.store, first);
     await allocate(context.store, first, [anIntent(first.lane), anIntent(first.lane)]);

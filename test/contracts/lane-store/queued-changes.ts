@@ -19,7 +19,10 @@ function aChange(overrides: Partial<QueuedChange> = {}): QueuedChange {
   return { kind: "replace", payload: aPayload({ value: 9n, data: "0xbeef" }), gas: 60_000n, ...overrides };
 }
 
-/** Another payload for what waits to be signed: it changes what the signer reads, and nothing of what the caller sees. */
+/**
+ * Replacing the payload of a transaction that is not signed yet changes what the signer reads, but not what the caller
+ * sees.
+ */
 export function queuedChangesContract(context: LaneStoreContext): void {
   const queued = async () => {
     const fence = await holdLane(context.store);
@@ -28,7 +31,7 @@ export function queuedChangesContract(context: LaneStoreContext): void {
     return { fence, intents };
   };
 
-  it("hands out what was put in a payload's place, and keeps the caller's visible", async () => {
+  it("a replaced payload is returned for signing, and the caller's payload stays visible", async () => {
     const { fence, intents } = await queued();
     const [changed, untouched] = intents;
     const change = aChange({
@@ -54,7 +57,7 @@ export function queuedChangesContract(context: LaneStoreContext): void {
     expect((await context.store.history(changed.txId)).at(-1)).toMatchObject({ event: "amend", reason, decision });
   });
 
-  it("lets the last of several changes count, and keeps each in the history", async () => {
+  it("the last of several changes of a queued transaction applies, and each is in the history", async () => {
     const { fence, intents } = await queued();
     const { txId } = intents[0];
     const cancel = aChange({ kind: "cancel", payload: aPayload({ value: 0n }), gas: 21_000n });
@@ -66,7 +69,7 @@ export function queuedChangesContract(context: LaneStoreContext): void {
     expect(amends.map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  it("changes nothing that is signed already, nor under a term that is over", async () => {
+  it("a queued change is refused once the transaction is signed, or under an ended term", async () => {
     const { fence, intents } = await queued();
     const { txId } = intents[0];
     const late = step(txId, AT.allocated, "amend", { change: aChange(), decision });

@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 const decision = { actor: "operator:ops", audit: { action: "suspend" } };
 const claim = { ordinal: 1 };
 
-/** Deadlines of callers, and transactions that an operator holds. */
+/** The store's contract for callers' deadlines, and for transactions that an operator holds. */
 export function timeAndHoldsContract(context: LaneStoreContext): void {
   const ahead = async (ms: number) => new Date((await context.subject.now()).getTime() + ms);
   const lane = () => holdLane(context.store);
@@ -30,7 +30,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
   const eventsOf = async (store: Pick<QueryStore, "history">, txId: string) =>
     (await store.history(txId)).map(({ event }) => event);
 
-  /** Allocated while there was time, and past it now. */
+  /** A transaction that was allocated before its deadline, which is past now. */
   async function overdue(fence: Fence) {
     const intent = await timed(fence, HOUR_MS);
     await allocate(context.store, fence, [intent], 0);
@@ -43,8 +43,8 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     return apply(context.store, fence, [step(txId, AT.allocated, "expire", { reason: "over", completion })]);
   };
 
-  describe("validUntil", () => {
-    it("is kept with the transaction, and handed to its owner wherever it stands", async () => {
+  describe("the validUntil of a transaction", () => {
+    it("is stored, and returned to the lane's owner in every state", async () => {
       const fence = await lane();
       const [timely, plain] = [await timed(fence, HOUR_MS), anIntent(fence.lane)];
       await allocate(context.store, fence, [timely, plain], 0);
@@ -58,7 +58,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect((await context.store.loadLane(fence))?.tracking).toMatchObject([{ txId: timely.txId, validUntil }]);
     });
 
-    it("gets no nonce once it is over, by the database's clock, and one while it is not", async () => {
+    it("that has passed by the database's clock prevents the allocation of a nonce", async () => {
       const fence = await lane();
       const late = await timed(fence, -1);
       const results = await allocate(context.store, fence, [late, await timed(fence, HOUR_MS)], 0);
@@ -66,7 +66,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.transaction(late.txId)).toBeNull();
     });
 
-    it("is listed the earliest first, with what is left of it, and not what is over, held or mined", async () => {
+    it("is listed earliest first with the time left, except for ended, held and mined transactions", async () => {
       const fence = await lane();
       const far = await timed(fence, HOUR_MS);
       const over = await overdue(fence);
@@ -84,7 +84,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.loadExpiring(fence.lane, 10)).toEqual([]);
     });
 
-    it("ends what was never signed without a nonce, which is free then, with its completion", async () => {
+    it("ends an unsigned transaction without a nonce, which becomes free, with a completion", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       const { lastSeq } = await context.store.feed(0, 1);
@@ -122,7 +122,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
         },
       ],
       // protects [Holes] src/domain/ledger/may-move.ts
-    ])("gives no nonce up below one that %s: it would stay a hole", async (_, stays) => {
+    ])("frees no nonce below one that %s, since that would leave a hole", async (_, stays) => {
       const fence = await lane();
       const over = await overdue(fence);
       await stays(fence);
@@ -132,7 +132,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Holes] src/domain/ledger/may-move.ts
-    it("gives no nonce up below one that a caller names in the same commit", async () => {
+    it("frees no nonce below one that a caller names in the same commit", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       const named = { intent: { ...anIntent(fence.lane), exactNonce: 1 } };
@@ -144,7 +144,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Holes] src/domain/ledger/may-move.ts
-    it("moves no nonce down that a caller named", async () => {
+    it("never moves a transaction down from a nonce that the caller named", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       expect(await expire(fence, over.txId)).toEqual(["applied"]);
@@ -156,7 +156,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Times and holds] src/domain/ledger/move.ts
-    it("ends nothing before its time, nothing that is held, nothing that was signed, and nothing under an old term", async () => {
+    it("ends nothing before its time, nothing that is held or signed, and nothing under an ended term", async () => {
       const fence = await lane();
       const [early, over] = [await timed(fence, HOUR_MS), await overdue(fence)];
       await allocate(context.store, fence, [early], 0);
@@ -171,7 +171,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await commitOne(context.store, old)).toEqual({ status: "fenced" });
     });
 
-    it("marks a cancel that it asked for, once it is over and not before", async () => {
+    it("is marked as the cause of a cancellation only once it has passed", async () => {
       const fence = await lane();
       const [early, over] = [await timed(fence, HOUR_MS), await overdue(fence)];
       await allocate(context.store, fence, [early], 0);
@@ -192,7 +192,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect((await context.store.loadExpiring(fence.lane, 10)).map(({ txId }) => txId)).toEqual([early.txId]);
     });
 
-    it("ends an intake row, and no word about it comes after that", async () => {
+    it("ends an intake row, which no later event can change", async () => {
       const fence = await lane();
       const [late, early] = [await timed(fence, -1), await timed(fence, HOUR_MS)];
       await context.subject.intake(late, early);
@@ -209,9 +209,9 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
   });
 
-  describe("a hold", () => {
+  describe("a hold on a transaction", () => {
     // protects [Times and holds] src/domain/ledger/move.ts
-    it("is on the row until it is let go, and keeps every claim away that nobody decided", async () => {
+    it("is stored until it is released, and prevents every claim except by an operator's decision", async () => {
       const fence = await lane();
       const intent = anIntent(fence.lane);
       const { txId } = intent;
@@ -238,7 +238,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Times and holds] src/domain/ledger/fold-transaction.ts, src/adapters/postgres/statements/transaction.ts
-    it("is over with the outcome: reorganised away, it goes on", async () => {
+    it("ends with the transaction's completion, and does not return after a reorg", async () => {
       const fence = await lane();
       const { txId, ...intent } = anIntent(fence.lane);
       await allocate(context.store, fence, [{ txId, ...intent }], 0);
@@ -258,7 +258,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       }
     });
 
-    it("is over with the outcome also where a reorg comes in the same commit", async () => {
+    it("ends with the completion even if a reorg follows in the same commit", async () => {
       const fence = await lane();
       const { txId, ...intent } = anIntent(fence.lane);
       await allocate(context.store, fence, [{ txId, ...intent }], 0);
@@ -280,7 +280,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/ledger/settle-intake.ts
-    it("keeps an intake row from its nonce and from its end, counts every step, and lets it be called off", async () => {
+    it("keeps an intake row from getting a nonce and from expiring, is in the history, and permits a cancellation", async () => {
       const fence = await lane();
       const [intent, other] = [await timed(fence, -1), anIntent(fence.lane)];
       await context.subject.intake(intent, other);
@@ -313,7 +313,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       ]);
     });
 
-    it("that ended leaves an intake row to get its nonce, with its whole history", async () => {
+    it("that was released lets an intake row get its nonce, with its whole history", async () => {
       const fence = await lane();
       const intent = await timed(fence, HOUR_MS);
       await context.subject.intake(intent);

@@ -41,7 +41,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.history(item.txId)).toEqual(history);
   };
 
-  it("signs: attempt stored, claimed in the same commit, bytes readable", async () => {
+  it("signing stores the attempt, claims it in the same commit, and makes its raw bytes readable", async () => {
     const { fence, txId } = await allocated();
     const attempt = anAttempt();
     expect(
@@ -55,7 +55,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.loadRawTransactions([{ txId, ordinal: 1 }])).toEqual([rawTransaction]);
   });
 
-  it("keeps an attempt unsent until its first claim, and the time of that one afterwards", async () => {
+  it("an attempt counts as unsent until its first claim, whose time is kept", async () => {
     const { fence, txId } = await signed();
     expect(await record(txId)).toMatchObject({ submitAttempts: 0, lastSubmittedAt: null });
     expect((await record(txId)).attempts[0]?.firstSentAt).toBeNull();
@@ -72,7 +72,7 @@ export function transitionContract(context: LaneStoreContext): void {
   });
 
   // protects [Operators] src/application/detours/another-attempt.ts
-  it("takes two moves of one transaction in one write, in order, with a completion at the end", async () => {
+  it("two transitions of one transaction in one write are applied in order, with a completion at the end", async () => {
     const { fence, txId } = await signed();
     const attempt = anAttempt(2);
     const decision = { actor: "operator:ops", audit: { action: "REPLACE" } };
@@ -90,7 +90,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(decided.map(({ event }) => event)).toEqual(["reprice", "stick"]);
   });
 
-  it("stores every kind of fee, and several attempts in order", async () => {
+  it("attempts are stored in order, with every type of fees", async () => {
     const { fence, txId } = await allocated();
     const attempts = [
       anAttempt(1, { fees: { type: "legacy", gasPrice: 10n ** 20n } }),
@@ -113,7 +113,7 @@ export function transitionContract(context: LaneStoreContext): void {
     );
   });
 
-  it("reports a conflict where the row has moved on, and leaves it alone", async () => {
+  it("a transition from a state that the row has left is a conflict, and changes nothing", async () => {
     const { fence, txId } = await signed();
     const late = step(txId, AT.allocated, "sign", { attempt: anAttempt(), lastError: "late" });
     expect(await apply(context.store, fence, [late])).toEqual(["conflict"]);
@@ -123,7 +123,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.history(txId)).toHaveLength(2);
   });
 
-  it("reports a conflict where the sub-state does not lead there, or would be put back", async () => {
+  it("a transition from the wrong sub-state is a conflict", async () => {
     const { fence, txId, attempt } = await signed();
     const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
     const early = step(txId, AT.mined, "confirm", { completion });
@@ -140,7 +140,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(lastSeq).toBe((await context.store.feed(0, 100_000)).items.length);
   });
 
-  it("reports a conflict for another lane's transaction and for an unknown one", async () => {
+  it("a transition of another lane's transaction, or of an unknown one, is a conflict", async () => {
     const [mine, theirs] = [await signed(), await signed()];
     const items = [
       step(theirs.txId, AT.pending, "broadcast"),
@@ -151,7 +151,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await record(theirs.txId)).toMatchObject({ subState: "PENDING" });
   });
 
-  it("applies several steps of one transaction in one batch, in order", async () => {
+  it("several transitions of one transaction in one batch are applied in order", async () => {
     const { fence, txId } = await allocated();
     const attempt = anAttempt();
     const receipt = aReceipt(attempt.txHash, { blockNumber: 7 });
@@ -183,7 +183,7 @@ export function transitionContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("merges repeats of one event into one row: how often, first and last, and the newest reason", async () => {
+  it("repeated events are merged into one history row with count, first and last time, and the newest reason", async () => {
     const { fence, txId } = await signed();
     for (const reason of ["a", "b", "c"]) {
       await context.subject.tick();
@@ -206,7 +206,7 @@ export function transitionContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("merges nothing into a decided step: a cancel that is signed again for more leaves who and why as they were", async () => {
+  it("a history row with an operator's decision is never merged with later events", async () => {
     const { fence, txId } = await signed();
     const decision = { actor: "operator:ann", audit: { ticket: 7 } };
     const cancel = (ordinal: number, more: object) =>
@@ -220,7 +220,7 @@ export function transitionContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("keeps, replaces and clears the last error", async () => {
+  it("the last error is kept, replaced or cleared", async () => {
     const { fence, txId } = await signed();
     const fail = (lastError?: string | null) =>
       apply(context.store, fence, [
@@ -233,7 +233,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await record(txId)).toMatchObject({ lastError: null });
   });
 
-  it("withdraws a receipt and takes another", async () => {
+  it("a receipt is withdrawn and another one is stored", async () => {
     const fence = await holdLane(context.store);
     const { intent, attempt } = await mine(context.store, fence);
     await apply(context.store, fence, [step(intent.txId, AT.mined, "withdraw", { receipt: null, reason: "reorg" })]);
@@ -252,7 +252,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect((await record(intent.txId)).receipt).toEqual(again);
   });
 
-  it("settles with a completion, counts it on the lane, and can take it back", async () => {
+  it("a transaction is settled with a completion, counted on its lane, and can be reopened by a reorg", async () => {
     const fence = await holdLane(context.store);
     const { intent, attempt } = await confirm(context.store, fence);
     const { txId } = intent;
@@ -297,7 +297,7 @@ export function transitionContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/adapters/evm/rpc/endpoints.ts, src/domain/transaction/attempts.ts, src/adapters/postgres/statements/attempt.ts
-  it("keeps an attempt private with its claim, over a reload, until the transaction is disclosed", async () => {
+  it("a private attempt stays private through claims and reloads, until the transaction is disclosed", async () => {
     const { fence, txId } = await allocated();
     const attempt = { ...anAttempt(), private: true as const };
     await apply(context.store, fence, [step(txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
@@ -319,7 +319,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await privacy()).toEqual([false, false]);
   });
 
-  it("refuses a claim on an attempt that is not stored", async () => {
+  it("a claim on an attempt that is not stored is refused", async () => {
     const { fence, txId } = await signed();
     await refused(fence, step(txId, AT.pending, "resubmit", { claim: { ordinal: 2 } }));
     await refused(fence, step(txId, AT.pending, "resubmit", { claim: { ordinal: 0 } }));
@@ -328,19 +328,19 @@ export function transitionContract(context: LaneStoreContext): void {
     await refused(other.fence, step(other.txId, AT.allocated, "sign", { claim: { ordinal: 1 } }));
   });
 
-  it("refuses to track what was never signed", async () => {
+  it("a transition to TRACKING without a signed attempt is refused", async () => {
     const { fence, txId } = await allocated();
     await refused(fence, step(txId, AT.allocated, "sign"));
   });
 
-  it("refuses an attempt out of turn, or a hash that belongs to another", async () => {
+  it("an attempt with a wrong ordinal, or with the hash of another one, is refused", async () => {
     const { fence, txId, attempt } = await signed();
     await refused(fence, step(txId, AT.pending, "resubmit", { attempt: anAttempt(1) }));
     await refused(fence, step(txId, AT.pending, "resubmit", { attempt: anAttempt(3) }));
     await refused(fence, step(txId, AT.pending, "resubmit", { attempt: anAttempt(2, { txHash: attempt.txHash }) }));
   });
 
-  it("refuses what the transition table does not have", async () => {
+  it("a transition that is not in the transition table is refused", async () => {
     const { fence, txId } = await signed();
     const base = { txId, from: "TRACKING" } as const;
     await refused(fence, { ...base, event: "resubmit", to: "STUCK", subState: "PENDING" });

@@ -4,7 +4,7 @@ import type { Kill } from "../../../src/domain/cluster/kills.ts";
 import { anInstance, uniqueAddress } from "../../support/lane-samples.ts";
 import type { LeaseStoreContext } from "./serving.ts";
 
-/** Orders to stop: written once, ended by a word, and never by being absent. */
+/** Kills: each is written once and ends only by an explicit action, never because its row is missing. */
 export function killsContract(context: LeaseStoreContext): void {
   const aKill = (overrides: Partial<Kill> = {}): Kill => ({
     killId: randomUUID(),
@@ -17,7 +17,7 @@ export function killsContract(context: LeaseStoreContext): void {
     (await context.store.kills(killIds)).find((row) => row.killId === killId);
   const changes = async () => (await context.store.instances())[0]?.killChanges ?? Number.NaN;
 
-  it("keeps orders with everything that was said, about a signer or about everything", async () => {
+  it("a kill is stored with all its fields, for one signer or for all", async () => {
     const kills = [aKill(), aKill({ signer: null, reason: 'naïve 🦄 "quoted"' })];
     await context.store.keepKills(kills);
     for (const kill of kills) expect(await find(kill)).toEqual({ ...kill, at: expect.any(Date), ended: false });
@@ -30,7 +30,7 @@ export function killsContract(context: LeaseStoreContext): void {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/kill.ts
-  it("keeps an order once, however often it is told, and one that was ended stays ended", async () => {
+  it("a kill is stored once, however often it is received, and an ended one stays ended", async () => {
     const kill = aKill();
     await context.store.keepKills([kill]);
     await context.store.keepKills([{ ...kill, reason: "another one" }]);
@@ -41,7 +41,7 @@ export function killsContract(context: LeaseStoreContext): void {
     expect(await find(kill, [kill.killId])).toMatchObject({ ended: true });
   });
 
-  it("ends every order about that signer and no other, also one that was never kept", async () => {
+  it("ending the kills of one signer ends all of them, even one never stored, and no other signer's", async () => {
     const signer = uniqueAddress();
     const [one, two, unkept] = [aKill({ signer }), aKill({ signer }), aKill({ signer })];
     const others = [aKill(), aKill({ signer: null })];
@@ -55,7 +55,7 @@ export function killsContract(context: LeaseStoreContext): void {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/node-instance.ts
-  it("tells with every look at the instances that an order was given or ended", async () => {
+  it("every read of the instances shows whether a kill was added or ended", async () => {
     await context.store.registerInstance(anInstance());
     const before = await changes();
     const kill = aKill();
@@ -68,7 +68,7 @@ export function killsContract(context: LeaseStoreContext): void {
     expect([before, given]).not.toContain(await changes());
   });
 
-  it("says nothing of an order that never was", async () => {
+  it("an unknown kill is not reported as ended", async () => {
     expect((await context.store.kills([randomUUID()])).every(({ ended }) => !ended)).toBe(true);
   });
 }

@@ -9,12 +9,12 @@ export interface LeaseStoreContext {
   store: Store;
 }
 
-/** Information that instances publish for each other: advice that no lease and no fence depends on. */
+/** Information that instances publish for each other. It is only advice: no lease and no fence depends on it. */
 export function servingContract(context: LeaseStoreContext): void {
   const find = async (instanceId: string, store: Store = context.store) =>
     (await store.instances()).find((row) => row.instanceId === instanceId);
 
-  it("keeps what an instance can serve, as it was told", async () => {
+  it("an instance is stored with the signers and chains that it serves", async () => {
     const signers = Array.from({ length: 300 }, () => uniqueAddress());
     const chains = [1, 31_337, 2 ** 40, Number.MAX_SAFE_INTEGER];
     const { instanceId, ...rest } = anInstance({ signers, chains });
@@ -23,31 +23,31 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(instanceId)).toMatchObject({ chains, draining: false, standsBack: false, keysAway: [] });
   });
 
-  it("keeps which keys of an instance that comes back under another id are away", async () => {
+  it("an instance that registers under a new id keeps its list of unreachable keys", async () => {
     const [there, away] = [uniqueAddress(), uniqueAddress()];
     const instance = anInstance({ signers: [there, away], keysAway: [away] });
     await context.store.registerInstance(instance);
     expect((await find(instance.instanceId))?.keysAway).toEqual([away]);
   });
 
-  it("keeps that an instance serves nothing", async () => {
+  it("an instance can be stored without signers and chains", async () => {
     const instance = anInstance({ signers: [], chains: [] });
     await context.store.registerInstance(instance);
     expect(await context.store.signersOf(instance.instanceId)).toEqual([]);
     expect((await find(instance.instanceId))?.chains).toEqual([]);
   });
 
-  it("keeps that an instance cannot be reached: a URL may be empty", async () => {
+  it("an instance can be stored with an empty URL, which means unreachable", async () => {
     const instance = anInstance({ url: "" });
     await context.store.registerInstance(instance);
     expect((await find(instance.instanceId))?.url).toBe("");
   });
 
-  it("knows no signers of an instance that never was", async () => {
+  it("an unknown instance has no signers", async () => {
     expect(await context.store.signersOf(randomUUID())).toEqual([]);
   });
 
-  it("announces to every node, and touches nothing else: neither heartbeat nor signers", async () => {
+  it("an announcement is visible to every node, and changes neither heartbeat nor signers", async () => {
     const signers = [uniqueAddress()];
     const { instanceId, ...rest } = anInstance({ signers, chains: [1, 2] });
     await context.store.registerInstance({ instanceId, ...rest });
@@ -63,7 +63,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(instanceId)).toEqual({ ...before, chains: [], draining: false, standsBack: false });
   });
 
-  it("tells the database's clock with every look", async () => {
+  it("every read of the instances returns the database's clock", async () => {
     const { instanceId, ...rest } = anInstance();
     await context.store.registerInstance({ instanceId, ...rest });
     const first = await find(instanceId);
@@ -73,7 +73,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(second?.readAt.getTime()).toBeGreaterThan(first?.readAt.getTime() ?? Number.NaN);
   });
 
-  it("announces for one instance alone", async () => {
+  it("an announcement changes only its own instance", async () => {
     const [one, two] = [anInstance({ chains: [1] }), anInstance({ chains: [1] })];
     await context.store.registerInstance(one);
     await context.store.registerInstance(two);
@@ -81,7 +81,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(two.instanceId)).toMatchObject({ chains: [1], draining: false, standsBack: false });
   });
 
-  it("keeps an announcement over renewals", async () => {
+  it("an announcement is kept through renewals", async () => {
     const instance = anInstance({ chains: [1, 2] });
     await context.store.registerInstance(instance);
     await context.store.announce(instance.instanceId, { chains: [2], draining: true, standsBack: false, keysAway: [] });
@@ -89,7 +89,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(instance.instanceId)).toMatchObject({ chains: [2], draining: true, counter: 2 });
   });
 
-  it("revives no instance by an announcement", async () => {
+  it("an announcement does not revive a dead instance", async () => {
     const instance = anInstance();
     await context.store.registerInstance(instance);
     await context.store.retireInstance(instance.instanceId);
@@ -103,13 +103,13 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(false);
   });
 
-  it("takes the announcement of an instance that is gone without a word", async () => {
+  it("an announcement of an unknown instance is ignored", async () => {
     const stranger = randomUUID();
     await context.store.announce(stranger, { chains: [1], draining: false, standsBack: false, keysAway: [] });
     expect(await find(stranger)).toBeUndefined();
   });
 
-  it("keeps the key that an instance published, and who vouches for it, over renewals", async () => {
+  it("the public key of an instance and its proof are kept through renewals", async () => {
     const [one, two] = [anInstance({ publicKey: "k1", keyProof: "p1" }), anInstance({ publicKey: "k2" })];
     await context.store.registerInstance(one);
     await context.store.registerInstance(two);

@@ -5,7 +5,7 @@ import type { LockSession, SessionLock } from "../../../src/ports/session-lock.t
 import { anInstance } from "../../support/lane-samples.ts";
 import type { LeaseStoreContext } from "./serving.ts";
 
-/** An instance is seen to be dead by the end of its lock, and by nothing that merely looks like it. */
+/** An instance is seen to be dead when its session lock ends, and not by anything that merely resembles that. */
 export function sessionLocksContract(context: LeaseStoreContext): void {
   const open: SessionLock[] = [];
   afterEach(async () => {
@@ -34,12 +34,12 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     }
   };
 
-  it("is none before it was told of, also where one is held", async () => {
+  it('a session lock is "none" before it is published, even if it is held', async () => {
     await session();
     expect((await find(await register())).lock).toBe("none");
   });
 
-  it("is held once it was recorded, for every node that looks, and recording is a sign of life", async () => {
+  it('a published session lock is "held" for every node, and publishing it renews the instance', async () => {
     const [id, lock] = [await register(), await session()];
     const before = await find(id);
     expect(await context.store.publishLock(id, held(lock))).toBe("told");
@@ -49,7 +49,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     await other.close();
   });
 
-  it("is gone when the session ends, and only that one's", async () => {
+  it("a session lock is gone when its session ends, and no other lock is", async () => {
     const [one, two] = [await register(), await register()];
     const [ending, lasting] = [await session(), await session()];
     await context.store.publishLock(one, held(ending));
@@ -60,7 +60,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("that is not where others look is not told of, and neither is one of another session", async () => {
+  it("a session lock that cannot be seen in the database, or is another session's, is not published", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.publishLock(id, held(lock));
     const stranger = { key: held(lock).key, session: held(lock).session + 1 };
@@ -69,7 +69,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect(await context.store.publishLock(id, { ...held(lock), key: held(lock).key ^ 1 })).toBe("unseen");
   });
 
-  it("is none again once that was told", async () => {
+  it('a session lock is "none" again once its withdrawal is published', async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.publishLock(id, held(lock));
     expect(await context.store.publishLock(id, null)).toBe("told");
@@ -77,7 +77,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(id)).lock).toBe("none");
   });
 
-  it("is recorded by no instance that is over", async () => {
+  it("a session lock cannot be published by an expired, dead or unknown instance", async () => {
     const [expired, dead, lock] = [await register(), await register(), await session()];
     await context.subject.expire(expired);
     await context.store.retireInstance(dead);
@@ -87,7 +87,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(dead)).counter).toBe(1);
   });
 
-  it("keeps over renewals", async () => {
+  it("a published session lock stays through renewals", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.publishLock(id, held(lock));
     await context.store.renewInstance(id, 60_000);
@@ -95,7 +95,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
-  it("declares no instance dead whose lock is held, or that never recorded one", async () => {
+  it("an instance that holds its session lock, or never published one, cannot be declared dead for a lost lock", async () => {
     const [silent, living, lock] = [await register(), await register(), await session()];
     await context.store.publishLock(living, held(lock));
     expect(await context.store.declareDead(silent, 1, "lock-gone")).toBe(false);
@@ -104,7 +104,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("declares dead whose lock is gone, at the counter that was seen and at no other", async () => {
+  it("an instance whose session lock is gone is declared dead only at the observed counter", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.publishLock(id, held(lock));
     await lock.close();
@@ -116,7 +116,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("recorded in the meantime saves an instance that lost one and holds another", async () => {
+  it("an instance that published a new session lock meanwhile is not declared dead for the old one", async () => {
     const [id, first] = [await register(), await session()];
     await context.store.publishLock(id, held(first));
     await first.close();

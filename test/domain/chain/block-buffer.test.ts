@@ -19,7 +19,7 @@ it("a full block buffer drops the oldest items, reports that once, and starts ag
   expect(buffer.drain()).toEqual({ items: [5], gapPotential: false });
 });
 
-it("a block buffer passes on a marked gap, with or without items", () => {
+it("a block buffer reports a gap that was marked, with or without items", () => {
   const buffer = new BlockBuffer<number>(2);
   buffer.markGap();
   expect(buffer.drain()).toEqual({ items: [], gapPotential: true });
@@ -39,7 +39,7 @@ it("a block buffer does not change items that it has returned", () => {
 
 type Step = { readonly push: number } | "drain" | "markGap";
 
-it("a block buffer equals a plain list: the last items since the drain before, and a gap exactly if some are missing", () => {
+it("a block buffer equals a plain list of the last items since its last drain, and reports a gap exactly if some are missing", () => {
   const steps = fc.array(
     fc.oneof(
       { weight: 6, arbitrary: fc.record({ push: fc.integer() }) },

@@ -10,7 +10,7 @@ function block(number: number, hash: number, parent: number): BlockRef {
 const THREE = [block(10, 1, 0), block(11, 2, 1), block(12, 3, 2)];
 
 describe("a block window", () => {
-  it("that is empty knows nothing", () => {
+  it("that is empty has no hashes", () => {
     const { empty } = BlockWindow;
     expect([empty.tip, empty.oldest, empty.size, empty.hashAt(0)]).toEqual([null, null, 0, null]);
     expect(empty.above(-1)).toEqual([]);
@@ -24,13 +24,13 @@ describe("a block window", () => {
     ["a wrong parent", [block(1, 1, 0), block(2, 2, 9)]],
     ["descending blocks", [block(2, 2, 1), block(1, 1, 0)]],
     ["the same block twice", [block(1, 1, 0), block(1, 1, 0)]],
-  ])("is not built from %s, nor extended by it", (_, blocks) => {
+  ])("refuses %s, when it is built and when it is extended", (_, blocks) => {
     expect(isLinked(blocks)).toBe(false);
     expect(() => BlockWindow.of(blocks)).toThrow("are not one chain");
     expect(() => BlockWindow.of(THREE).extend(blocks, 10)).toThrow("are not one chain");
   });
 
-  it("knows hashes inside, and nothing outside", () => {
+  it("returns the hashes of its blocks, and none for other heights", () => {
     const window = BlockWindow.of(THREE);
     expect([9, 10, 11, 12, 13].map((number) => window.hashAt(number))).toEqual([
       null,
@@ -50,7 +50,7 @@ describe("a block window", () => {
     expect(Object.keys(BlockWindow.of([heavy]).tip ?? {})).toEqual(["number", "hash", "parentHash"]);
   });
 
-  it("is immutable: its holder keeps the same view", () => {
+  it("is immutable: extending it returns a new window", () => {
     const window = BlockWindow.of(THREE);
     const change = window.extend([block(11, 7, 1), block(12, 8, 7)], 10);
     expect(change?.window.hashAt(12)).toBe(hashNumber(8));
@@ -59,13 +59,13 @@ describe("a block window", () => {
     expect(window.size).toBe(3);
   });
 
-  it("may be extended to a lower head: the shorter branch is canonical now", () => {
+  it("may be extended to a lower head: then the shorter branch is canonical", () => {
     const change = BlockWindow.of(THREE).extend([block(11, 7, 1)], 10);
     expect(change?.window.tip).toEqual(block(11, 7, 1));
     expect(change?.window.hashAt(12)).toBeNull();
   });
 
-  it("does not know a fork point below its oldest block, nor a parent above its tip", () => {
+  it("finds no fork point below its oldest block, and no parent above its tip", () => {
     const window = BlockWindow.of(THREE);
     expect(window.extend([block(10, 9, 0)], 10)).toBeNull();
     expect(window.extend([block(14, 9, 8)], 10)).toBeNull();
@@ -74,7 +74,7 @@ describe("a block window", () => {
 });
 
 describe("a block window, compared with a plain list,", () => {
-  it("has the same result for every fork within reach, and null beyond it", () => {
+  it("finds the same fork point for every fork within its range, and null beyond it", () => {
     fc.assert(
       fc.property(forks, fc.integer({ min: 1, max: 12 }), fc.nat(1_000), (steps, capacity, first) => {
         const chain = new NaiveChain(first);
@@ -98,7 +98,7 @@ describe("a block window, compared with a plain list,", () => {
     );
   });
 
-  it("has at most its capacity, contiguous and linked, after any growth", () => {
+  it("has at most its capacity in blocks, contiguous and linked, after any extension", () => {
     fc.assert(
       fc.property(forks, fc.integer({ min: 8, max: 40 }), (steps, capacity) => {
         const chain = new NaiveChain(0, capacity);

@@ -11,7 +11,7 @@ function list(...blocks: readonly (readonly [number: number, hash: number])[]): 
   return blocks.map(([number, hash]) => ({ number, hash: hashNumber(hash) }));
 }
 
-describe("a stored list of confirmations, compared with the chain,", () => {
+describe("the stored list of confirming blocks", () => {
   it.each([
     ["nothing is stored and nothing seen", list(), list()],
     ["both are the same", list([1, 1], [2, 2]), list([1, 1], [2, 2])],
@@ -21,14 +21,14 @@ describe("a stored list of confirmations, compared with the chain,", () => {
     expect(reviseConfirmations(stored, observed)).toEqual({ kind: "same" });
   });
 
-  it("is extended if the prefix is the same", () => {
+  it("is extended if the chain still has all of its blocks", () => {
     expect(reviseConfirmations(list([1, 1], [2, 2]), list([1, 1], [2, 2], [3, 3]))).toEqual({
       kind: "extend",
       blocks: list([3, 3]),
     });
   });
 
-  it("is extended if the two do not overlap, below as well as above", () => {
+  it("is extended by blocks that it does not overlap, below or above", () => {
     expect(reviseConfirmations(list([5, 5]), list([3, 3], [4, 4], [5, 5]))).toEqual({
       kind: "extend",
       blocks: list([3, 3], [4, 4]),
@@ -36,7 +36,7 @@ describe("a stored list of confirmations, compared with the chain,", () => {
     expect(reviseConfirmations(list([1, 1]), list([7, 7]))).toEqual({ kind: "extend", blocks: list([7, 7]) });
   });
 
-  it("is replaced from the first height that differs, also if the new branch is shorter", () => {
+  it("is replaced from the first height with a different hash, even if the new branch is shorter", () => {
     expect(reviseConfirmations(list([1, 1], [2, 2], [3, 3]), list([1, 1], [2, 9], [3, 8], [4, 7]))).toEqual({
       kind: "replace",
       fromNumber: 2,
@@ -50,15 +50,15 @@ describe("a stored list of confirmations, compared with the chain,", () => {
   });
 });
 
-/** Applies a change as a store does. */
+/** Applies a change to the stored confirmations as a store does. */
 function apply(stored: readonly Confirmation[], change: ConfirmationChange): readonly Confirmation[] {
   if (change.kind === "same") return stored;
   const kept = change.kind === "replace" ? stored.filter(({ number }) => number < change.fromNumber) : stored;
   return [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
 }
 
-describe("the stored list, compared with a plain list,", () => {
-  it("equals the chain after every head, and a new fork is counted exactly when one reached it", () => {
+describe("the stored list of confirming blocks of any chain", () => {
+  it("equals the chain after every head, and counts a new fork exactly when a fork reached it", () => {
     fc.assert(
       fc.property(forks, (steps) => {
         const chain = new NaiveChain(10);
@@ -76,7 +76,7 @@ describe("the stored list, compared with a plain list,", () => {
     );
   });
 
-  it("does not change when revised again: a repeat after an unknown commit is harmless", () => {
+  it("does not change when an update is repeated, as after a commit with unknown result", () => {
     fc.assert(
       fc.property(forks, fc.nat(5), (steps, missed) => {
         const chain = new NaiveChain(0, 5);

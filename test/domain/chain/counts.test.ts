@@ -16,7 +16,7 @@ const proved: CountVerdict = { kind: "proved" };
 const open: CountVerdict = { kind: "open" };
 const refuted = (count: number): CountVerdict => ({ kind: "refuted", count });
 
-describe("the claim that 43 transactions are mined, while 3 really are,", () => {
+describe("the verdict on an endpoint's claim of 43 mined transactions, while really 3 are mined,", () => {
   it.each<[string, readonly CountAnswer[], CountVerdict]>([
     ["the only endpoint repeats it", [says(43)], proved],
     ["the only endpoint takes it back", [says(3)], refuted(3)],
@@ -37,32 +37,32 @@ describe("the claim that 43 transactions are mined, while 3 really are,", () => 
     ["of four, one is late, one contradicts and one agrees", [says(43), behind(3), says(3), says(43)], open],
     ["of four, two say so and two contradict", [says(43), says(43), says(3), says(3)], open],
     ["of four, three agree", [says(43), says(43), says(43), says(3)], proved],
-  ])("if %s", (_, answers, verdict) => {
+  ])("is the expected one if %s", (_, answers, verdict) => {
     expect(judgeCount(43, answers)).toEqual(verdict);
     expect(judgeCount(43, answers.toReversed())).toEqual(verdict);
   });
 });
 
-describe("without a claim,", () => {
-  it("a count is reached if more than half of the endpoints vouch for it, also those that lag", () => {
+describe("a signer's transaction count", () => {
+  it("is reached if more than half of the endpoints report it or more, lagging ones included", () => {
     expect(countReached([says(5), behind(4), silent])).toBe(4);
     expect(countReached([says(5), silent])).toBe(0);
   });
 
-  it("a count is not exceeded if more than half of the endpoints at the block say so", () => {
+  it("is not exceeded if more than half of the endpoints, all at the block, report no more", () => {
     expect(countNotExceeded([says(5), says(7)])).toBe(7);
     expect(countNotExceeded([says(5), says(7), says(99)])).toBe(7);
     expect(countNotExceeded([says(5), behind(5)])).toBeNull();
     expect(countNotExceeded([says(5), silent])).toBeNull();
   });
 
-  it("all endpoints agree if each gives the same count, at any height", () => {
+  it("is unanimous if every endpoint reports the same count, at any height", () => {
     expect(countUnanimous([says(5), behind(5)])).toBe(5);
     expect(countUnanimous([says(5), behind(4)])).toBeNull();
     expect(countUnanimous([says(5), silent])).toBeNull();
   });
 
-  it("the highest count may be any endpoint's", () => {
+  it("is at most the highest count that any endpoint reports", () => {
     expect(highestCount([says(5), behind(9), silent])).toBe(9);
     expect(highestCount([silent])).toBe(0);
   });

@@ -15,11 +15,11 @@ describe("doubt about a chain", () => {
     [["evidence", "evidence", "nothing"], true],
     [["evidence", "evidence", "nothing", "nothing"], false],
     [["evidence", "evidence", "nothing", "evidence", "nothing"], true],
-  ])("after %j has stopped the lane: %s", (sights, stopped) => {
+  ])("after checks with the results %j stops the lane: %s", (sights, stopped) => {
     expect(having(...sights).stopped).toBe(stopped);
   });
 
-  it("is the same object while there is none", () => {
+  it("is the constant NO_DOUBT while there is none", () => {
     expect(having("nothing")).toBe(NO_DOUBT);
     expect(having("evidence", "nothing")).toBe(NO_DOUBT);
     expect(having("evidence", "evidence", "nothing", "nothing")).toBe(NO_DOUBT);

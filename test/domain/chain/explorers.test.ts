@@ -6,6 +6,6 @@ it.each([
   [31_337, null, null],
   [31_337, "http://localhost:4000/", "http://localhost:4000"],
   [1, "https://mine.example/eth", "https://mine.example/eth"],
-])("the explorer of chain %i with the setting %s is %s", (chainId, configured, found) => {
+])("the block explorer URL of chain %i with the setting %s is %s", (chainId, configured, found) => {
   expect(explorerOf(chainId, configured)).toBe(found);
 });

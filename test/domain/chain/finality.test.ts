@@ -12,7 +12,7 @@ function view(head: number, tagged: number | null = null, finalized: number | nu
   return { head, tagged, finalized };
 }
 
-describe("confirmations", () => {
+describe("finality by confirmations", () => {
   it.each([
     [100, 0, 100, true],
     [100, 0, 99, false],
@@ -21,17 +21,17 @@ describe("confirmations", () => {
     [100, 20, 119, false],
     [100, 20, 120, true],
     [0, 0, 0, true],
-  ])("block %i under rule %i and head %i is final: %s", (blockNumber, confirmations, head, final) => {
+  ])("makes block %i final with rule %i and head %i: %s", (blockNumber, confirmations, head, final) => {
     expect(isFinal(blockNumber, { finality: "confirmations", confirmations }, view(head))).toBe(final);
   });
 
-  it("count blocks above and use no tag", () => {
+  it("counts the blocks above and uses no block tag", () => {
     const settings = { finality: "confirmations", confirmations: 5 } as const;
     expect(isFinal(10, settings, view(14, 1_000, 1_000))).toBe(false);
     expect(isFinal(10, settings, view(15, 0, 0))).toBe(true);
   });
 
-  it("stay final while the head grows", () => {
+  it("stays true while the head grows", () => {
     fc.assert(
       fc.property(fc.nat(1_000), fc.nat(100), fc.nat(2_000), fc.nat(50), (block, confirmations, head, more) => {
         const settings = { finality: "confirmations", confirmations } as const;
@@ -41,7 +41,7 @@ describe("confirmations", () => {
   });
 });
 
-describe.each(["safe", "finalized"] as const)("the tag %s", (finality) => {
+describe.each(["safe", "finalized"] as const)("finality by the block tag %s", (finality) => {
   const settings = { finality, confirmations: 0 };
 
   it.each([
@@ -54,40 +54,40 @@ describe.each(["safe", "finalized"] as const)("the tag %s", (finality) => {
   });
 });
 
-describe("the depth that every endpoint must have reached", () => {
+describe("the block depth that every endpoint must have reached", () => {
   it.each([
     ["confirmations", 20, 20],
     ["confirmations", 0, 0],
     ["safe", 20, 0],
     ["finalized", 20, 0],
-  ] as const)("by the rule %s of %i is %i blocks", (finality, confirmations, depth) => {
+  ] as const)("with the finality rule %s of %i is %i blocks", (finality, confirmations, depth) => {
     expect(depthNeeded({ finality, confirmations })).toBe(depth);
   });
 });
 
-describe("the watch of a settled outcome", () => {
+describe("the watch for reorgs after a final outcome", () => {
   it.each([
     [0, 64],
     [20, 64],
     [32, 64],
     [33, 66],
     [100, 200],
-  ])("over %i confirmations reaches %i deep", (confirmations, depth) => {
+  ])("with %i confirmations lasts until %i blocks deep", (confirmations, depth) => {
     expect(watchDepth(confirmations)).toBe(depth);
   });
 
-  it("ends at its depth, or at `finalized`, whichever is higher", () => {
+  it("ends at its depth or at the `finalized` block, whichever is higher", () => {
     expect(watchedThrough(20, view(100))).toBe(36);
     expect(watchedThrough(20, view(100, 90, 90))).toBe(90);
     expect(watchedThrough(20, view(1_000, 90, 90))).toBe(936);
   });
 
-  it("covers nothing yet on a young chain", () => {
+  it("cannot end on a chain that is shorter than its depth", () => {
     expect(watchedThrough(20, view(10))).toBe(-1);
     expect(watchedThrough(20, view(-1))).toBe(-1);
   });
 
-  it("never ends before a block is final by confirmations", () => {
+  it("never ends before the block is final by confirmations", () => {
     fc.assert(
       fc.property(fc.nat(500), fc.nat(2_000), fc.nat(2_000), (confirmations, block, head) => {
         if (block > watchedThrough(confirmations, view(head))) return;

@@ -22,7 +22,7 @@ describe("a method that an operator adds to /rpc", () => {
     ["eth_sendrawtransaction", "send"],
     ["klay_SeNdTx", "send"],
     // protects [Attacks] src/domain/chain/rpc-methods.ts, src/main/config/parsers.ts
-  ])("is refused because of the word in %s: %s", (method, word) => {
+  ])("is refused because its name contains an action word: %s (%s)", (method, word) => {
     expect(actingWordIn(method)).toBe(word);
   });
 
@@ -36,11 +36,11 @@ describe("a method that an operator adds to /rpc", () => {
     "eth_mining",
     "arb_important",
     "signer_status",
-  ])("is accepted if none of its words acts: %s", (method) => {
+  ])("is accepted if its name contains no action word: %s", (method) => {
     expect(actingWordIn(method)).toBeNull();
   });
 
-  it("is added to reads that contain none of the words", () => {
+  it("is checked for action words that no built-in read method contains", () => {
     expect([...READ_METHODS].filter((method) => actingWordIn(method) !== null)).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { StableStream } from "../../../src/domain/chain/stable-stream.ts";
 import { forks, NaiveChain } from "../../support/naive-chain.ts";
 
 describe("the stable block stream", () => {
-  it("emits a block once enough blocks are above it; with depth 0, at once", () => {
+  it("emits a block once enough blocks are above it, or at once with depth 0", () => {
     const chain = new NaiveChain(5);
     const deep = new StableStream<BlockRef>(2);
     const shallow = new StableStream<BlockRef>(0);
@@ -17,7 +17,7 @@ describe("the stable block stream", () => {
     expect(deep.emittedThrough).toBe(6);
   });
 
-  it("never emits a block that a reorg removed in time", () => {
+  it("never emits a block that a reorg removed before the depth was reached", () => {
     const chain = new NaiveChain(0);
     const stream = new StableStream<BlockRef>(3);
     stream.apply({ added: chain.blocks, removed: [] });
@@ -29,7 +29,7 @@ describe("the stable block stream", () => {
     for (const block of lost.added) expect(stable).not.toContainEqual(block);
   });
 
-  it("takes nothing back: a reorg below an emitted block is reported, and heights continue from there", () => {
+  it("retracts nothing: it reports a reorg below an emitted block, and continues with the next height", () => {
     const chain = new NaiveChain(0);
     const stream = new StableStream<BlockRef>(1);
     stream.apply({ added: chain.blocks, removed: [] });
@@ -40,7 +40,7 @@ describe("the stable block stream", () => {
     expect(deep.stable.map(({ number }) => number)).toEqual([4, 5]);
   });
 
-  it("emits nothing if the chain only lost blocks", () => {
+  it("emits nothing if the chain only became shorter", () => {
     const chain = new NaiveChain(0, 4);
     const stream = new StableStream<BlockRef>(2);
     stream.apply({ added: chain.blocks, removed: [] });
@@ -48,7 +48,7 @@ describe("the stable block stream", () => {
     expect(stream.apply({ added: [], removed })).toEqual({ stable: [], brokeStability: false });
   });
 
-  it("drops pending blocks, and not emitted ones, when they are to be read again", () => {
+  it("drops pending blocks, but not emitted ones, when blocks must be read again", () => {
     const chain = new NaiveChain(0, 6);
     const stream = new StableStream<BlockRef>(2);
     expect(stream.apply({ added: chain.blocks, removed: [] }).stable.length).toBe(4);

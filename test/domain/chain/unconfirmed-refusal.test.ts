@@ -7,7 +7,7 @@ import {
 
 const SEEN = { firstBlock: 10 };
 
-describe("a refusal of an accepted transaction", () => {
+describe("the refusal of a transaction that was accepted before", () => {
   it.each([
     [["refuses", "refuses"], 10, null, "confirmed"],
     [["refuses", "refuses", "refuses"], 10, null, "confirmed"],
@@ -21,11 +21,11 @@ describe("a refusal of an accepted transaction", () => {
     [["refuses"], 11, SEEN, "confirmed"],
     [["accepts"], 11, SEEN, "agreement"],
     [[], 11, SEEN, "silent"],
-  ] as const)("of endpoints that say %j at block %i after %j is %s", (words, block, seen, verdict) => {
+  ] as const)("with endpoint answers %j at block %i after %j is %s", (words, block, seen, verdict) => {
     expect(judgeRefusal(words, block, seen)).toBe(verdict);
   });
 
-  it("is checked at the next block, then less and less often, and keeps its first block", () => {
+  it("is rechecked at the next block, then less and less often, and keeps its first block", () => {
     const look = { txId: "a", reason: "why", waitsFor: "agreement", since: new Date(1) } as const;
     let seen: UnconfirmedRefusal | null = null;
     const apart: number[] = [];

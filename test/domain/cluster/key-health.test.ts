@@ -3,28 +3,28 @@ import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../../s
 
 const LEASE = 1_000;
 
-/** Fails at each of these times. */
+/** The health of a key after failures at these times. */
 const failedAt = (times: readonly number[], before?: KeyHealth) =>
   times.reduce<KeyHealth | undefined>((health, ms) => afterFailure(health, ms, LEASE), before) as KeyHealth;
 
-describe("a key of a node", () => {
+describe("a node's key that fails to sign", () => {
   it.each([
     ["two failures, however far apart", [0, 5_000], false],
     ["three within less than a lease", [0, 300, 999], false],
     ["three over a lease", [0, 300, 1_000], true],
     ["many within a lease, and one after it", [0, 10, 20, 30, 40, 1_000], true],
-  ])("after %s", (_, times, away) => {
+  ])("is marked as away or not, as expected, after %s", (_, times, away) => {
     expect(isAway(failedAt(times), times.at(-1) as number)).toBe(away);
   });
 
-  it("counts only failures in a row: a signature resets them, and removes the mark", () => {
+  it("is marked as away only by consecutive failures: a signature resets the count and removes the mark", () => {
     expect(afterSignature(failedAt([0, 500]), 600, LEASE)).toBeUndefined();
     const signed = afterSignature(failedAt([0, 500, 1_000]), 1_100, LEASE) as KeyHealth;
     expect(isAway(signed, 1_100)).toBe(false);
   });
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("is marked once in ten leases at most, even if it signs and fails in turn", () => {
+  it("is marked as away at most once in ten leases, even if signatures and failures alternate", () => {
     const marked = failedAt([0, 500, 1_000]);
     const signed = afterSignature(marked, 1_100, LEASE);
     expect(isAway(failedAt([2_000, 3_000, 4_000, 10_900], signed), 10_900)).toBe(false);
@@ -44,7 +44,7 @@ describe("a key of a node", () => {
     }
   });
 
-  it("stays marked while it keeps failing", () => {
+  it("stays marked while signing keeps failing", () => {
     const health = failedAt([0, 500, 1_000, 9_000]);
     expect(isAway(health, 18_999)).toBe(true);
     expect(isAway(health, 19_000)).toBe(false);

@@ -19,8 +19,8 @@ const vanished: Notice = {
 };
 const asked = { noticeId: "n", by: "operator:ada", why: "known", times: null, order: null };
 
-describe("a notice", () => {
-  it("of a foreign use has the highest severity, names the evidence, and offers to suspend and to stop", () => {
+describe("an operator notice", () => {
+  it("about foreign use of a key has the highest severity, the evidence, and the actions suspend and stop", () => {
     const trouble = ofNotice(foreign);
     expect(trouble).toMatchObject({
       ...{ id: "notice:n", severity: "CRITICAL", code: "EXTERNAL_KEY_USE", since: AT, over: false },
@@ -34,13 +34,13 @@ describe("a notice", () => {
     ]);
   });
 
-  it("lists nonces that the chain counts and no transaction shows", () => {
+  it("about foreign use lists nonces that the chain counts but no known transaction has", () => {
     const evidence = [{ at: AT, nonce: 31, through: 33, txHash: null, txId: null }];
     expect(ofNotice({ ...foreign, evidence, times: 3 }).sentence).toContain("the chain counts nonces 31 to 33");
     expect(timesOf({ nonce: 31, through: 33 })).toBe(3);
   });
 
-  it("of a vanished node is critical too, and ends by an acknowledgement or its return", () => {
+  it("about a vanished node is critical too, and ends when it is acknowledged or the node returns", () => {
     expect(ofNotice(vanished)).toMatchObject({
       severity: "ERROR",
       code: "NODE_VANISHED",
@@ -54,10 +54,12 @@ describe("a notice", () => {
     [{ draining: false, lanes: 0 }, true],
     [{ draining: true, lanes: 2 }, true],
     [{ draining: true, lanes: 0 }, false],
-  ])("of a vanished node is made for %o: %s", (instance, expected) => expect(isVanished(instance)).toBe(expected));
+  ])("about a vanished node is created for %o: %s", (instance, expected) =>
+    expect(isVanished(instance)).toBe(expected),
+  );
 });
 
-describe("an acknowledgement", () => {
+describe("an operator's acknowledgement of a notice", () => {
   const done = { acknowledged: { by: "operator:ada", at: AT, why: "known" }, times: 2 };
   const order = { key: "k", fingerprint };
 
@@ -83,7 +85,7 @@ describe("an acknowledgement", () => {
       "reused",
     ],
     ["is refused under another key", done, order, { ...asked, order: { ...order, key: "l" } }, "taken"],
-  ] as const)("%s", (_, notice, kept, words, expected) => {
+  ] as const)("follows the rule that it %s", (_, notice, kept, words, expected) => {
     expect(judgeAcknowledgement(notice, kept, words)).toBe(expected);
   });
 });

@@ -52,7 +52,7 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 
 describe("the placement of lanes", () => {
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("gives a lane to a member that finds its key away only if every other does too", () => {
+  it("gives a lane to a node whose key is marked as away only if this holds for every node with the key", () => {
     const lane = { chainId: 1, signer: signer(3) };
     const away = { keysAway: new Set([lane.signer]) };
     const names = (list: readonly Member[]) => rank(lane, list).map(({ nodeId }) => nodeId);
@@ -61,11 +61,11 @@ describe("the placement of lanes", () => {
     expect(names([member(first, away), member(second, { url: "" })])).toEqual([second]);
     expect(names([member(first, away), member(second, away)])).toEqual([first, second]);
     expect(names([member(first, { keysAway: new Set([signer(4)]) }), member(second)])).toEqual([first, second]);
-    // An older release knows of no marks, and would leave the lane to the first.
+    // A node of an older release ignores marks of missing keys and would leave the lane to the first node.
     expect(names([member(first, away), member(second, { keysAway: null })])).toEqual([first, second]);
   });
 
-  it("gives every lane to a member that serves it, and none if there is no such member", () => {
+  it("gives every lane to a node that serves it, and to none if no node does", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -80,7 +80,7 @@ describe("the placement of lanes", () => {
     );
   });
 
-  it("gives a lane to a member without a URL only if no other serves it", () => {
+  it("gives a lane to a node without a URL only if no other node serves it", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -97,7 +97,7 @@ describe("the placement of lanes", () => {
     );
   });
 
-  it("gives a lane to a member that stands back only if no other serves it", () => {
+  it("gives a lane to a node that recently missed its lease only if no other node serves it", () => {
     fc.assert(
       fc.property(members, (list) => {
         for (const lane of servedLanes(list)) {
@@ -117,7 +117,7 @@ describe("the placement of lanes", () => {
     expect(loads(lanes, allBack), "where all of them do, none does").toEqual([50, 50]);
   });
 
-  it("is the same on every node, in any order of the rows", () => {
+  it("is the same on every node, for any order of the rows", () => {
     fc.assert(
       fc.property(members, fc.integer(), (list, seed) => {
         const shuffled = [...list].sort((a, b) => hash(a.nodeId, seed) - hash(b.nodeId, seed));
@@ -128,7 +128,7 @@ describe("the placement of lanes", () => {
     );
   });
 
-  it("is even among members that serve the same, embedded ones left aside", () => {
+  it("is even among nodes that serve the same lanes, embedded nodes excluded", () => {
     const lanes = servedLanes([member("a")]);
     const nodes = ["a", "b", "c"].map((name) => member(name));
     expect(Math.max(...loads(lanes, nodes))).toBe(34);
@@ -137,7 +137,7 @@ describe("the placement of lanes", () => {
     expect(loads(lanes, embedded).every((load) => load === 50)).toBe(true);
   });
 
-  it("is even also if one has all keys and another only some: lanes without a choice come first", () => {
+  it("is even also if one node has all keys and another only some: lanes with one candidate are placed first", () => {
     const lanes = SIGNERS.map((each) => ({ chainId: 1, signer: each }));
     const some = (name: string, from: number, to: number) =>
       member(name, { signers: new Set(SIGNERS.slice(from, to)) });
@@ -146,7 +146,7 @@ describe("the placement of lanes", () => {
     expect(loads(lanes, [member("a"), some("b", 90, 100)])).toEqual([90, 10]);
   });
 
-  it("moves few other lanes when a member joins or leaves", () => {
+  it("moves few other lanes when a node joins or leaves", () => {
     const lanes = servedLanes([member("a")]);
     const four = ["a", "b", "c", "d"].map((name) => member(name));
     const before = place(lanes, four.slice(0, 3));

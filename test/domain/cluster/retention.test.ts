@@ -12,19 +12,19 @@ const NOW = new Date(1_800_000_000_000);
 const HOUR_MS = 3_600_000;
 const ago = (ms: number) => new Date(NOW.getTime() - ms);
 
-describe("a transaction is deleted", () => {
+describe("retention deletes a transaction", () => {
   const old = { state: "CONFIRMED", live: false, updatedAt: ago(100 * HOUR_MS) } as const;
   const moment = { now: NOW, ageMs: 90 * HOUR_MS, oldestInFeed: null };
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("if it is final, past its watch, and older than the retention", () => {
+  it("if it is final, its watch for reorgs has ended, and it is older than the retention", () => {
     expect(mayLeave(old, moment)).toBe(true);
     expect(mayLeave({ ...old, live: true }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(89 * HOUR_MS) }, moment)).toBe(false);
   });
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("only some time after its completion, and never while the feed has one as old", () => {
+  it("only some time after its completion, and never while the feed has a completion as old as the transaction", () => {
     const edge = moment.ageMs + BEHIND_ITS_COMPLETION_MS;
     expect(mayLeave({ ...old, updatedAt: ago(edge) }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(edge + 1) }, moment)).toBe(true);
@@ -47,10 +47,10 @@ describe("a transaction is deleted", () => {
   });
 });
 
-describe("completions are deleted", () => {
+describe("retention deletes completions", () => {
   const feed = fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 30 });
 
-  it("from the beginning of the feed, up to the first that is young, in any order of their times", () => {
+  it("from the beginning of the feed up to the first one that is too young, in any order of their times", () => {
     fc.assert(
       fc.property(feed, fc.integer({ min: 0, max: 20 }), (times, limit) => {
         const lowest = times.map((at, index) => ({ seq: index * 2 + 7, at: new Date(at) }));
@@ -65,7 +65,7 @@ describe("completions are deleted", () => {
   });
 });
 
-it("an age is shown in days if it is long, and never rounded down", () => {
+it("a retention age is shown in days if it is long, and never rounded down", () => {
   expect([HOUR_MS, 1.5 * HOUR_MS, 47 * HOUR_MS, 48 * HOUR_MS, 90 * 24 * HOUR_MS].map(ageInWords)).toEqual([
     "1 hour",
     "2 hours",

@@ -3,7 +3,7 @@ import { afterSilence, type Silences, standsBack } from "../../../src/domain/clu
 
 const LEASE = 10_000;
 
-/** How long the node leaves its lanes to others after the last of these silences. */
+/** How long the node leaves its lanes to other nodes after the last of these stalls. */
 function heldBackMs(...atMs: readonly number[]): number {
   const silences = atMs.reduce<Silences | null>((before, nowMs) => afterSilence(before, nowMs, LEASE), null);
   let ms = 0;
@@ -11,24 +11,24 @@ function heldBackMs(...atMs: readonly number[]): number {
   return ms;
 }
 
-describe("the time that a node stands back after a silence", () => {
-  it("is zero for a node that was never silent", () => {
+describe("the time without new lanes for a node that missed its lease", () => {
+  it("is zero for a node that never missed its lease", () => {
     expect(standsBack(null, 0, LEASE)).toBe(false);
   });
 
-  it("is one lease at first, and ends to the millisecond", () => {
+  it("is one lease at first, and ends exactly to the millisecond", () => {
     const silences = afterSilence(null, 500, LEASE);
     expect(standsBack(silences, 500 + LEASE - 1, LEASE)).toBe(true);
     expect(standsBack(silences, 500 + LEASE, LEASE)).toBe(false);
   });
 
-  it("doubles with each repeat, up to thirty-two leases", () => {
+  it("doubles with each missed lease, up to thirty-two leases", () => {
     const times = Array.from({ length: 12 }, (_, index) => index * 20_000);
     const lasts = times.map((_, index) => heldBackMs(...times.slice(0, index + 1)) / LEASE);
     expect(lasts).toEqual([1, 2, 4, 8, 16, 32, 32, 32, 32, 32, 32, 32]);
   });
 
-  it("is reset once the node kept its lease for the longest such time", () => {
+  it("is reset once the node has kept its lease for the longest such time", () => {
     const last = 20_000;
     expect(heldBackMs(0, last, last + 64 * LEASE - 1)).toBe(4 * LEASE);
     expect(heldBackMs(0, last, last + 64 * LEASE)).toBe(LEASE);

@@ -41,7 +41,7 @@ function refusal(work: () => unknown): FencepostError | null {
   }
 }
 
-describe("the ceilings of a chain", () => {
+describe("the fee ceilings of a chain", () => {
   it.each([
     [1, 500n * GWEI, ETHER],
     [10, 100n * GWEI, ETHER / 10n],
@@ -53,17 +53,17 @@ describe("the ceilings of a chain", () => {
     [11_155_111, 5_000n * GWEI, 50n * ETHER],
     [31_337, 1_000n * GWEI, ETHER],
     [424_242, 100n * GWEI, ETHER / 10n],
-  ])("of id %s are the table's: %s wei per gas, %s wei for the gas", (chainId, feePerGas, gasCost) => {
+  ])("with id %s are the built-in ones: %s wei per gas, %s wei of gas cost", (chainId, feePerGas, gasCost) => {
     expect(ceilings({}, chainId)).toEqual({ feePerGas, isFeeSet: false, gasCost, cost: null });
   });
 
-  it("are the configured values, each by itself", () => {
+  it("are the configured values, each independently", () => {
     expect(ceilings({ maxFeeWei: 7n }, 1)).toEqual({ feePerGas: 7n, isFeeSet: true, gasCost: ETHER, cost: null });
     expect(ceilings({ maxGasCostWei: 0n }, 1)).toMatchObject({ feePerGas: 500n * GWEI, gasCost: 0n });
     expect(ceilings({ maxCostWei: 9n }, 1)).toMatchObject({ isFeeSet: false, cost: 9n });
   });
 
-  it("allow a plain transfer on any chain at the ceiling of its fee", () => {
+  it("allow a plain transfer at the maximum fee on any chain", () => {
     for (const group of [...CEILING_GROUPS, UNKNOWN_CHAIN]) {
       expect(21_000n * group.feeGwei * GWEI).toBeLessThanOrEqual((group.gasCostMilli * ETHER) / 1_000n);
     }
@@ -74,7 +74,7 @@ describe("the ceilings of a chain", () => {
     expect(listed).toHaveLength(new Set(listed).size);
   });
 
-  it("are in docs/configuration.md as they are in the code", () => {
+  it("in docs/configuration.md equal those in the code", () => {
     const [, section = ""] = readFileSync("docs/configuration.md", "utf8").split("## Ceilings");
     const rows = [...section.matchAll(/^\| (.+) \| ([\d, ]*|all others) \| ([\d,]+) \| ([\d,.]+) \|$/gm)];
     const number = (text: string) => BigInt(text.replaceAll(",", ""));
@@ -88,7 +88,7 @@ describe("the ceilings of a chain", () => {
   });
 });
 
-describe("the highest price per gas", () => {
+describe("the highest price per gas under the ceilings", () => {
   const own = ceilings({ maxFeeWei: 100n, maxGasCostWei: 10_000n, maxCostWei: 15_000n });
   it.each<[string, Ceilings, Content, FeeLimit]>([
     ["is the fee's", own, { gas: 10n, value: 0n }, { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" }],
@@ -113,11 +113,11 @@ describe("the highest price per gas", () => {
       { gas: 10n, value: ETHER * ETHER },
       { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" },
     ],
-  ])("%s", (_, given, content, expected) => {
+  ])("follows the rule that it %s", (_, given, content, expected) => {
     expect(feeLimit(given, content)).toEqual(expected);
   });
 
-  it("of a replacement is five times the first price, under the chain's default, unless a ceiling is configured", () => {
+  it("is five times the first price for a replacement, within the chain's default, unless configured", () => {
     const transfer = { gas: 21_000n, value: 0n };
     expect(repricingLimit(ceilings(), transfer, dynamic(7n * GWEI))).toEqual({
       ...{ most: 35n * GWEI, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n },
@@ -129,7 +129,7 @@ describe("the highest price per gas", () => {
     });
   });
 
-  it("is reported with the variable that changes it", () => {
+  it("is reported with the environment variable that changes it", () => {
     expect(limitInWords({ most: 7n, variable: "FENCEPOST_MAX_COST_WEI" })).toBe(
       "the ceiling of 7 wei per gas (FENCEPOST_MAX_COST_WEI)",
     );
@@ -140,7 +140,7 @@ describe("the highest price per gas", () => {
   });
 });
 
-describe("fees that a caller named", () => {
+describe("the ceiling check of fees that a caller requested", () => {
   const own = ceilings({ maxFeeWei: 100n, maxGasCostWei: 10_000n, maxCostWei: 15_000n });
   it.each<[string, FeeWishes, Content, RegExp | null]>([
     ["at the ceiling", { maxFeePerGas: 100n, maxPriorityFeePerGas: 100n }, { gas: 100n, value: 5_000n }, null],
@@ -172,7 +172,7 @@ describe("fees that a caller named", () => {
       { gas: 1n, value: 0n, blobCost: 10_000n },
       /gas 1 x fee cap 1 \+ blobs 10000 = 10001 wei/,
     ],
-  ])("%s", (_, wishes, content, words) => {
+  ])("has the expected result for fees: %s", (_, wishes, content, words) => {
     const error = refusal(() => refuseOverCeiling(own, content, wishes));
     if (words === null) expect(error).toBeNull();
     else {
@@ -182,7 +182,7 @@ describe("fees that a caller named", () => {
   });
 });
 
-describe("for any input,", () => {
+describe("the fee ceilings, for any input,", () => {
   const amount = fc.bigInt({ min: 0n, max: 10n ** 24n });
   const settings = fc.record({
     ...{ maxFeeWei: fc.option(amount), maxGasCostWei: fc.option(amount), maxCostWei: fc.option(amount) },
@@ -194,7 +194,7 @@ describe("for any input,", () => {
   );
   const chainId = fc.constantFrom(1, 10, 30, 137, 314, 369, 31_337, 424_242);
 
-  it("a price is kept under every ceiling, lowered no more than needed, and passes the check unless its value cannot", () => {
+  it("lower a price no more than needed, and the result passes the check unless the value alone is too high", () => {
     fc.assert(
       fc.property(chainId, settings, content, wanted, (id, given, what, fees) => {
         const own = ceilingsOf(id, given);
@@ -215,7 +215,7 @@ describe("for any input,", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/ports/signer.ts
-  it("the check passes nothing that is over any ceiling", () => {
+  it("let no fees pass the check that are above any ceiling", () => {
     fc.assert(
       fc.property(chainId, settings, content, wanted, (id, given, what, fees) => {
         const own = ceilingsOf(id, given);

@@ -11,7 +11,7 @@ const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
   maxPriorityFeePerGas,
 });
 
-/** All the offers from the first one on, each passed over. */
+/** All offers of a climb, starting with the first, if blocks include none of them. */
 function climbed(first: Fees, market: FeeMarket): readonly Fees[] {
   const offers = [first];
   for (let standing = first; offers.length < 20; offers.push(standing)) {
@@ -22,8 +22,8 @@ function climbed(first: Fees, market: FeeMarket): readonly Fees[] {
   return offers;
 }
 
-describe("an offer that blocks leave out", () => {
-  it("stays if the endpoints do not differ", () => {
+describe("the price climb of an unmined transaction", () => {
+  it("does not start if the endpoints report the same market", () => {
     const market = { baseFees: [30n * GWEI], priorityFees: [GWEI], gasPrice: 31n * GWEI };
     expect(nextStep(dynamic(GWEI, 0n), market)).toBeNull();
   });
@@ -47,19 +47,22 @@ describe("an offer that blocks leave out", () => {
       { baseFees: [], priorityFees: [], gasPrice: 1n },
       { baseFee: 0n, tip: 0n, gasPrice: 5n * GWEI },
     ],
-  ])("reaches the higher market in three steps if the lower one is false about %s", (_, first, lower, dearer) => {
-    const offers = climbed(first, { ...lower, dearer });
-    expect(offers.length).toBeLessThanOrEqual(4);
-    const price = first.type === "legacy" ? dearer.gasPrice : 2n * dearer.baseFee + dearer.tip;
-    expect(feeCap(offers.at(-1) as Fees)).toBe(price);
-  });
+  ])(
+    "reaches the higher reported market in three raises if the lower one is false about %s",
+    (_, first, lower, dearer) => {
+      const offers = climbed(first, { ...lower, dearer });
+      expect(offers.length).toBeLessThanOrEqual(4);
+      const price = first.type === "legacy" ? dearer.gasPrice : 2n * dearer.baseFee + dearer.tip;
+      expect(feeCap(offers.at(-1) as Fees)).toBe(price);
+    },
+  );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
-  it("at most doubles the lower price at first, and never exceeds the higher one", () => {
+  it("starts with at most twice the lower market price, and never exceeds the higher one", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 13n });
     fc.assert(
       fc.property(wei, wei, wei, wei, (baseFee, tip, moreTip, moreBase) => {
-        // Nothing doubles a price of zero.
+        // Skip a price of zero: it cannot be doubled.
         fc.pre(baseFee + tip > 0n);
         const dearer: Asked = {
           baseFee: baseFee + moreBase,
@@ -78,7 +81,7 @@ describe("an offer that blocks leave out", () => {
     );
   });
 
-  it("rises by the replacement minimum at least, whatever the strategy, and under the ceiling", () => {
+  it("raises by at least the replacement minimum with any strategy, within the ceiling", () => {
     const market = { baseFees: [30n * GWEI], priorityFees: [GWEI], gasPrice: 31n * GWEI };
     const standing = dynamic(61n * GWEI, GWEI);
     const view = { first: standing, standing, refused: false, market, attempts: 1 };

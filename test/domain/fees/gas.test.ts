@@ -19,11 +19,11 @@ describe("intrinsic gas", () => {
     ["an address on the access list", { to: TO, data: "0x", accessList: [{ address: TO, storageKeys: [] }] }, 23_400n],
     ["two keys on it", { to: TO, data: "0x", accessList: [{ address: TO, storageKeys: [KEY, KEY] }] }, 27_200n],
     ["an empty access list", { to: TO, data: "0x", accessList: [] }, 21_000n],
-  ])("of %s", (_, payload, gas) => {
+  ])("is correct for %s", (_, payload, gas) => {
     expect(intrinsicGas(payload)).toBe(gas);
   });
 
-  it("of any data equals a count byte by byte", () => {
+  it("of any data equals a byte-by-byte count", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, deploys) => {
         const data: Hex = `0x${Buffer.from(bytes).toString("hex")}`;
@@ -36,7 +36,7 @@ describe("intrinsic gas", () => {
   });
 });
 
-describe("the margin over an estimate", () => {
+describe("the safety margin added to a gas estimate", () => {
   it.each<[string, bigint, Parameters<typeof withMargin>[1], bigint | null, bigint]>([
     ["nothing for a plain transfer: it always costs the same", 21_000n, { to: TO, data: "0x" }, 30_000_000n, 21_000n],
     ["nothing for one that a search found", 21_001n, { to: TO, data: "0x" }, 30_000_000n, 21_001n],
@@ -52,7 +52,7 @@ describe("the margin over an estimate", () => {
     expect(withMargin(estimate, payload, limit)).toBe(expected);
   });
 
-  it("never goes below the estimate, nor pushes one that fits over the limit", () => {
+  it("never lowers the estimate, and never raises an estimate within the limit above it", () => {
     const gas = fc.bigInt({ min: 21_000n, max: 10n ** 8n });
     fc.assert(
       fc.property(gas, gas, (estimate, limit) => {
@@ -64,14 +64,14 @@ describe("the margin over an estimate", () => {
   });
 });
 
-describe("an estimate out of proportion", () => {
+describe("the check for a gas estimate out of proportion (over ten times the intrinsic gas)", () => {
   it.each<[string, bigint, Parameters<typeof isOutOfProportion>[1], boolean]>([
     ["ten times a transfer", 210_000n, { to: TO, data: "0x" }, false],
     ["one gas more", 210_001n, { to: TO, data: "0x" }, true],
     ["ten times a call with data", 210_160n, { to: TO, data: "0x01" }, false],
     ["ten times a deployment", 530_000n, { to: null, data: "0x" }, false],
     ["more than that", 530_001n, { to: null, data: "0x" }, true],
-  ])("%s", (_, estimate, payload, expected) => {
+  ])("has the expected result for %s", (_, estimate, payload, expected) => {
     expect(isOutOfProportion(estimate, payload)).toBe(expected);
   });
 });

@@ -27,7 +27,7 @@ function offered(made: Order, limits = WIDE): Fees {
   return price.fees;
 }
 
-describe("the price of a requested payload without a price", () => {
+describe("the price of a replacement requested without a price", () => {
   it.each<[string, Fees | null, Fees]>([
     ["follows the market if that is above the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
     ["follows it field by field", dynamic(100n, 50n), dynamic(205n, 55n)],
@@ -35,27 +35,27 @@ describe("the price of a requested payload without a price", () => {
     ["is the market's if there is no current offer", null, dynamic(205n, 5n)],
     ["stays legacy", legacy(100n), legacy(120n)],
     ["keeps the envelope of an access list", legacy(1_000n, "eip2930"), legacy(1_100n, "eip2930")],
-  ])("%s", (_, standing, fees) => {
+  ])("follows the rule that it %s", (_, standing, fees) => {
     expect(offered(order(standing))).toEqual(fees);
   });
 
-  it("uses another envelope if asked", () => {
+  it("uses another fee type if requested", () => {
     expect(offered(order(legacy(100n), { like: dynamic(0n, 0n) }))).toEqual(dynamic(205n, 110n));
     expect(offered(order(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
   });
 
-  it("of a legacy payload covers base fee and tip, and at most twice the base fee, whatever the market says", () => {
+  it("is, for legacy payloads, from base fee plus tip up to twice the base fee plus tip", () => {
     expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
     expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
   });
 
-  it("does not rely on a forecast fall of the base fee", () => {
+  it("does not rely on a predicted fall of the base fee", () => {
     const market = { ...MARKET, baseFees: [100n, 88n], gasPrice: 0n };
     expect(offered(order(legacy(1n), { market }))).toEqual(legacy(105n));
     expect(offered(order(dynamic(1n, 1n), { market }))).toEqual(dynamic(205n, 5n));
   });
 
-  it("has a tip even if no block shows one", () => {
+  it("includes a tip even if no block shows one", () => {
     expect(offered(order(null, { market: { ...MARKET, priorityFees: [] } }))).toEqual(dynamic(200n + GWEI, GWEI));
   });
 
@@ -66,20 +66,20 @@ describe("the price of a requested payload without a price", () => {
     expect(offered(order(dynamic(100n, 1n)), { relative: absolute, absolute })).toEqual(fees);
   });
 
-  it("is refused if the minimum is above the limit", () => {
+  it("is refused if the replacement minimum is above the limit", () => {
     const limits = { relative: 109n, absolute: 109n };
     expect(orderedPrice(order(dynamic(100n, 1n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
     expect(orderedPrice(order(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
   });
 
-  it("is refused above the automatic limit if gas does not cost that much: asking again is no reason", () => {
+  it("is refused above the automatic limit if the market is lower, also if repeated", () => {
     const limits = { relative: 400n, absolute: 10_000n };
     expect(orderedPrice(order(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
     expect(offered(order(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
   });
 });
 
-describe("a base fee above the automatic limit", () => {
+describe("a market base fee above the automatic limit", () => {
   const limits = { relative: 70n, absolute: 10_000n };
   const dear = { ...MARKET, baseFees: [7n, 7n, 300n], gasPrice: 330n };
 
@@ -87,7 +87,7 @@ describe("a base fee above the automatic limit", () => {
     ["as much", [7n, 300n]],
     ["half of it", [7n, 150n]],
     ["more", [7n, 900n]],
-  ])("is believed if the newest block had %s", (_, seenBaseFees) => {
+  ])("is trusted if the newest block had %s", (_, seenBaseFees) => {
     expect(offered(order(dynamic(14n, 1n), { market: dear, seenBaseFees }), limits)).toEqual(dynamic(605n, 5n));
     expect(offered(order(legacy(14n), { market: dear, seenBaseFees }), limits)).toEqual(legacy(330n));
   });
@@ -95,7 +95,7 @@ describe("a base fee above the automatic limit", () => {
   it.each<[string, readonly bigint[]]>([
     ["the newest block had less than half of it", [300n, 149n]],
     ["no block was followed", []],
-  ])("is not believed if %s", (_, seenBaseFees) => {
+  ])("is not trusted if %s", (_, seenBaseFees) => {
     const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees });
     expect(orderedPrice(made, limits)).toEqual({
       verdict: "unconfirmed",
@@ -106,7 +106,7 @@ describe("a base fee above the automatic limit", () => {
     expect(orderedPrice(stuck, limits)).toMatchObject({ verdict: "unconfirmed", allowed: null });
   });
 
-  it("does not matter if the automatic limit covers it, or is the ceiling itself", () => {
+  it("is irrelevant if the automatic limit covers it or equals the ceiling", () => {
     const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees: [7n] });
     expect(offered(made, { relative: 400n, absolute: 10_000n })).toEqual(dynamic(400n, 5n));
     expect(offered(made, { relative: 70n, absolute: 70n })).toEqual(dynamic(70n, 5n));
@@ -123,7 +123,7 @@ describe("a base fee above the automatic limit", () => {
     });
   });
 
-  it("is reason enough to outbid a current offer just below it", () => {
+  it("allows a replacement of a current offer just below it", () => {
     const seenBaseFees = [300n];
     const market = { ...dear, gasPrice: 0n };
     expect(offered(order(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
@@ -131,11 +131,11 @@ describe("a base fee above the automatic limit", () => {
   });
 });
 
-describe("a chain without base fees", () => {
+describe("the gas price of a chain without base fees", () => {
   const market = { baseFees: [], priorityFees: [], gasPrice: 50n };
 
   it.each([legacy(10n), dynamic(10n, 1n)])(
-    "is believed up to what the loop may offer, and not beyond: case %#",
+    "is trusted up to the limit of automatic pricing, and not above: case %#",
     (standing) => {
       const made = order(standing, { market, seenBaseFees: [] });
       expect(feeCap(offered(made, { relative: 50n, absolute: 900n }))).toBe(50n);
@@ -144,7 +144,7 @@ describe("a chain without base fees", () => {
   );
 });
 
-describe("a gas oracle", () => {
+describe("a gas oracle's price", () => {
   const limits = { relative: 400n, absolute: 10_000n };
   const advising = (maxFeePerGas: bigint, isFixed: boolean) => ({ ...MARKET, offer: { maxFeePerGas, isFixed } });
 
@@ -153,17 +153,17 @@ describe("a gas oracle", () => {
     ["is an answer like any other: not above what the loop may offer", 5_000n, false, dynamic(400n, 5n)],
     ["that lags behind the blocks is passed over", 20n, false, dynamic(205n, 5n)],
     ["of the operator's own needs nobody's word", 5_000n, true, dynamic(5_000n, 5n)],
-  ])("%s", (_, cap, isFixed, fees) => {
+  ])("follows the rule: %s", (_, cap, isFixed, fees) => {
     expect(offered(order(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
   });
 
-  it("of the operator's own counts if the market is not confirmed", () => {
+  it("from the operator's own oracle is used if the market is not confirmed", () => {
     const market = { ...advising(500n, true), baseFees: [9_000n] };
     expect(offered(order(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
   });
 });
 
-describe("for any answer of an endpoint,", () => {
+describe("the price of a requested replacement, for any endpoint response,", () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const fees: fc.Arbitrary<Fees> = fc.oneof(
     fc.tuple(wei, wei).map(([cap, tip]) => dynamic(cap + tip, tip)),
@@ -175,7 +175,7 @@ describe("for any answer of an endpoint,", () => {
     gasPrice: wei,
   });
 
-  it("no request offers more than the ceiling, nor less than a replacement needs", () => {
+  it("is never above the ceiling nor below the replacement minimum", () => {
     fc.assert(
       fc.property(fees, market, fc.array(wei, { maxLength: 5 }), wei, wei, (standing, said, seenBaseFees, a, b) => {
         const [relative, absolute] = a < b ? [a, b] : [b, a];
@@ -191,10 +191,10 @@ describe("for any answer of an endpoint,", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
-  it("a base fee of the newest block is always reached, if the ceiling allows it", () => {
+  it("always reaches the newest block's base fee if the ceiling allows it", () => {
     fc.assert(
       fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {
-        // From block to block a base fee falls by an eighth at most.
+        // A base fee falls by at most an eighth from block to block (EIP-1559).
         fc.pre(feeCap(standing) > 0n && (before.at(-1) ?? 0n) * 7n <= baseFee * 8n);
         const seenBaseFees = [...before, baseFee];
         const said = { baseFees: [...before, baseFee], priorityFees: [tip], gasPrice: 0n };

@@ -9,7 +9,7 @@ const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
   maxPriorityFeePerGas,
 });
 
-describe("the minimum replacement", () => {
+describe("the minimum price of a replacement", () => {
   it.each([
     [0n, 1n],
     [1n, 2n],
@@ -18,21 +18,21 @@ describe("the minimum replacement", () => {
     [11n, 13n],
     [100n, 110n],
     [101n, 112n],
-  ])("is a tenth above %d, rounded up, and never equal", (before, after) => {
+  ])("is a tenth above %d, rounded up, and never equal to it", (before, after) => {
     expect(leastReplacement(legacy(before))).toEqual(legacy(after));
     expect(leastReplacement(dynamic(1_000n, before))).toEqual(dynamic(1_100n, after));
   });
 
-  it("keeps the envelope", () => {
+  it("keeps the fee type", () => {
     expect(leastReplacement({ type: "eip2930", gasPrice: 10n })).toEqual({ type: "eip2930", gasPrice: 11n });
   });
 });
 
-describe("a payload signed elsewhere that replaces another", () => {
+describe("a replacement that was signed elsewhere", () => {
   const blob = (cap: bigint, tip: bigint, blobFeeCap: bigint) => ({ fees: dynamic(cap, tip), blobFeeCap });
   const standing = blob(100n, 10n, 7n);
 
-  it("offers a tenth more in both fields", () => {
+  it("must offer a tenth more in both fee fields", () => {
     const least = leastInPlaceOf({ fees: dynamic(100n, 10n) });
     expect(reaches({ fees: dynamic(110n, 11n) }, least)).toBe(true);
     expect(reaches({ fees: dynamic(109n, 11n) }, least)).toBe(false);
@@ -44,11 +44,11 @@ describe("a payload signed elsewhere that replaces another", () => {
     [blob(199n, 20n, 14n), false],
     [blob(200n, 19n, 14n), false],
     [blob(200n, 20n, 13n), false],
-  ])("with blobs offers twice as much in each of three fields: case %#", (offered, enough) => {
+  ])("with blobs must offer twice as much in each of three fee fields: case %#", (offered, enough) => {
     expect(reaches(offered, leastInPlaceOf(standing))).toBe(enough);
   });
 
-  it("is of the same kind: no pool replaces a blob transaction with another kind, or the reverse", () => {
+  it("must be of the same kind: no mempool replaces a blob transaction with another kind, or the reverse", () => {
     expect(reaches({ fees: dynamic(900n, 900n) }, leastInPlaceOf(standing))).toBe(false);
     expect(reaches(blob(900n, 900n, 900n), leastInPlaceOf({ fees: dynamic(100n, 10n) }))).toBe(false);
   });

@@ -36,7 +36,7 @@ function view(standing: Fees, overrides: Partial<RepricingView> = {}): Repricing
 
 const PLENTY = 10n ** 24n;
 
-describe("the market strategy", () => {
+describe("the `market` repricing strategy", () => {
   it.each<[string, Fees, FeeMarket]>([
     ["covers the base fee and tips like the last blocks", dynamic(30n, 2n), market(10n, [1n, 2n])],
     ["covers the base fee if blocks have no tips", dynamic(10n, 1n), market(10n)],
@@ -60,7 +60,7 @@ describe("the market strategy", () => {
     ],
     ["is legacy and under the gas price of an old chain", legacy(2n), market(null, [], 9n), legacy(9n)],
     ["is dynamic on a chain that shows no base fee", dynamic(2n, 1n), market(null, [], 9n), dynamic(9n, 9n)],
-  ])("follows the market if the offer %s, with a tenth more at least", (_, standing, now, wanted) => {
+  ])("follows the market, by at least a tenth more, if the offer %s", (_, standing, now, wanted) => {
     expect(isBelowMarket(standing, now)).toBe(true);
     const verdict = reprice(marketRepricing, view(standing, { market: now }), PLENTY);
     if (verdict.verdict !== "reprice") throw new Error(verdict.verdict);
@@ -69,17 +69,17 @@ describe("the market strategy", () => {
     expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
   });
 
-  it("raises a tip above the market's as well: a node needs a tenth more in both fields", () => {
+  it("also raises a tip that is above the market: nodes require a tenth more in both fields", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 8n), { market: market(40n, [1n]) }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 8_800_000_000n } });
   });
 
-  it("raises a zero tip too, by the minimum", () => {
+  it("also raises a zero tip, by the minimum", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 0n), { market: market(40n) }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 1n } });
   });
 
-  it("raises an offer that a node refused, whatever the market, and by more than a tenth", () => {
+  it("raises an offer that an endpoint refused by more than a tenth, for any market", () => {
     const standing = dynamic(100n, 10n);
     expect(isBelowMarket(standing, market(10n))).toBe(false);
     const verdict = reprice(marketRepricing, view(standing, { refused: true }), PLENTY);
@@ -87,21 +87,21 @@ describe("the market strategy", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
-  it("does not rely on a forecast fall: the newest block is the market", () => {
+  it("does not rely on a predicted fall of the base fee: it uses the newest block", () => {
     const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };
     const verdict = reprice(marketRepricing, view(legacy(28n), { market: falling }), PLENTY);
     expect(verdict).toMatchObject({ verdict: "reprice", fees: legacy(31n) });
     expect(reprice(marketRepricing, view(legacy(31n), { market: falling }), PLENTY).verdict).toBe("keep");
   });
 
-  it("uses the tips of the last blocks, not older ones", () => {
+  it("uses the tips of the newest blocks, not of older ones", () => {
     const tips = [...Array.from({ length: 90 }, () => 50n), ...Array.from({ length: 10 }, () => 1n)];
     expect(isBelowMarket(dynamic(100n, 2n), market(10n, tips))).toBe(false);
     expect(isBelowMarket(dynamic(100n, 2n), market(10n, [...tips].reverse()))).toBe(true);
   });
 });
 
-describe("the linear strategy", () => {
+describe("the `linear` repricing strategy", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
   it("adds the same share of the first offer each time", () => {
     const first = dynamic(100n, 8n);
@@ -114,38 +114,38 @@ describe("the linear strategy", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("is raised to the minimum of nodes if its step is too small", () => {
+  it("is raised to the replacement minimum if its step is too small", () => {
     const verdict = reprice(linearRepricing(1), view(dynamic(100n, 10n)), PLENTY);
     expect(verdict).toMatchObject({ fees: dynamic(110n, 11n) });
   });
 
-  it("is named `linear`, with a quarter; `on` is the market", () => {
+  it("is selected by `linear`, with a step of a quarter; `on` selects the market strategy", () => {
     expect(REPRICING_STRATEGIES.linear.propose(view(dynamic(100n, 4n)))).toEqual(dynamic(125n, 5n));
     expect(REPRICING_STRATEGIES.on).toBe(marketRepricing);
   });
 });
 
-describe("the ceiling of a reprice", () => {
-  it("limits the market's price, and reports if that is not enough", () => {
+describe("the fee ceiling of a reprice", () => {
+  it("limits the market's price, and a price that is then too low is reported", () => {
     const at = (baseFee: bigint) =>
       reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(baseFee, [2n]) }), 100n * GWEI);
     expect(at(99n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
     expect(at(90n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: false });
   });
 
-  it("ends repricing if even the minimum replacement is above", () => {
+  it("ends repricing if even the minimum replacement is above it", () => {
     const verdict = reprice(marketRepricing, view(dynamic(95n, 1n), { market: market(200n) }), 100n * GWEI);
     expect(verdict).toEqual({ verdict: "ceiling", needed: 104_500_000_000n });
   });
 
-  it("limits any strategy", () => {
+  it("limits every strategy", () => {
     const greedy = { name: "greedy", propose: () => dynamic(10n ** 9n, 10n ** 9n) };
     const verdict = reprice(greedy, view(dynamic(20n, 1n)), 100n * GWEI);
     expect(verdict).toMatchObject({ fees: dynamic(100n, 100n) });
   });
 });
 
-describe("offers", () => {
+describe("fee offers", () => {
   const attempt = (ordinal: number, fees: Fees): Attempt => ({
     ordinal,
     kind: "initial",
@@ -154,19 +154,19 @@ describe("offers", () => {
     fees,
   });
 
-  it("are combined to the highest value per field, and to none if nothing was offered", () => {
+  it("combine to the highest value of each field, and to null if there are none", () => {
     expect(highestOffer([attempt(1, dynamic(9n, 1n)), attempt(2, dynamic(8n, 3n))])).toEqual(dynamic(9n, 3n));
     expect(highestOffer([])).toBeNull();
   });
 
-  it("cover another one if they are at least as high in both fields", () => {
+  it("cover another offer if they are at least as high in both fields", () => {
     expect(covers(dynamic(9n, 3n), dynamic(9n, 3n))).toBe(true);
     expect(covers(dynamic(10n, 2n), dynamic(9n, 3n))).toBe(false);
     expect(covers(dynamic(8n, 3n), dynamic(9n, 3n))).toBe(false);
   });
 });
 
-describe("any proposal of a strategy", () => {
+describe("any proposal of a repricing strategy", () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const fees: fc.Arbitrary<Fees> = fc.oneof(
     fc.record({ cap: wei, tip: wei }).map(({ cap, tip }): Fees => {
@@ -177,7 +177,7 @@ describe("any proposal of a strategy", () => {
   );
 
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("becomes a replacement with a tenth more in both fields, in the same envelope, under the ceiling", () => {
+  it("becomes a replacement with a tenth more in both fields, the same fee type, and within the ceiling", () => {
     fc.assert(
       fc.property(fees, fees, wei, fc.boolean(), (standing, proposed, ceiling, refused) => {
         const strategy = { name: "any", propose: () => proposed };
@@ -199,7 +199,7 @@ function tipOf(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
 }
 
-describe("a user's own strategy", () => {
+describe("a custom repricing strategy", () => {
   const failures: string[] = [];
   const guarded = (propose: () => unknown) => {
     failures.length = 0;
@@ -209,7 +209,7 @@ describe("a user's own strategy", () => {
   const refused = view(dynamic(100n, 10n), { refused: true });
   const asked = marketRepricing.propose(refused);
 
-  it("is used, and keeps its name", () => {
+  it("is used under its own name", () => {
     const strategy = guarded(() => dynamic(500n, 50n));
     expect(strategy.name).toBe("own");
     expect(strategy.propose(refused)).toEqual(dynamic(500n, 50n));
@@ -217,7 +217,7 @@ describe("a user's own strategy", () => {
     expect(failures).toEqual([]);
   });
 
-  it("may return fees without a type: they have the current type", () => {
+  it("may return fees without a type: the current type is kept", () => {
     const { type: _, ...fees } = dynamic(500n, 50n);
     expect(guarded(() => fees).propose(refused)).toEqual(dynamic(500n, 50n));
     expect(guarded(() => ({ gasPrice: 5n })).propose(view(legacy(1n)))).toEqual({ type: "legacy", gasPrice: 5n });
@@ -230,12 +230,12 @@ describe("a user's own strategy", () => {
     ["answers with less than nothing", () => ({ type: "legacy", gasPrice: -1n })],
     ["knows an envelope of its own", () => ({ type: "eip4844", gasPrice: 1n })],
     ["forgets to answer", () => undefined],
-  ])("that %s does not stop the lane: the market decides instead", (_, propose) => {
+  ])("that %s does not stop the lane: the market strategy is used instead", (_, propose) => {
     expect(guarded(propose).propose(refused)).toEqual(asked);
     expect(failures).toEqual(["it proposed neither null nor fees in wei (bigint)"]);
   });
 
-  it("that throws is reported with its message", () => {
+  it("that throws is reported with its error message", () => {
     const strategy = guarded(() => {
       throw new Error("no table for this chain");
     });
@@ -243,7 +243,7 @@ describe("a user's own strategy", () => {
     expect(failures).toEqual(["no table for this chain"]);
   });
 
-  it("can follow an oracle, in the current envelope", () => {
+  it("can follow an oracle, with the current fee type", () => {
     const advised = {
       ...market(40n, [1n]),
       offer: { maxFeePerGas: 90n * GWEI, maxPriorityFeePerGas: 9n * GWEI, isFixed: false },

@@ -13,9 +13,9 @@ function word(baseFee: bigint | null, priorityFees: readonly bigint[], gasPrice 
 
 const many = (tip: bigint) => Array.from({ length: 100 }, () => tip);
 
-describe("the lower of two markets", () => {
+describe("the lower of two reported fee markets", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
-  it("has the lower tips by either median, whichever list a false endpoint uses", () => {
+  it("has the lower tips by either median, whichever tip list a false endpoint manipulates", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 12n });
     const tips = fc.array(wei, { maxLength: 100 });
     fc.assert(
@@ -30,7 +30,7 @@ describe("the lower of two markets", () => {
     );
   });
 
-  it("has the tips of the lower one, in any order of endpoints", () => {
+  it("has the lower tips, in any order of endpoints", () => {
     const [cheap, dear] = [word(30n * GWEI, many(GWEI)), word(30n * GWEI, many(900n * GWEI))];
     for (const [a, b] of [
       [cheap, dear],
@@ -40,7 +40,7 @@ describe("the lower of two markets", () => {
     }
   });
 
-  it("has no higher market and no dispute if they differ by less than an eighth", () => {
+  it("has no higher market beside it, and no dispute, if the two differ by less than an eighth", () => {
     const market = lowerOf(
       word(30n * GWEI, many(GWEI)),
       word(31n * GWEI, many(2n * GWEI)),
@@ -51,7 +51,7 @@ describe("the lower of two markets", () => {
     expect(market).not.toHaveProperty("disputed");
   });
 
-  it("keeps the higher market, limited above an agreed base fee", () => {
+  it("keeps the higher market beside it, limited above a base fee that both report", () => {
     const market = lowerOf(word(7n, many(0n), 7n), word(7n, many(900n * GWEI)), { baseFee: 7n }, []);
     expect(priceFirstAttempt(market, {}, null)).toMatchObject({ maxFeePerGas: 14n, maxPriorityFeePerGas: 0n });
     expect(market.dearer).toEqual({ baseFee: 7n, tip: 70n + GWEI, gasPrice: 7n + GWEI });
@@ -62,7 +62,7 @@ describe("the lower of two markets", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
-  it("is the lower gas price on a chain without base fees, disputed if one is four times the other", () => {
+  it("is the lower gas price if there are no base fees, and is disputed if one is four times the other", () => {
     const market = lowerOf(word(null, [], GWEI), word(null, [], 5n * GWEI), { baseFee: null }, []);
     expect(market).toMatchObject({ baseFees: [], priorityFees: [], gasPrice: GWEI, dearer: { gasPrice: 5n * GWEI } });
     expect(market.disputed).toHaveLength(2);
@@ -70,7 +70,7 @@ describe("the lower of two markets", () => {
     expect(close).not.toHaveProperty("disputed");
   });
 
-  it("is priced without a dynamic fee if one of two blocks has no base fee", () => {
+  it("has no dynamic fee if only one endpoint reports a base fee", () => {
     const market = lowerOf(word(null, [], GWEI), word(30n * GWEI, many(GWEI)), "none", ["a trouble"]);
     expect(market).toMatchObject({ baseFees: [], gasPrice: GWEI, disputed: ["a trouble", {}, {}] });
     expect(market).not.toHaveProperty("agreed");

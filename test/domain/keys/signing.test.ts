@@ -37,9 +37,9 @@ function judged(asked: ToSign, policy: Partial<Policy> | null = null): string | 
   return beyondBounds({ ceilings: new Map([[1, CEILINGS]]), policies }, SIGNER, asked);
 }
 
-describe("a key holder signs nothing, whatever it is asked,", () => {
+describe("a key holder, for any request,", () => {
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("for a chain that is not configured", () => {
+  it("refuses to sign for a chain that is not configured", () => {
     expect(judged(TRANSFER)).toBeNull();
     expect(judged({ ...TRANSFER, chainId: 5 })).toMatch(/chain 5 is not one of those/);
   });
@@ -51,7 +51,7 @@ describe("a key holder signs nothing, whatever it is asked,", () => {
     ["of gas times fee", { gas: 10_000_000n }, /FENCEPOST_MAX_GAS_COST_WEI/],
     ["of value and gas", { value: 10n ** 18n }, /FENCEPOST_MAX_COST_WEI/],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
-  ])("above the ceiling %s, for any declared reason", (_, over, words) => {
+  ])("refuses to sign above the ceiling %s, for any declared reason", (_, over, words) => {
     for (const because of [undefined, "again", "reprice", "replace", "shift-down"] as const)
       expect(judged({ ...TRANSFER, ...over, because })).toMatch(words);
   });
@@ -63,38 +63,41 @@ describe("a key holder signs nothing, whatever it is asked,", () => {
     ["more value", { maxValue: { ...UNLIMITED, perTransaction: 6n } }, /signer\.maxValue\.perTransaction/],
     ["more cost", { maxCost: { ...UNLIMITED, perTransaction: 42_000n * GWEI } }, /signer\.maxCost\.perTransaction/],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
-  ])("that the signer's policy forbids: %s, also declared as another price", (_, policy, words) => {
+  ])("refuses to sign what the signer's policy forbids: %s, also if declared as a reprice", (_, policy, words) => {
     for (const because of [undefined, ...DECLARATIONS.filter((each) => each !== "cancel" && each !== "placeholder")])
       expect(judged({ ...TRANSFER, because }, policy)).toMatch(words);
   });
 
-  it("but leaves windows and hours of the day to the database, which alone can check them", () => {
+  it("does not check hourly or daily limits and hours of the day, which only the database can check", () => {
     const used = { perTransaction: null, perHour: 0n, perDay: 0n };
     expect(judged(TRANSFER, { maxValue: used, maxCost: used, hours: { from: 600, to: 601 } })).toBeNull();
   });
 
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  it.each(["cancel", "placeholder"] as const)("declared as %s, except an empty transfer to itself", (because) => {
-    expect(judged({ ...NOTHING, because })).toBeNull();
-    const entry = { address: RECEIVER, storageKeys: [] };
-    for (const other of [{ to: RECEIVER }, { value: 1n }, { data: "0x00" }, { accessList: [entry] }, { to: null }])
-      expect(judged({ ...NOTHING, ...other, because } as ToSign)).toMatch(/no transfer of nothing/);
-  });
+  it.each(["cancel", "placeholder"] as const)(
+    "refuses to sign a payload declared as %s, unless it is an empty transfer to the signer",
+    (because) => {
+      expect(judged({ ...NOTHING, because })).toBeNull();
+      const entry = { address: RECEIVER, storageKeys: [] };
+      for (const other of [{ to: RECEIVER }, { value: 1n }, { data: "0x00" }, { accessList: [entry] }, { to: null }])
+        expect(judged({ ...NOTHING, ...other, because } as ToSign)).toMatch(/no transfer of nothing/);
+    },
+  );
 
-  it("and does not check the receiver of a cancel, though its cost", () => {
+  it("checks the cost of a cancel, but not its receiver", () => {
     const cancel = { ...NOTHING, because: "cancel" } as const;
     expect(judged(cancel, { to: new Set([RECEIVER]), selectors: new Set() })).toBeNull();
     expect(judged(cancel, { maxCost: { ...UNLIMITED, perTransaction: 1n } })).toMatch(/maxCost/);
   });
 });
 
-describe("a second payload for a nonce", () => {
+describe("a request to sign a second payload for a nonce", () => {
   const before: SignedBefore = { payloads: [identityOf(TRANSFER)], hasFirst: true };
   const result = (asked: ToSign, known = before) => secondPayload(known, asked, identityOf(asked));
   const reprice = { ...TRANSFER, fees: DEARER };
   const other = { ...TRANSFER, value: 8n };
 
-  it("that equals the first is no second one", () => {
+  it("is accepted if the payload equals the first", () => {
     expect(result(TRANSFER)).toBeNull();
     expect(result({ ...TRANSFER, because: "reprice" })).toBeNull();
   });
@@ -122,11 +125,11 @@ describe("a second payload for a nonce", () => {
     ["data", { data: "0x01" }],
     ["access list", { accessList: [{ address: RECEIVER, storageKeys: [] }] }],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  ])("is no reprice with another %s", (_, change) => {
+  ])("is refused as a reprice with another %s", (_, change) => {
     expect(result({ ...reprice, ...change, because: "reprice" })?.message).toMatch(/declared as reprice, but/);
   });
 
-  it("may be a reprice of a payload from before this memory began: only a cancel of it is known", () => {
+  it("is accepted as a reprice if only a cancel is remembered: the first payload may be too old", () => {
     const cancelled = { payloads: [identityOf(NOTHING)], hasFirst: false };
     expect(result({ ...TRANSFER, because: "reprice" }, cancelled)).toBeNull();
   });

@@ -18,7 +18,7 @@ export interface Chapter {
   readonly at: Date;
 }
 
-/** Every write of a story up to the first that is a mistake, as the ledger judged it. */
+/** Every write of a random sequence with the ledger's result, up to the first write that is a mistake. */
 export function* chaptersOf(happenings: readonly Happening[]): IterableIterator<Chapter> {
   const teller = new Teller();
   let ledger = newLedger(LANE);

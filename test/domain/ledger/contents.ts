@@ -1,6 +1,6 @@
 import type { KeptLedger, Ledger, LedgerOutcome } from "../../../src/domain/ledger/index.ts";
 
-/** The whole content of a ledger as plain data: two ledgers are the same if these are equal. */
+/** The whole content of a ledger as plain data: two ledgers are equal if their contents are. */
 export function contentsOf(ledger: Ledger): Record<string, unknown> {
   const { lane, cursor, suspendedBy, reconciled, endedThrough } = ledger;
   const { transactions, nonces, live, fixed, watched, requests, holes, reservations, reserved, reservedAs } = ledger;
@@ -9,7 +9,7 @@ export function contentsOf(ledger: Ledger): Record<string, unknown> {
   return { lane, cursor, suspendedBy, reconciled, endedThrough, ...Object.fromEntries(rows) };
 }
 
-/** An outcome in the words of the naive lane. */
+/** An outcome as a string, in the format of the naive lane. */
 export function wordsOf(outcome: LedgerOutcome): string {
   switch (outcome.status) {
     case "allocated":
@@ -45,7 +45,7 @@ export function wordsOf(outcome: LedgerOutcome): string {
   }
 }
 
-/** Compared as plain data: two trees with the same rows may have different shapes. */
+/** A kept ledger as plain data for comparison: two trees with the same rows may have different shapes. */
 export function rowsOf({ holes, reserved, ...row }: KeptLedger) {
   return { ...row, holes: holes.every(), reserved: reserved.every() };
 }

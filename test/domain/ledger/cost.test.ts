@@ -11,7 +11,7 @@ function withOpen(count: number): Ledger {
   return apply(newLedger(LANE), { kind: "allocate", fence: FENCE, floor: 0, items }, NOW).ledger;
 }
 
-/** Microseconds of processor time for a create, and for the signing of one that waits in the middle. */
+/** CPU time in microseconds of one create plus the signing of a transaction in the middle of the queue. */
 function costOf(ledger: Ledger, times: number): number {
   const [, txId] = [...ledger.live.known()][Math.floor([...ledger.live.known()].length / 2)] as [number, string];
   const items = [step(txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } })];
@@ -25,11 +25,12 @@ function costOf(ledger: Ledger, times: number): number {
   return (user + system) / times;
 }
 
-it("a write costs by what it is about: ten thousand open transactions make it no slower than a path is longer", () => {
+it("the CPU cost of a ledger write grows at most with the tree depth, even with ten thousand open transactions", () => {
   const [few, many] = [withOpen(10), withOpen(10_000)];
   costOf(few, 2_000);
   costOf(many, 2_000);
   const ratios = Array.from({ length: 5 }, () => costOf(many, 2_000) / costOf(few, 2_000)).sort((a, b) => a - b);
-  // A tree of 10,000 is three times as deep as one of 10; a copy would cost a thousand times as much.
+  // A tree of 10,000 entries is about three times as deep as one of 10; copying a list would cost a thousand times as
+  // much.
   expect(ratios[2]).toBeLessThan(4);
 });

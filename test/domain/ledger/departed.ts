@@ -3,7 +3,10 @@ import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 
 const SPENT = { spent: true } as const;
 
-/** The ledger of a lane after everything has left that is final and past its watch: what retention may take, and no more. */
+/**
+ * The ledger of a lane after removal of every transaction that is final and no longer watched, which is exactly what
+ * retention may remove.
+ */
 export function departed(ledger: Ledger): Ledger {
   const left: { -readonly [Name in keyof Ledger]: Ledger[Name] } = { ...ledger };
   const gone = new Set<string>();

@@ -9,7 +9,7 @@ import {
   UNSIGNED,
 } from "../../../src/domain/ledger/index.ts";
 
-/** The transactions in the memory of an owner that planned every step of a lane, folded from acknowledged commits. */
+/** The transactions in an owner's memory, updated from the acknowledged commits of a lane. */
 export class FoldedRows {
   private readonly rows = new Map<string, KeptTransaction>();
 
@@ -26,13 +26,13 @@ export class FoldedRows {
     this.rows.set(txId, keptTransaction(row));
   }
 
-  /** Undefined: it was allocated before the story began. */
+  /** Undefined if the transaction was allocated before the sequence began. */
   of(txId: string): TransactionRow | undefined {
     return this.rows.get(txId)?.acknowledged;
   }
 }
 
-/** The same of a transaction as a whole ledger has it. */
+/** The fields that an owner keeps of a transaction, taken from a whole ledger. */
 export function rowIn({ state, subState, attempts = [], acceptedOrdinal, details, ...tx }: LedgerTransaction) {
   const { receipt, submitAttempts, lastError } = details ?? {};
   const bare = attempts.map(({ firstSentAt: _, ...attempt }) => attempt);

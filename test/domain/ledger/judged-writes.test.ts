@@ -1,4 +1,4 @@
-/** Effects and charges of single writes that the stories of the property tests do not reach. */
+/** Effects and charges of single writes that the random sequences of the property tests do not reach. */
 import { describe, expect, it } from "vitest";
 import { apply, type Ledger, type LedgerWrite } from "../../../src/domain/ledger/index.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
@@ -25,12 +25,12 @@ function created(ledger: Ledger, wishes: IntentWishes & { readonly exactNonce?: 
   return { ledger: done.ledger, txId: intent.txId, result: (done.outcome.items as readonly object[])[0] };
 }
 
-describe("what gives its nonce up unsigned", () => {
+describe("a transaction that ends unsigned and gives up its nonce", () => {
   it.each([
     ["giveUp", "REJECTED"],
     ["expire", "EXPIRED"],
     // protects [Replicas that embed the library] src/domain/ledger/guard.ts
-  ] as const)("by %s gives back all that it was charged: the next one has the limit to itself", (event, subState) => {
+  ] as const)("by %s returns its whole charge, so the next one can use the full limit", (event, subState) => {
     const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
     const wishes = { payload: { value: 0n }, gasCost: 60n };
     const first = created(start, { ...wishes, validUntil: LATER });
@@ -43,9 +43,9 @@ describe("what gives its nonce up unsigned", () => {
   });
 });
 
-describe("a payload that moves less than the one before", () => {
+describe("a mined replacement with a lower value than the original", () => {
   // protects [Replicas that embed the library] src/domain/ledger/guard.ts
-  it("is what counts once it is the one that was mined, though nothing more was charged for it", () => {
+  it("counts with its own value, although it was not charged when it was signed", () => {
     const start = empty(forSigner(LANE.signer, { maxValue: { perHour: "100" } }));
     const fees = { type: "legacy", gasPrice: 0n } as const;
     const first = created(start, { payload: { value: 80n } });
@@ -66,10 +66,10 @@ describe("a payload that moves less than the one before", () => {
   });
 });
 
-describe("a transaction that would wait for approval", () => {
+describe("a transaction that requires approval", () => {
   const policies = forSigner(LANE.signer, { requireApproval: { aboveValue: "5" } });
 
-  it("does not, where its nonce is named: it would be another by then", () => {
+  it("is refused if it names an exact nonce: that nonce could be used while the approval is pending", () => {
     expect(created(empty(policies), { payload: { value: 6n } }).result).toMatchObject({ result: "awaiting" });
     const named = created(empty(policies), { payload: { value: 6n }, exactNonce: 0 });
     expect(named.result).toMatchObject({ result: "forbidden", rule: "signer.requireApproval" });
@@ -79,7 +79,7 @@ describe("a transaction that would wait for approval", () => {
   });
 });
 
-describe("bytes for a nonce that their caller names", () => {
+describe("a signed payload for a nonce that its caller names", () => {
   const reserve = { kind: "reserve", floor: 0, reservationId: "kept", requestId: null, ttlMs: 60_000, most: 16 };
   const reserved = written(empty(), { ...reserve, owner: "shop" }).ledger;
   const bind = (owner: string | null, nonce: number) => {
@@ -88,7 +88,7 @@ describe("bytes for a nonce that their caller names", () => {
   };
 
   // protects [Replicas that embed the library] src/domain/ledger/bind.ts
-  it("take a reserved one for the key that reserved it, and for no other", () => {
+  it("uses a reserved nonce only for the API key that reserved it", () => {
     expect(bind("thief", 0).outcome).toMatchObject({ result: "conflict", next: 1 });
     expect(bind(null, 0).outcome).toMatchObject({ result: "conflict" });
     const own = bind("shop", 0);
@@ -96,13 +96,13 @@ describe("bytes for a nonce that their caller names", () => {
     expect(own.ledger.reservations.get("kept")).toMatchObject({ state: "SUBMITTED" });
   });
 
-  it("take the next one, none above it, and none below", () => {
+  it("uses only the next free nonce, none above and none below", () => {
     expect(bind("thief", 1).outcome).toMatchObject({ result: "settled" });
     expect(bind("thief", 2).outcome).toMatchObject({ result: "conflict", next: 1 });
   });
 });
 
-describe("what is bound to a nonce at once", () => {
+describe("a transaction bound to a nonce directly", () => {
   const keyed = policiesOf({ keys: { shop: { maxCost: { perHour: "100" }, to: [`0x${"c".repeat(40)}`] } } });
   const reserve = { kind: "reserve", floor: 0, reservationId: "kept", requestId: null, ttlMs: 0, most: 16 };
   const expired = [reserve, { kind: "expire" }].reduce(
@@ -116,7 +116,7 @@ describe("what is bound to a nonce at once", () => {
     return written(expired, { kind: "bind", nonce: 0, intent, attempt, reason: "r", reservation });
   };
 
-  it("is judged by all rules where it is a caller's payload, by its cost where only its hash is known", () => {
+  it("must meet all policy rules if it is a caller's payload, and only cost limits if just its hash is known", () => {
     expect(bind("initial", 1n).outcome).toMatchObject({ result: "forbidden", forbidden: { rule: "key.to" } });
     expect(bind("external", 1n).outcome).toMatchObject({ result: "settled" });
     expect(bind("external", 101n).outcome).toMatchObject({
@@ -125,7 +125,7 @@ describe("what is bound to a nonce at once", () => {
     });
   });
 
-  it("is charged past the limits of its key where it is a placeholder, and says so to the store", () => {
+  it("is charged beyond the limits of its API key if it is a placeholder, and marked as such", () => {
     const { changes, outcome } = bind("placeholder", 101n);
     expect(outcome).toMatchObject({ result: "settled" });
     const charged = changes.filter(({ kind }) => kind === "charged");

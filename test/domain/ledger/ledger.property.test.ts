@@ -15,13 +15,13 @@ const holds = (check: (chapter: Chapter) => void) =>
     { numRuns: 50 },
   );
 
-describe("whatever is written to a ledger", () => {
-  it("its cursor does not fall, unless by realign", () =>
+describe("a ledger, after any sequence of writes,", () => {
+  it("never lowers its cursor, except by a realign", () =>
     holds(({ write, before, after }) => {
       if (write.kind !== "realign") expect(after.cursor ?? 0).toBeGreaterThanOrEqual(before.cursor ?? 0);
     }));
 
-  it("a nonce below the cursor is a transaction's, reserved, a hole, or foreign, and above it free", () =>
+  it("has one holder for each nonce: a transaction, a reservation or a hole, all below the cursor", () =>
     holds(({ after }) => {
       const places = [after.nonces, after.reserved, after.holes].flatMap((part) => [...part.known()]);
       const nonces = places.map(([nonce]) => nonce);
@@ -29,7 +29,7 @@ describe("whatever is written to a ledger", () => {
       expect(Math.max(-1, ...nonces)).toBeLessThan(after.cursor ?? 0);
     }));
 
-  it("its indexes say what its transactions and reservations say", () =>
+  it("has indexes that match its transactions and reservations", () =>
     holds(({ after }) => {
       const all = [...after.transactions.known()].map(([, tx]) => tx);
       const given = all.filter(({ nonce }) => nonce !== null).map(({ nonce, txId }) => [nonce, txId]);
@@ -49,13 +49,13 @@ describe("whatever is written to a ledger", () => {
       expect([...after.reserved.known()].map(([, id]) => id).sort()).toEqual(open.map(([id]) => id).sort());
     }));
 
-  it("every outcome is explained by the changes, and no change is without one", () =>
+  it("returns an outcome that matches the changes, and changes nothing without one", () =>
     holds(({ outcome, changes, before, after }) => {
       expect(told(outcome)).toEqual(explained(changes));
       if (changes.length === 0) expect(contentsOf(after)).toEqual(contentsOf(before));
     }));
 
-  it("its changes are all that happened: folded into what was before they give what is, which stays as it was", () =>
+  it("equals its previous state plus the returned changes, and the previous state is not modified", () =>
     holds(({ write, before, after, changes, at }) => {
       const was = contentsOf(before);
       expect(contentsOf(fold(before, changes))).toEqual(contentsOf(after));
@@ -63,7 +63,7 @@ describe("whatever is written to a ledger", () => {
       expect(contentsOf(before)).toEqual(was);
     }));
 
-  it("replaying its changes from nothing gives the same ledger", () => {
+  it("is rebuilt exactly by replaying its changes from an empty ledger", () => {
     fc.assert(
       fc.property(story, (happenings) => {
         const chapters = [...chaptersOf(happenings)];
@@ -72,7 +72,7 @@ describe("whatever is written to a ledger", () => {
           newLedger(LANE),
           chapters.flatMap(({ changes }) => changes),
         );
-        // A loss of database history is an event from outside the ledger.
+        // `reconciled` is not compared: a loss of database history is an event outside the ledger.
         expect({ ...contentsOf(replayed), reconciled: true }).toEqual({ ...contentsOf(last), reconciled: true });
       }),
       { numRuns: 50 },
@@ -80,8 +80,8 @@ describe("whatever is written to a ledger", () => {
   });
 });
 
-describe("what a lane's owner keeps", () => {
-  it("stands after the changes of each write as the whole ledger does", () => {
+describe("the in-memory copy that a lane's owner keeps", () => {
+  it("equals the whole ledger after the changes of each write are applied", () => {
     const unread = { cursor: null, suspendedBy: null, reconciled: true, holes: [], reservations: [] };
     fc.assert(
       fc.property(story, (happenings) => {
@@ -97,7 +97,7 @@ describe("what a lane's owner keeps", () => {
   });
 
   // protects [Reads] src/domain/ledger/kept-transaction.ts, src/application/lane/owned-lane.ts
-  it("of each transaction is what the whole ledger has of it, after each write", () => {
+  it("has the same transactions as the whole ledger after each write", () => {
     fc.assert(
       fc.property(story, (happenings) => {
         const rows = new FoldedRows();
@@ -114,7 +114,7 @@ describe("what a lane's owner keeps", () => {
   });
 });
 
-/** The effects that an outcome reports. */
+/** The effects that an outcome reports, as strings. */
 function told(outcome: LedgerOutcome): readonly string[] {
   if (outcome.status === "allocated") {
     return outcome.items.flatMap((item) => (item.result === "created" ? [`allocated ${item.nonce}`] : []));
@@ -131,7 +131,7 @@ function told(outcome: LedgerOutcome): readonly string[] {
   return [];
 }
 
-/** The effects that changes record, in the same form. */
+/** The effects that changes record, as strings in the format of the reported effects. */
 function explained(changes: readonly Change[]): readonly string[] {
   const [first, second] = changes.filter(({ kind }) => kind === "allocated" || kind === "moved");
   if (first?.kind === "allocated" && second?.kind === "moved" && second.item.txId === first.intent.txId) {

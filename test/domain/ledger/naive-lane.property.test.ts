@@ -8,8 +8,8 @@ import { wordsOf } from "./contents.ts";
 import { NaiveLane } from "./naive-lane.ts";
 import { LANE, story, Teller } from "./story.ts";
 
-describe("a ledger and a naive lane, told the same story", () => {
-  it("come to the same outcomes, mistakes among them, and stand the same after each", () => {
+describe("a ledger and a naive reference lane with the same writes", () => {
+  it("have the same outcomes, errors included, and the same state after each write", () => {
     fc.assert(
       fc.property(story, (happenings) => {
         const teller = new Teller();
@@ -37,7 +37,7 @@ describe("a ledger and a naive lane, told the same story", () => {
     );
   });
 
-  it("come to every outcome and every step that there is, or the comparison would be worth little", () => {
+  it("reach every outcome and every event, so that the comparison covers all of them", () => {
     const seen = new Set<string>();
     for (const happenings of fc.sample(story, { numRuns: 400, seed: 1 })) {
       for (const { write, outcome, changes } of chaptersOf(happenings)) {
@@ -49,7 +49,7 @@ describe("a ledger and a naive lane, told the same story", () => {
   });
 });
 
-/** Approval is a policy's affair, and here is none: test/contracts/lane-store/approval.ts has it. */
+/** Approval requires a policy, and these tests have none; test/contracts/lane-store/approval.ts covers it. */
 const APPROVAL = ["await", "approve", "reject", "callOff"];
 const BEFORE_A_NONCE = ["accept", "allocate", "refuse", "refuseReusedRequestId", ...APPROVAL];
 const WORTH_SEEING = [

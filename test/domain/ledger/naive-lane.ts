@@ -22,19 +22,25 @@ interface NaiveReservation {
 }
 
 /**
- * A lane by the letter of its rules: lists that are walked from end to end and changed in place, outcomes in words. It
- * shares nothing with the ledger but types and the table of transitions. It throws at a write that is a mistake.
+ * A naive model of a lane, written directly from its rules: lists that are scanned and changed in place, and outcomes
+ * as strings. It shares only types and the table of transitions with the ledger. It throws on a write that is a
+ * mistake.
  */
 export class NaiveLane {
   cursor: number | null = null;
   suspendedBy: string | null = null;
   reconciled = true;
   mayHaveLost = false;
-  /** The holder of each given nonce: `tx:…`, `reserved:…`, `hole:why`. None: the cursor passed over it. */
+  /**
+   * The holder of each assigned nonce: `tx:…`, `reserved:…`, `hole:why`. A nonce without a holder was skipped by the
+   * cursor.
+   */
   places = new Map<number, string>();
   transactions = new Map<string, NaiveTransaction>();
   reservations = new Map<string, NaiveReservation>();
-  /** Times of automatic repairs: a placeholder at the nonce of an expired reservation, without anybody's decision. */
+  /**
+   * Times of automatic repairs, each a placeholder at the nonce of an expired reservation that no person decided on.
+   */
   repairs: number[] = [];
   waiting = new Map<number, Named & { readonly unanswered: boolean }>();
   owners = new Map<string, string>();
@@ -176,12 +182,14 @@ export class NaiveLane {
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
     if (event === "hold" || event === "unhold") tx.held = event === "hold";
-    // A final transaction is not held: after a reorg nobody could release it.
+    // A final transaction is not held: if a reorg reopened it, it could not be released.
     if (item.to === "CONFIRMED" || item.to === "FAILED_FINAL") tx.held = false;
     return true;
   }
 
-  /** Something above was signed, has a nonce that its caller named, or is kept for a caller. */
+  /**
+   * Whether a transaction above this nonce must stay: it is signed, or its nonce was named by or is kept for a caller.
+   */
   private isBelowWhatStays(nonce: number): boolean {
     const transactions = [...this.transactions.values()].filter(
       (tx) => tx.live && (tx.state !== "ALLOCATED" || tx.attempts > 0 || tx.pinned),
@@ -222,7 +230,10 @@ export class NaiveLane {
     return state === "RESERVED" && endsMs <= nowMs ? "EXPIRED" : state;
   }
 
-  /** Still his who reserved it: open, or expired and nothing came in its place. */
+  /**
+   * Whether the nonce still belongs to the caller who reserved it: the reservation is open, or expired without a
+   * replacement.
+   */
   private isKept = ({ nonce, state }: NaiveReservation) =>
     state === "RESERVED" || (state === "EXPIRED" && this.places.get(nonce) === "hole:expired");
 

@@ -5,7 +5,7 @@ import { OrderedMap } from "../../../src/domain/ledger/ordered-map.ts";
 const step = fc.record({ key: fc.nat(40), value: fc.nat(), sets: fc.boolean() });
 
 describe("an ordered map", () => {
-  it("holds what a Map would hold, in order, and every earlier one stays as it was", () => {
+  it("has the same content as a Map, sorted, and earlier versions never change", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), fc.nat(40), (steps, from) => {
         const plain = new Map<number, number>();
@@ -31,7 +31,7 @@ describe("an ordered map", () => {
     );
   });
 
-  it("stays shallow, however its keys come and go", () => {
+  it("stays shallow when keys are added and removed in any order", () => {
     const ascending = OrderedMap.of(Array.from({ length: 10_000 }, (_, key) => [key, key] as const));
     expect(depthOf(ascending)).toBeLessThanOrEqual(24);
     let thinned = ascending;

@@ -9,28 +9,31 @@ const rows = [
 ] as const;
 const of = (cover: Parameters<typeof Part.of<number, string>>[1]) => Part.of<number, string>("hole", cover, rows);
 
-describe("a part of a lane", () => {
+describe("a partially loaded table of a lane", () => {
   it.each([
     [{ kind: "all" }, [0, 4, 9], []],
     [{ kind: "named" }, [5], [0, 4, 9]],
     [{ kind: "from", key: 7 }, [5, 8, 9], [0, 4]],
     [{ kind: "through", key: 4 }, [0, 4, 5], [6, 9]],
-  ] as const)("that covers %o knows what is missing there, and nothing of the rest", (cover, missing, unknown) => {
-    const part = of(cover);
-    expect([part.get(3), part.get(7)]).toEqual(["three", "seven"]);
-    for (const key of missing) expect(part.get(key), `${key}`).toBeNull();
-    for (const key of unknown) {
-      expect(part.atHand(key), `${key}`).toBeUndefined();
-      expect(() => part.get(key), `${key}`).toThrow(NotLoaded);
-    }
-  });
+  ] as const)(
+    "that covers %o knows which keys are missing there, and throws NotLoaded for other keys",
+    (cover, missing, unknown) => {
+      const part = of(cover);
+      expect([part.get(3), part.get(7)]).toEqual(["three", "seven"]);
+      for (const key of missing) expect(part.get(key), `${key}`).toBeNull();
+      for (const key of unknown) {
+        expect(part.atHand(key), `${key}`).toBeUndefined();
+        expect(() => part.get(key), `${key}`).toThrow(NotLoaded);
+      }
+    },
+  );
 
-  it("says what it was asked for and does not have", () => {
+  it("names the missing key in its NotLoaded error", () => {
     expect(() => of({ kind: "named" }).get(4)).toThrow(/not loaded with hole 4/);
     expect(() => of({ kind: "named" }).every()).toThrow(/every hole/);
   });
 
-  it("can be loaded with more: rows, and keys that were looked for in vain", () => {
+  it("can be extended with rows, and with keys that were found to have no row", () => {
     const before = of({ kind: "named" });
     const part = before.with([
       [1, "one"],
@@ -40,7 +43,7 @@ describe("a part of a lane", () => {
     expect(() => before.get(4), "the part before").toThrow(NotLoaded);
   });
 
-  it("learns from what is written: set, added once, deleted", () => {
+  it("reflects its own writes: set, add (once per key) and delete", () => {
     const part = of({ kind: "named" }).set(1, "one").delete(3).add(5, "five");
     expect([part.get(1), part.get(3), part.get(5)]).toEqual(["one", null, "five"]);
     expect(() => part.add(7, "another")).toThrow(BatchRefused);
@@ -52,12 +55,12 @@ describe("a part of a lane", () => {
     expect(of({ kind: "named" }).get(3), "the part before").toBe("three");
   });
 
-  it("keeps a row that is over where it covers everything, and lets it go elsewhere", () => {
+  it("keeps a finished row if it covers everything, and otherwise drops it", () => {
     expect(of({ kind: "all" }).retire(3, "over").get(3)).toBe("over");
     expect(() => of({ kind: "named" }).retire(3, "over").get(3)).toThrow(NotLoaded);
   });
 
-  it("tells the highest only where nothing above it can be missing", () => {
+  it("returns the highest key only if no higher key can be missing", () => {
     expect(of({ kind: "all" }).highestFrom(0)).toBe(7);
     expect(of({ kind: "from", key: 6 }).highestFrom(6)).toBe(7);
     expect(of({ kind: "from", key: 6 }).highestFrom(8)).toBeNull();
@@ -65,7 +68,7 @@ describe("a part of a lane", () => {
     expect(() => of({ kind: "named" }).highestFrom(0)).toThrow(NotLoaded);
   });
 
-  it("lists up to a key only where nothing below it can be missing", () => {
+  it("lists rows up to a key only if no lower key can be missing", () => {
     expect(of({ kind: "through", key: 6 }).through(6)).toEqual([[3, "three"]]);
     expect(() => of({ kind: "through", key: 6 }).through(7)).toThrow(NotLoaded);
     expect(() => of({ kind: "through", key: 6 }).unsure().through(6)).toThrow(NotLoaded);

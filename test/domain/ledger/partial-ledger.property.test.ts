@@ -8,7 +8,7 @@ import { FENCE, type Happening, LANE, story, Teller } from "./story.ts";
 
 const UNKNOWN = { minedIn: undefined, attempts: undefined, details: undefined };
 
-/** The result of a write, in a comparable form. */
+/** The result of a write, in a form that can be compared. */
 function verdictOf(ledger: Ledger, write: LedgerWrite, at: Date) {
   try {
     const { outcome, changes, ledger: after } = apply(ledger, write, at);
@@ -20,7 +20,7 @@ function verdictOf(ledger: Ledger, write: LedgerWrite, at: Date) {
   }
 }
 
-/** The same lane, loaded with some of its rows only: which, the numbers say. */
+/** The same lane with only some of its rows loaded, chosen by `keeps`. */
 function partOf(ledger: Ledger, keeps: (row: string) => boolean): Ledger {
   const some = <K extends number | string, V>(part: Part<K, V>, change: (row: V) => V = (row) => row): Part<K, V> => {
     if (keeps(part.what)) return part;
@@ -54,8 +54,8 @@ function hashOf(text: string, seed: number): number {
   return hash;
 }
 
-describe("a ledger that was loaded in part", () => {
-  it("judges as the whole lane does, or says that it cannot: what was not loaded never decides", () => {
+describe("a partially loaded ledger", () => {
+  it("decides like the whole ledger or throws NotLoaded: rows that were not loaded never change a result", () => {
     const verdicts = new Map<string, number>();
     const judge = (happenings: readonly Happening[], seed: number, share: number) => {
       const teller = new Teller();
@@ -65,7 +65,8 @@ describe("a ledger that was loaded in part", () => {
         const write = teller.tell(whole, happening);
         if (write === null) continue;
         whole = teller.loaded(whole);
-        // A part is taken now and then, and lives on through the writes that follow, as in a commit of many writes.
+        // A partial ledger is taken every few writes and used for the writes that follow, as in a commit of many
+        // writes.
         if (index % 7 === 0 || part === null) part = partOf(whole, (row) => hashOf(row, seed + index) % 10 < share);
         part = { ...part, reconciled: whole.reconciled, intake: whole.intake };
         const expected = verdictOf(whole, write, teller.now);
@@ -82,7 +83,7 @@ describe("a ledger that was loaded in part", () => {
     expect([...verdicts.keys()].sort()).toEqual(["judged", "notLoaded", "refused"]);
   });
 
-  it("with nothing but the lane's own row can still be aligned, suspended and reconciled", () => {
+  it("with only the lane's own row can be aligned, suspended and reconciled", () => {
     const bare = bareLedger(LANE, { cursor: 4, suspendedBy: null, reconciled: true });
     const at = new Date(0);
     expect(apply(bare, { kind: "align", fence: FENCE, floor: 9 }, at).ledger.cursor).toBe(9);
@@ -94,7 +95,7 @@ describe("a ledger that was loaded in part", () => {
     }
   });
 
-  it("cannot tell what is past its watch once something was settled whose block it was not loaded with", () => {
+  it("throws NotLoaded for the end of watches if a transaction was settled without its block loaded", () => {
     const intent = anIntent(LANE);
     const attempt = anAttempt();
     const items = [
@@ -114,7 +115,7 @@ describe("a ledger that was loaded in part", () => {
     expect(() => apply(confirmed(bare), unwatch, at)).toThrow(NotLoaded);
   });
 
-  it("of one lane judges no write to another", () => {
+  it("refuses a write to another lane", () => {
     const fence = { ...FENCE, lane: { ...LANE, chainId: 2 } };
     expect(() => apply(newLedger(LANE), { kind: "align", fence, floor: 1 }, new Date(0))).toThrow(/another lane/);
   });

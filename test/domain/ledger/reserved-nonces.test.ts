@@ -19,7 +19,7 @@ const fill = (nonce: number, reservationId: string): LedgerWrite => ({
   reservation: { reservationId, becomes: "EXPIRED" },
 });
 
-it("a hole that is filled is told to the expired reservation that left it, and to no other", () => {
+it("filling a hole records the transaction only in the expired reservation that left the hole", () => {
   const ledger = after(newLedger(LANE), reserve("late", 0), reserve("released", 60_000), reserve("open", 60_000));
   const gone = after(
     ledger,
@@ -39,7 +39,7 @@ it("a hole that is filled is told to the expired reservation that left it, and t
   expect(other.reserved.get(2)).toBe("open");
 });
 
-it("the cursor is not lowered to a nonce that a caller was given and did not release, also where its hole is closed", () => {
+it("the cursor is not lowered to a nonce that a caller reserved and did not release, even if its hole is closed", () => {
   const expired = after(newLedger(LANE), reserve("late", 0), { kind: "expire", fence: FENCE });
   const closed = after(expired, { kind: "closeHoles", fence: FENCE, nonces: [0] });
   expect(after(closed, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(1);
@@ -47,7 +47,7 @@ it("the cursor is not lowered to a nonce that a caller was given and did not rel
   expect(after(released, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(0);
 });
 
-it("whether a reservation is past is judged at a moment of its own, and what follows is dated as everything else", () => {
+it("expiry of a reservation is judged by its own clock value, and the resulting rows have the write's time", () => {
   const later = new Date(NOW.getTime() + 20);
   const kept = after(newLedger(LANE), reserve("mine", 10));
   const release = { kind: "release", fence: FENCE, reservationId: "mine" } as const;
@@ -58,7 +58,7 @@ it("whether a reservation is past is judged at a moment of its own, and what fol
 });
 
 // protects [Reservations] src/domain/ledger/reserve.ts, src/application/lane/lane-nonces.ts
-it("a reservation whose end has moved far away is past: the clock of the database was set back since it was given", () => {
+it("a reservation counts as expired if its end is too far in the future: the database clock was set back", () => {
   const kept = after(newLedger(LANE), reserve("mine", 60_000));
   const holesAt = (ms: number) => {
     const { outcome } = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: new Date(ms) });

@@ -20,7 +20,7 @@ import {
 export const LANE = { chainId: 1, signer: `0x${"a".repeat(40)}` } as const;
 export const FENCE: Fence = { lane: LANE, instanceId: "instance", token: 1 };
 
-/** One event, in numbers that get their meaning from the lane's state at that time. */
+/** One random event, as numbers that are interpreted by the lane's state at that time. */
 export interface Happening {
   readonly kind: LedgerWrite["kind"] | "intake" | "historyLost" | "time";
   readonly pick: number;
@@ -39,7 +39,7 @@ const happening: fc.Arbitrary<Happening> = fc.record({ kind: fc.constantFrom(...
 
 export const story = fc.array(happening, { minLength: 1, maxLength: 60, size: "max" });
 
-/** With more ends of watches, and times at which what is over may leave. */
+/** A random sequence with more ends of watches, and more times at which finished transactions may be removed. */
 export const storyWithDepartures = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: happening },
@@ -51,14 +51,14 @@ export const storyWithDepartures = fc.array(
   { minLength: 1, maxLength: 60, size: "max" },
 );
 
-/** State outside the ledger, and values made up during the story. */
+/** State outside the ledger, and ids generated during a sequence. */
 export class Teller {
   now = new Date(1_700_000_000_000);
   intake: WaitingIntent[] = [];
   reconciled = true;
   private count = 0;
 
-  /** The write that a happening means for this lane; null: none, something happened outside. */
+  /** The write that an event means for this lane; null if the event is outside the ledger. */
   tell(ledger: Ledger, happening: Happening): LedgerWrite | null {
     const { kind, amount, flag } = happening;
     const base = { fence: FENCE } as const;
@@ -96,7 +96,7 @@ export class Teller {
     }
   }
 
-  /** The ledger with what is looked up with each write. */
+  /** The ledger with the rows that a store loads for each write. */
   loaded(ledger: Ledger): Ledger {
     const rows = this.intake.map((row) => [row.intakeId, row] as const);
     const unknown = Array.from({ length: this.count + 2 }, (_, id) => [id, null] as const);
@@ -104,7 +104,7 @@ export class Teller {
     return { ...ledger, reconciled: this.reconciled, mayHaveLost: true, intake };
   }
 
-  /** Updates the state outside the ledger. */
+  /** Updates the generator's state outside the ledger after a write. */
   took({ reconciled, intake }: Ledger): void {
     this.reconciled = reconciled;
     this.intake = this.intake.filter(({ intakeId }) => intake.get(intakeId) !== null);
@@ -195,7 +195,7 @@ export class Teller {
     return [{ intakeId, result: "refused", event, reason: "no", ...(more % 3 === 0 ? {} : { problem }) } as const];
   }
 
-  /** One or two steps; one in eight is planned from a state that the transaction is not in. */
+  /** Generates one or two steps; one in eight is planned from a state that the transaction is not in. */
   private steps(ledger: Ledger, { pick, more, amount, flag }: Happening): readonly TransitionItem[] {
     const live = [...ledger.live.known()];
     // An expiring transaction gives up its nonce only if no transaction above would remain.
@@ -267,7 +267,7 @@ const NOBODY: LedgerTransaction = {
   ...{ minedIn: null, attempts: undefined, details: undefined },
 };
 const EVENTS = (Object.keys(TRANSITIONS) as TransitionEvent[]).filter((event) => !fromNothing(event));
-/** The road of a transaction, and what may become of it at its end. */
+/** Events on the ordinary path of a transaction and its possible ends. */
 const ONWARD: readonly TransitionEvent[] = [
   ...([
     "sign",
@@ -314,7 +314,7 @@ function chosen<T>(from: readonly T[], pick: number): T | undefined {
   return from[pick % Math.max(1, from.length)];
 }
 
-/** Few names, so that they meet. */
+/** Only a few request ids, so that they collide. */
 function requestIdOf({ pick }: Happening): string | null {
   return pick % 3 === 0 ? null : `request-${pick % 5}`;
 }

@@ -29,20 +29,20 @@ describe("moving transactions down into holes", () => {
   });
 
   // protects [Holes] src/domain/nonces/holes.ts
-  it("moves nothing over a transaction that was claimed", () => {
+  it("moves nothing across a transaction that was claimed for signing", () => {
     expect(moves([5], [at(6, false), at(7), at(8)])).toEqual([]);
     expect(moves([5], [at(6), at(7, false), at(8)])).toEqual([[6, 5]]);
     expect(moves([5, 9], [at(6, false), at(8), at(10)])).toEqual([[10, 9]]);
   });
 
-  it("skips a reserved nonce: no transaction may take it", () => {
+  it("skips a reserved nonce: no transaction may use it", () => {
     expect(moves([5], [at(7), at(8)])).toEqual([
       [7, 5],
       [8, 7],
     ]);
   });
 
-  it("keeps order, uses no nonce twice, moves nothing claimed, and leaves nothing movable above a free nonce", () => {
+  it("keeps the order, uses no nonce twice, moves no claimed transaction, and leaves no gap it could fill", () => {
     const standing = fc.uniqueArray(
       fc.record({ nonce: fc.nat(40), kind: fc.constantFrom("free", "movable", "claimed", "reserved") }),
       { selector: ({ nonce }) => nonce, maxLength: 30 },
@@ -58,7 +58,7 @@ describe("moving transactions down into holes", () => {
         const after = holders.map(({ txId, nonce }) => ({ txId, before: nonce, nonce: to.get(txId) ?? nonce }));
         const claimed = holders.filter(({ movable }) => !movable).map(({ nonce }) => nonce);
         const reserved = slots.filter(({ kind }) => kind === "reserved").map(({ nonce }) => nonce);
-        // Bound exactly once, and to no nonce that another transaction holds.
+        // Each transaction has exactly one nonce, which no other transaction and no reservation holds.
         expect(new Set(after.map(({ nonce }) => nonce)).size).toBe(after.length);
         for (const { nonce } of after) expect(reserved).not.toContain(nonce);
         // Transactions keep their order and move only downwards; none moves past a claimed one.
@@ -82,8 +82,8 @@ describe("moving transactions down into holes", () => {
   });
 });
 
-describe("a hole", () => {
-  it("is free for any transaction, unless a caller may have signed for it", () => {
+describe("a hole in the nonces", () => {
+  it("may be used by any transaction, unless a caller may have signed for it", () => {
     expect(["released", "givenUp", "shiftedDown", "expired"].map((why) => isFree({ why: why as "expired" }))).toEqual([
       true,
       true,

@@ -10,8 +10,8 @@ const shown = (from: number, to: number, holders: Partial<NonceHolders>) =>
     [`${from}-${to}`, kind, txId ?? reservationId, detail].filter((each) => each !== undefined).join(" "),
   );
 
-describe("the nonces of a lane", () => {
-  it("are one span if neighbours are alike, and single if somebody may have to look", () => {
+describe("the list of nonce spans of a lane", () => {
+  it("merges neighbours of the same kind, and keeps nonces that may need an operator separate", () => {
     const transactions = [
       tx(2, "CONFIRMED"),
       tx(3, "CONFIRMED", { subState: "REPLACED" }),
@@ -43,7 +43,7 @@ describe("the nonces of a lane", () => {
     ]);
   });
 
-  it("belong to the transaction of a used reservation, and to a hole that one left", () => {
+  it("shows a used reservation as its transaction, and an abandoned one as a hole", () => {
     const reservations = (["SUBMITTED", "EXPIRED"] as const).map((state, at) => {
       return { nonce: at, reservationId: `r-${at}`, state };
     });
@@ -54,7 +54,7 @@ describe("the nonces of a lane", () => {
     ]);
   });
 
-  it("cover the range without a gap, and nothing beyond", () => {
+  it("covers the requested range without a gap, and nothing beyond", () => {
     const transactions = Array.from({ length: 50 }, (_, nonce) => tx(nonce, nonce % 7 === 0 ? "STUCK" : "CONFIRMED"));
     const spans = spansOf(3, 40, { ...nothing, transactions });
     expect(spans[0]?.from).toBe(3);
@@ -64,7 +64,7 @@ describe("the nonces of a lane", () => {
   });
 });
 
-it("a nonce without a transaction is final if retention deleted such nonces, and foreign above that", () => {
+it("a nonce without a transaction is final if retention deleted nonces up to it, and foreign above that", () => {
   const nobody = { transactions: [], reservations: [], holes: [] };
   expect(spansOf(0, 5, { ...nobody, departedBelow: 4 })).toEqual([
     { from: 0, to: 3, kind: "final" },

@@ -29,7 +29,7 @@ const anyPool = fc
   .array(anyMember, { minLength: 1, maxLength: 6 })
   .map((all) => all.map((facts, n) => member(n + 1, facts)));
 
-describe("the chosen member of a pool", () => {
+describe("the signer chosen from a pool", () => {
   it.each<[string, readonly MemberFacts[], number | string]>([
     ["has fewest before it", [member(1, { ahead: 2 }), member(2, { ahead: 1 })], 2],
     ["of equals, has the younger head", [member(1, { ahead: 1, headAgeMs: 9 }), member(2, { ahead: 1 })], 2],
@@ -42,11 +42,11 @@ describe("the chosen member of a pool", () => {
     ["has room", [member(1, { isFull: true }), member(2, { passage: "stopped" })], 2],
     ["is none if those that can pay are full", [member(1, { isFull: true }), member(2, { balance: 1n })], "full"],
     ["is none if none can pay", [member(1, { balance: 1n, isFull: true }), member(2, { balance: 99n })], "funds"],
-  ])("%s", (_, members, expected) => {
+  ])("follows the rule that it %s", (_, members, expected) => {
     expect(chosen(...members)).toBe(expected);
   });
 
-  it("has space in its queue, can pay as far as known, and no other such has a shorter wait", () => {
+  it("has space in its queue and enough balance if known, and no such signer has a shorter queue", () => {
     fc.assert(
       fc.property(anyPool, (members) => {
         const fit = members.filter(({ isFull, balance }) => !isFull && (balance === null || balance >= 100n));
@@ -69,11 +69,11 @@ describe("the chosen member of a pool", () => {
   });
 });
 
-describe("a sticky key", () => {
+describe("a sticky key of a signer pool", () => {
   const members = Array.from({ length: 10 }, (_, n) => signer(n + 1));
   const keys = Array.from({ length: 1_000 }, (_, n) => `customer-${n}`);
 
-  it("has one member, in any order of members; keys spread over all", () => {
+  it("maps to one signer for any order of signers, and keys spread over all signers", () => {
     const counts = new Map<Address | null, number>();
     for (const key of keys) {
       const kept = stickyMember(members, key);
@@ -85,7 +85,7 @@ describe("a sticky key", () => {
   });
 
   // protects [Pools] src/domain/nonces/pool.ts
-  it("moves only with its own member, or to a new one", () => {
+  it("moves only if its own signer leaves, or to a new signer", () => {
     const [gone, ...left] = members as [Address, ...Address[]];
     for (const key of keys) {
       const kept = stickyMember(members, key);
@@ -97,8 +97,8 @@ describe("a sticky key", () => {
   });
 });
 
-describe("the key of a pool request", () => {
-  it("is null without a pool or a request id, and two requests never share one", () => {
+describe("the idempotency key of a pool request", () => {
+  it("is null without a pool or a request id, and is never the same for two requests", () => {
     expect(poolKeyOf({ requestId: "a" })).toBeNull();
     expect(poolKeyOf({ pool: "p", requestId: null })).toBeNull();
     expect(poolKeyOf({ pool: "a", requestId: "b\nc" })).not.toBe(poolKeyOf({ pool: "a.b", requestId: "c" }));

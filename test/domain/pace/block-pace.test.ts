@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../../src/domain/pace/block-pace.ts";
 
-/** Blocks so many milliseconds apart, from 0 on. */
+/** The pace of blocks that are `spansMs` milliseconds apart, from time 0 on. */
 const apart = (...spansMs: readonly number[]): { readonly pace: BlockPace; readonly atMs: number } => {
   let pace = blockSeen(NO_BLOCKS, 100, 0);
   let atMs = 0;
@@ -13,20 +13,20 @@ const apart = (...spansMs: readonly number[]): { readonly pace: BlockPace; reado
 };
 const every = (ms: number, times = 20) => apart(...Array.from({ length: times }, () => ms));
 
-describe("a chain's blocks", () => {
-  it("have a usual interval once some were seen, whatever one of them took", () => {
+describe("the block production of a chain", () => {
+  it("has a usual interval after some blocks, which one slow block does not change", () => {
     expect(usualBlockMs(every(12_000, 7).pace)).toBeNull();
     expect(usualBlockMs(every(12_000).pace)).toBe(12_000);
     expect(usualBlockMs(apart(...Array.from({ length: 19 }, () => 12_000), 90_000).pace)).toBe(12_000);
   });
 
-  it("count each block that one look brings", () => {
+  it("counts each of several blocks that one poll returns", () => {
     let pace = blockSeen(NO_BLOCKS, 0, 0);
     for (let look = 1; look <= 10; look++) pace = blockSeen(pace, 5 * look, 1_000 * look);
     expect(usualBlockMs(pace)).toBe(200);
   });
 
-  it("stall if none came for ten intervals, and for half a minute at least", () => {
+  it("is stalled after ten intervals without a block, but not before half a minute", () => {
     const slow = every(12_000);
     expect(isStalled(slow.pace, slow.atMs + 119_000, null)).toBe(false);
     expect(isStalled(slow.pace, slow.atMs + 120_000, null)).toBe(true);
@@ -35,24 +35,24 @@ describe("a chain's blocks", () => {
     expect(isStalled(fast.pace, fast.atMs + 30_000, null)).toBe(true);
   });
 
-  it("stall no more with the next one, and a reorg to a lower head is a change as well", () => {
+  it("is no longer stalled after the next head, even if a reorg made that head lower", () => {
     const { pace, atMs } = every(200);
     const lower = blockSeen(pace, 90, atMs + 60_000);
     expect(isStalled(lower, atMs + 60_001, null)).toBe(false);
     expect(lower.spansMs).toEqual(pace.spansMs);
   });
 
-  it("that are mined on demand stall only while transactions wait", () => {
+  it("is stalled only while transactions wait, if the chain mines on demand", () => {
     const { pace, atMs } = apart(...Array.from({ length: 20 }, (_, index) => (index % 4 === 0 ? 60_000 : 50)));
     expect(usualBlockMs(pace)).toBeNull();
     expect(isStalled(pace, atMs + 3_600_000, null)).toBe(false);
     expect(isStalled(pace, atMs + 119_000, 3_600_000)).toBe(false);
     expect(isStalled(pace, atMs + 120_000, 3_600_000)).toBe(true);
-    // The first send after an hour of rest has waited for a moment only.
+    // The first send after an hour without transactions has waited only a second, so the chain is not stalled.
     expect(isStalled(pace, atMs + 3_600_000, 1_000)).toBe(false);
   });
 
-  it("do not stall before the first was seen", () => {
+  it("is not stalled before the first block was seen", () => {
     expect(isStalled(NO_BLOCKS, 1e9, 5)).toBe(false);
   });
 });

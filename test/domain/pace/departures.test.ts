@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Departures, Flow } from "../../../src/domain/pace/departures.ts";
 
-/** When each of so many left that all came at once. */
+/** The departure times of `count` items that all arrive at once. */
 function departures(pace: Departures, count: number, fromMs = 0): readonly number[] {
   let nowMs = fromMs;
   return Array.from({ length: count }, () => {
@@ -12,12 +12,12 @@ function departures(pace: Departures, count: number, fromMs = 0): readonly numbe
 }
 
 // protects [Many lanes] src/domain/pace/departures.ts
-it("departures leave in a small burst after a pause, then one at a time", () => {
+it("departures of queued work leave in a small burst after a pause, then one at a time", () => {
   expect(departures(new Departures(10, 4), 7)).toEqual([0, 0, 0, 0, 10, 20, 30]);
 });
 
 // protects [Many lanes] src/domain/pace/departures.ts
-it("departures do not delay work that comes no more often than the interval", () => {
+it("departures do not delay work that arrives no more often than the interval", () => {
   const pace = new Departures(10, 1);
   for (let nowMs = 0; nowMs < 200; nowMs += 10) {
     expect(pace.waitMs(nowMs)).toBe(0);
@@ -25,7 +25,7 @@ it("departures do not delay work that comes no more often than the interval", ()
   }
 });
 
-it("the reserve of departures refills with time, up to its size", () => {
+it("the burst allowance of departures refills with time, up to its size", () => {
   const pace = new Departures(10, 3);
   departures(pace, 3);
   expect(departures(pace, 2, 10)).toEqual([10, 20]);
@@ -43,8 +43,8 @@ it("an early departure does not delay the next one", () => {
   expect(departures(pace, 3)).toEqual([10, 20, 30]);
 });
 
-describe("the flow of work", () => {
-  /** This many per second, one at a time, for five seconds. */
+describe("the departure interval for a given rate of work", () => {
+  /** A flow of `perSecond` items per second, one at a time, for five seconds. */
   function flowOf(perSecond: number): { readonly flow: Flow; readonly nowMs: number } {
     const flow = new Flow(1_000);
     const apartMs = 1_000 / perSecond;
@@ -60,12 +60,12 @@ describe("the flow of work", () => {
     [850, 0.5],
     [1_000, 1],
     [5_000, 1],
-  ])("of %i a second, with a thousand as plenty, uses %f of the interval", (perSecond, share) => {
+  ])("is, at %i items a second with a thousand as the full rate, %f of the configured interval", (perSecond, share) => {
     const { flow, nowMs } = flowOf(perSecond);
     expect(flow.share(nowMs)).toBeCloseTo(share, 1);
   });
 
-  it("is forgotten soon after its end, and a burst is no flow", () => {
+  it("shrinks soon after the work ends, and one burst does not count as a rate", () => {
     const { flow, nowMs } = flowOf(2_000);
     expect(flow.share(nowMs + 2_000)).toBe(0.1);
     const burst = new Flow(1_000);
@@ -73,12 +73,12 @@ describe("the flow of work", () => {
     expect(burst.share(0)).toBe(0.1);
   });
 
-  it("at a low rate lets departures follow ten times as fast", () => {
+  it("is ten times shorter at a low rate", () => {
     const { flow, nowMs } = flowOf(100);
     expect(departures(new Departures(10, 1, flow), 4, nowMs)).toEqual([0, 1, 2, 3].map((ms) => nowMs + ms));
   });
 
-  it("at a high rate makes them wait for the whole interval", () => {
+  it("is the whole configured interval at a high rate", () => {
     const { flow, nowMs } = flowOf(2_000);
     expect(departures(new Departures(10, 1, flow), 3, nowMs)).toEqual([0, 10, 20].map((ms) => nowMs + ms));
   });

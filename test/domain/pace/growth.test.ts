@@ -3,7 +3,7 @@ import { Growth } from "../../../src/domain/pace/growth.ts";
 
 const STRETCH_MS = 60_000;
 
-/** One look a second; what is there at each second of each minute. */
+/** Observes the size once a second; `sizeAt` gives it for each second of each minute. */
 function seen(minutes: number, sizeAt: (minute: number, second: number) => number): Growth {
   const growth = new Growth(STRETCH_MS);
   for (let second = 0; second <= minutes * 60; second++) {
@@ -12,21 +12,21 @@ function seen(minutes: number, sizeAt: (minute: number, second: number) => numbe
   return growth;
 }
 
-describe("a backlog", () => {
-  it("grows if its minimum rises minute after minute", () => {
+describe("a backlog of work", () => {
+  it("counts as growing if its minimum rises minute after minute", () => {
     expect(seen(5, (minute) => 10 * (minute + 1)).grown).toEqual({ from: 10, to: 50 });
   });
 
-  it("does not grow if it is emptied once a minute, however high it was in between", () => {
+  it("does not count as growing if it is emptied once a minute, however high it was in between", () => {
     expect(seen(10, (minute, second) => (second === 30 ? 0 : 1_000 * minute)).grown).toBeNull();
   });
 
-  it("does not grow if it is large and stays so", () => {
+  it("does not count as growing if it is large and constant", () => {
     expect(seen(10, () => 5_000).grown).toBeNull();
     expect(seen(10, () => 5_000).stopped).toBe(true);
   });
 
-  it("is not reported before five minutes, and stays reported while it grows", () => {
+  it("is not reported before five minutes of growth, and stays reported while it grows", () => {
     expect(seen(4, (minute) => 10 * (minute + 1)).grown).toBeNull();
     expect(seen(7, (minute) => 10 * (minute + 1)).stopped).toBe(false);
   });

@@ -7,8 +7,8 @@ const NEW = lane.NEW_LANE_PACE;
 const NOW = 1_000;
 const head = (nonce: number, stuck = false, ageMs = 0, sends = 1) => ({ nonce, stuck, ageMs, sends });
 
-describe("a lane that was just taken", () => {
-  it("must check its chain, has the whole window, and has raised no alert", () => {
+describe("a lane that a node has just acquired", () => {
+  it("must check its chain, has an open send window, and has raised no alert", () => {
     expect(lane.isUnsure(NEW)).toBe(true);
     expect(lane.openNonces(NEW, 0)).toBeNull();
     expect(NEW).toMatchObject({
@@ -19,8 +19,8 @@ describe("a lane that was just taken", () => {
   });
 });
 
-describe("the chain behind a lane", () => {
-  it("is doubted from the first evidence, with its reason, until two checks in a row find none", () => {
+describe("the chain of a lane", () => {
+  it("is doubted from the first evidence on, with its reason, until two checks in a row find none", () => {
     let pace = NEW;
     const seen = ["once", "twice", null, null].map((evidence) => {
       pace = lane.chainJudged(pace, evidence, NOW);
@@ -31,14 +31,14 @@ describe("the chain behind a lane", () => {
     expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
   });
 
-  it("is checked again after a break, and not before its time", () => {
+  it("is trusted after a check without evidence, until another check is required", () => {
     const trusted = lane.chainJudged(NEW, null, NOW);
     expect(trusted).toMatchObject({ lookOwed: false, nextLook: { kind: "at", ms: NOW }, doubt: NO_DOUBT });
     expect(lane.isUnsure(lane.chainLookOwed(trusted))).toBe(true);
     expect(lane.chainLookOwed(NEW)).toBe(NEW);
   });
 
-  it("is doubted exactly while there is a reason, for any sequence of checks", () => {
+  it("is doubted exactly while a reason is stored, for any sequence of checks", () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.constantFrom("one", "other"))), (sights) => {
         const pace = sights.reduce<lane.LanePace>((to, sight) => lane.chainJudged(to, sight, NOW), NEW);
@@ -48,8 +48,8 @@ describe("the chain behind a lane", () => {
   });
 });
 
-describe("the head of the lane", () => {
-  it("at the first look has its earlier age; a later head starts when it becomes head", () => {
+describe("the head transaction of a lane", () => {
+  it("keeps its earlier age when it is first seen; the age of a later head starts when it becomes head", () => {
     const first = lane.headSeen(NEW, head(1, false, 400), NOW);
     expect(first.head).toMatchObject({ nonce: 1, sinceMs: NOW - 400, seenMs: NOW });
     const next = lane.headSeen(first, head(2, false, 900), NOW + 5);
@@ -58,7 +58,7 @@ describe("the head of the lane", () => {
     expect(lane.headSeen(none, head(3, false, 900), NOW + 7).head).toMatchObject({ sinceMs: NOW + 7 });
   });
 
-  it("that is seen again is the same, and gets the lane's patience anew once repaired", () => {
+  it("is not changed when it is seen again, and its stuck timer restarts once it is repaired", () => {
     const stuck = lane.headSeen(NEW, head(1, true, 400), NOW);
     expect(lane.headSeen(stuck, head(1, true), NOW + 5)).toBe(stuck);
     const repaired = lane.headSeen(stuck, head(1), NOW + 5);
@@ -67,7 +67,7 @@ describe("the head of the lane", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("counts sends from the start of its patience: not those behind others, nor those before its repair", () => {
+  it("counts sends since its stuck timer started: none sent behind other heads, none before its repair", () => {
     expect(lane.headSeen(NEW, head(1, false, 400, 9), NOW).head).toMatchObject({ sentBefore: 1 });
     const first = lane.headSeen(NEW, head(1, false, 0, 0), NOW);
     expect(first.head).toMatchObject({ sentBefore: 0 });
@@ -79,7 +79,7 @@ describe("the head of the lane", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
-  it("gets patience anew also if it is repaired before the next look", () => {
+  it("restarts its stuck timer also if it is repaired before the next check", () => {
     const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
     const stuck = lane.headStuck(seen, 1);
     expect(lane.headSeen(stuck, head(1, false, 0, 6), NOW + 5).head).toMatchObject({ sinceMs: NOW + 5, sentBefore: 6 });
@@ -87,7 +87,7 @@ describe("the head of the lane", () => {
     expect(lane.headStuck(NEW, 1)).toBe(NEW);
   });
 
-  it("is reported once for blocking others", () => {
+  it("is reported only once for blocking other transactions", () => {
     const reported = lane.blockReported(lane.headSeen(NEW, head(1), NOW));
     expect(lane.headSeen(reported, head(1), NOW + 1).head).toMatchObject({ blocks: true });
     expect(lane.headSeen(reported, head(2), NOW + 1).head).toMatchObject({ blocks: false });
@@ -95,10 +95,10 @@ describe("the head of the lane", () => {
   });
 });
 
-describe("the send window", () => {
+describe("the send window of a lane", () => {
   const refuse = (pace: lane.LanePace, nowMs: number) => lane.futureRefused(pace, { nowMs, random: 0.5 });
 
-  it("closes to the head, then to one more, and opens when a future nonce is accepted", () => {
+  it("shrinks to the head after a refused future nonce, later allows one more, and opens when one is accepted", () => {
     const closed = refuse(NEW, 0);
     expect([0, 1_499, 1_500].map((nowMs) => lane.openNonces(closed, nowMs))).toEqual([1, 1, 2]);
     expect(refuse(closed, 10)).toBe(closed);
@@ -106,14 +106,14 @@ describe("the send window", () => {
     expect(lane.futureTaken(NEW)).toBe(NEW);
   });
 
-  it("stays closed longer with each refusal after a try", () => {
+  it("stays closed longer with each further refusal", () => {
     const again = refuse(refuse(NEW, 0), 1_500);
     expect(again.window).toEqual({ kind: "closed", untilMs: 4_500, closures: 2 });
   });
 });
 
-describe("an alert", () => {
-  it("about missing funds is raised once, until a node accepts something", () => {
+describe("the alert about missing funds", () => {
+  it("is raised once, until an endpoint accepts a payload again", () => {
     const [first, later] = [new Date(1), new Date(2)];
     const poor = lane.paymentFailed(NEW, first);
     expect(lane.paymentFailed(poor, later).unpaidSince).toBe(first);
@@ -122,8 +122,8 @@ describe("an alert", () => {
   });
 });
 
-describe("holes", () => {
-  it("that the chain has passed keep the block at which that was first seen, while it lasts", () => {
+describe("nonce holes of a lane", () => {
+  it("that the chain has passed keep the block at which this was first seen, while it lasts", () => {
     const passed = lane.holesPassed(lane.holesPassed(NEW, [1, 2], 10), [2, 3], 20).passedHoles;
     expect([...passed]).toEqual([
       [2, 10],
@@ -131,14 +131,14 @@ describe("holes", () => {
     ]);
   });
 
-  it("block the lane since the first count that had not passed them", () => {
+  it("block the lane since the first transaction count that had not passed them", () => {
     const blocked = lane.blockedBy(NEW, 4, 100);
     expect(lane.blockedBy(blocked, 4, 200)).toBe(blocked);
     expect(lane.blockedBy(blocked, 5, 200).blocking).toEqual({ nonce: 5, sinceMs: 200 });
     expect(lane.unblocked(blocked).blocking).toBeNull();
   });
 
-  it("are checked after something above them was mined, until the count was read", () => {
+  it("are checked after a higher nonce was mined, until the transaction count was read", () => {
     const seen = lane.countSeen(NEW, 7);
     expect(seen).toMatchObject({ usedBelow: 7, holeLookOwed: false });
     expect(lane.holeLookDue(seen).holeLookOwed).toBe(true);

@@ -13,12 +13,12 @@ describe("a rate limit", () => {
     ["what is left without taking any", 10, 1_500, 0, { given: 0, left: 5 }],
     ["one a second", 1, null, 3, { given: 1, left: 0 }],
     ["nothing of the next one before its time", 1, 1_001, 1, { given: 0, left: 0 }],
-  ])("gives %s", (_, perSecond, fullAtMs, wanted, expected) => {
+  ])("grants %s", (_, perSecond, fullAtMs, wanted, expected) => {
     expect(draw(perSecond, fullAtMs, { wanted, nowMs: 1_000 })).toMatchObject(expected);
   });
 
   // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
-  it("is never exceeded: in any interval, its length in seconds plus one", () => {
+  it("is never exceeded: an interval of n seconds grants at most n + 1 times the rate", () => {
     const entropy = createSeededEntropy(7);
     for (let world = 0; world < 200; world++) {
       const perSecond = 1 + Math.floor(entropy.random() * 300);

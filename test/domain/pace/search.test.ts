@@ -3,12 +3,12 @@ import { isThrough, looked, type Search } from "../../../src/domain/pace/lane-pa
 
 const TTL_MS = 1_000;
 
-/** Looks in order: when, and whether something of the caller's was found. */
+/** A search after these looks, each with its time and whether it found a transaction of the caller. */
 function searched(...looks: readonly (readonly [atMs: number, found: boolean])[]): Search | undefined {
   return looks.reduce<Search | undefined>((search, [atMs, found]) => looked(search, found, atMs), undefined);
 }
 
-describe("the search for a silent caller's transaction", () => {
+describe("the search for a transaction of an expired reservation's caller", () => {
   it.each<[string, Search | undefined, boolean]>([
     ["no look", searched(), false],
     ["one look that found nothing", searched([5_000, false]), false],
@@ -19,7 +19,7 @@ describe("the search for a silent caller's transaction", () => {
     ["something found last", searched([0, false], [1_000, false], [1_100, true]), false],
     ["the whole time again after that", searched([0, true], [100, false], [1_099, false], [1_100, false]), true],
     // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  ])("ends after looks that found nothing for as long as the reservation: %s", (_, search, through) => {
+  ])("ends after finding nothing for as long as the reservation lasted: %s", (_, search, through) => {
     expect(isThrough(search, TTL_MS)).toBe(through);
   });
 });

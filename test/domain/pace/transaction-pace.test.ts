@@ -21,12 +21,12 @@ describe("a scheduled time", () => {
     ["never", NEVER, Number.MAX_SAFE_INTEGER, false],
     ["after no interval at all", afterInterval(5, null), Number.MAX_SAFE_INTEGER, false],
     ["after an interval", afterInterval(5, 5), 10, true],
-  ] as const)("%s", (_, when, nowMs, due) => {
+  ] as const)("is due or not as expected: %s", (_, when, nowMs, due) => {
     expect(isDue(when, nowMs)).toBe(due);
   });
 });
 
-describe("the next send", () => {
+describe("the next send of a transaction", () => {
   it.each<[string, Pace, boolean]>([
     ["signed, and not committed", tx.signedPace(1, "0x01"), false],
     ["signed and committed", signed, true],
@@ -51,29 +51,32 @@ describe("the next send", () => {
     ["owed a look", tx.lookOwed(signed), false],
     ["wanted to be looked for", tx.lookWanted(signed), true],
     ["sent afresh", tx.sentAfresh(rejected), true],
-  ])("%s", (_, pace, due) => {
+  ])("is due or not as expected if the transaction is %s", (_, pace, due) => {
     expect(tx.isSendDue(pace, NOW)).toBe(due);
   });
 
-  it.each(SUBMIT_ANSWERS)("after %s belongs to the sender or the judge", (answer) => {
-    expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
-    expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
-  });
+  it.each(SUBMIT_ANSWERS)(
+    "after the answer %s awaits a verdict exactly if the payload was accepted or underpriced",
+    (answer) => {
+      expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
+      expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
+    },
+  );
 
-  it("after its predecessor was mined is a refused future nonce, and nothing else", () => {
+  it("is due at once when the predecessor is mined, only if it was refused as a future nonce", () => {
     const early = tx.refused(signed, "nonceTooHigh", { nowMs: NOW, random: 0.5 });
     expect(tx.predecessorMined(early).send).toBe(AT_ONCE);
     expect(tx.predecessorMined(rejected)).toBe(rejected);
   });
 
-  it("of other bytes needs them read; of the same bytes does not", () => {
+  it("needs its bytes read again only if it is another attempt", () => {
     expect(tx.turnedTo(signed, 2)).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
     expect(tx.turnedTo(signed, 1)).toBe(signed);
   });
 });
 
-describe("refusals of a transaction", () => {
-  it("in a row are counted, final ones separately, and reset when a node accepts it", () => {
+describe("submission refusals of a transaction", () => {
+  it("are counted while consecutive, rejections separately, and reset when an endpoint accepts it", () => {
     const again = tx.refused(rejected, "rejected", { nowMs: NOW, random: 0 });
     expect(again).toMatchObject({ failures: 2, rejections: 2, claimed: false });
     expect(tx.refused(again, "unknown", { nowMs: NOW, random: 0 })).toMatchObject({ failures: 3, rejections: 0 });
@@ -85,15 +88,15 @@ describe("refusals of a transaction", () => {
   });
 });
 
-describe("the order of receipt looks", () => {
-  it("is required, then due, then oldest; after them those without an answer, the longest ago first", () => {
+describe("the order of receipt checks", () => {
+  it("puts required checks first, then due, then oldest ones, and unanswered ones last", () => {
     const failed = (ms: number) => tx.lookFailed(resumed, ms);
     const inTurn = [resumed, tx.lookWanted(looked), tx.looked(resumed, 1), tx.looked(resumed, 2), failed(3), failed(4)];
     const shuffled = [4, 2, 5, 0, 3, 1].map((index) => inTurn[index] as Pace);
     expect(shuffled.sort(tx.byTurn)).toEqual(inTurn);
   });
 
-  it("includes looks that are required, due, or past an interval", () => {
+  it("includes checks that are required, due, or older than an interval", () => {
     expect([resumed, tx.lookWanted(looked), looked].map((pace) => tx.isLookDue(pace, NOW + 9, 10))).toEqual([
       true,
       true,
@@ -102,14 +105,14 @@ describe("the order of receipt looks", () => {
     expect(tx.isLookDue(looked, NOW + 10, 10)).toBe(true);
   });
 
-  it("keeps a required look required when it is asked for again, and when it fails", () => {
+  it("keeps a required check required when it is requested again and when it fails", () => {
     expect(tx.lookWanted(resumed)).toBe(resumed);
     expect(tx.lookFailed(resumed, NOW).look).toBe(tx.LOOK_OWED);
   });
 });
 
-describe("the search in the gray zone", () => {
-  it("continues from when the hash was lost, and ends when it is sent again", () => {
+describe("the search for a transaction that endpoints lost", () => {
+  it("lasts from the time its hash was lost until the transaction is sent again", () => {
     const lost = tx.sightLost(signed, NOW);
     expect(tx.searched(lost, NOW + 5).search).toEqual({ sinceMs: NOW, nextMs: NOW + 5 });
     expect(tx.searched(signed, NOW)).toBe(signed);
@@ -121,7 +124,7 @@ type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
 const REFUSALS = SUBMIT_ANSWERS.filter((answer): answer is Refusal => !isTaken(answer));
 const ms = fc.nat(10_000);
 
-/** All events of a transaction, at any time and in any order. */
+/** Any event of a transaction, for sequences in any order and at any time. */
 const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
   fc.constantFrom(
     tx.takenInHand,
@@ -155,8 +158,8 @@ const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
   ),
 );
 
-describe("for any events,", () => {
-  it("a pace has one shape, is immutable, and counts results in a row", () => {
+describe("the schedule of a transaction, after any events,", () => {
+  it("has always the same fields, is immutable, and counts consecutive results", () => {
     const shape = Object.keys(resumed);
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
@@ -172,7 +175,7 @@ describe("for any events,", () => {
     );
   });
 
-  it("nothing is due that is in progress, needs a look, or has nothing to send", () => {
+  it("has no send due while one is in progress, a check is required, or nothing can be sent", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), ms, (events, nowMs) => {
         const pace = events.reduce((before, happens) => happens(before), resumed);
@@ -185,7 +188,7 @@ describe("for any events,", () => {
     );
   });
 
-  it("looks have a total order", () => {
+  it("has a total order of receipt checks", () => {
     const pace = fc
       .array(event, { maxLength: 8 })
       .map((events) => events.reduce((to, happens) => happens(to), resumed));

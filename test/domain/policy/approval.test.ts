@@ -7,7 +7,7 @@ import { policiesOf } from "../../support/policies.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Policy of a signer and a key with these bounds; null: without one. */
+/** Whether approval is required under these bounds of a signer and an API key; null means no bound. */
 function asked(signer: object | null, key: object | null, value: bigint, about: "payload" | "cost" = "payload") {
   const said = (bound: object | null) => (bound === null ? {} : { requireApproval: bound });
   const { keys } = policiesOf({ keys: { signer: said(signer), key: said(key) } });
@@ -29,15 +29,15 @@ describe("an approval limit", () => {
     ["of zero is not exceeded by zero", { aboveValue: "0" }, null, 0n, null],
     ["of the key applies by itself", { aboveValue: "100" }, { aboveValue: "5" }, 6n, "key.requireApproval"],
     ["does not apply if there is none", null, null, 10n ** 30n, null],
-  ])("%s", (_, signer, key, value, rule) => {
+  ])("follows the rule: %s", (_, signer, key, value, rule) => {
     expect(asked(signer, key, value)?.rule ?? null).toBe(rule);
   });
 
-  it("does not apply to a price alone: a reprice, a cancel, a placeholder", () => {
+  it("does not apply to payloads that only cost gas: a reprice, a cancel, a placeholder", () => {
     expect(asked({ aboveValue: "0", aboveCost: "0" }, null, 5n, "cost")).toBeNull();
   });
 
-  it("allows a day, unless it says otherwise; of two limits, the shorter time counts", () => {
+  it("allows a day for the approval by default, and with two limits the shorter time applies", () => {
     expect(asked({ aboveValue: "1" }, null, 2n)?.expiresAfterMs).toBe(24 * HOUR_MS);
     const shorter = asked({ aboveValue: "1", expiresAfter: "2h" }, { aboveValue: "1", expiresAfter: "90m" }, 2n);
     expect(shorter).toMatchObject({ rule: "signer.requireApproval", expiresAfterMs: 1.5 * HOUR_MS });
@@ -53,12 +53,12 @@ describe("an approval limit", () => {
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "999ms" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "8761h" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: 60 }],
-  ])("that cannot be read keeps a node from starting, with its path: %s of %j", (place, requireApproval) => {
+  ])("that is invalid keeps a node from starting, with its path: %s of %j", (place, requireApproval) => {
     const parsed = parsePolicies({ keys: { a: { requireApproval } } }, createCodec());
     expect("mistakes" in parsed && parsed.mistakes.map((each) => each.split(" ")[0])).toEqual([`keys.a.${place}`]);
   });
 
-  it("is known for all policies at once, so that nothing is read if there is none", () => {
+  it("is looked up for all policies at once, so that nothing is read if no policy has one", () => {
     expect(policiesOf({ keys: { a: { to: [] } } }).asksApproval).toBe(false);
     expect(policiesOf({ signers: { "*": { requireApproval: { aboveCost: "1" } } } }).asksApproval).toBe(true);
   });

@@ -3,19 +3,19 @@ import { type Charge, settledCharges, standing } from "../../../src/domain/polic
 
 const COUNTED: Charge = { ordinal: 0, moves: 10n, hourMs: 0, settles: false, value: 10n, cost: 110n };
 
-describe("the amount counted for a final transaction", () => {
+describe("the amount charged for a final transaction", () => {
   const counts = (gasCost: bigint, { succeeded = true, unsure = false } = {}) => {
     const paid = { ordinal: 1, gasCost, succeeded, ...(unsure && { unsure: true as const }) };
     return standing([COUNTED, ...settledCharges([COUNTED], paid)]);
   };
 
-  it("is the paid amount, with blobs and data if they are certain", () => {
+  it("is the amount paid, including blob and data costs if they are certain", () => {
     expect(counts(40n)).toEqual({ value: 10n, cost: 50n });
     expect(counts(140n)).toEqual({ value: 10n, cost: 150n });
   });
 
   // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
-  it("is no less than the worst case if only one endpoint reports the costs of blobs or data", () => {
+  it("is at least the worst case if only one endpoint reports blob or data costs", () => {
     expect(counts(40n, { unsure: true })).toEqual({ value: 10n, cost: 110n });
     expect(counts(140n, { unsure: true })).toEqual({ value: 10n, cost: 150n });
     expect(counts(40n, { unsure: true, succeeded: false })).toEqual({ value: 0n, cost: 100n });

@@ -24,7 +24,7 @@ interface Wish extends Partial<Omit<Asked, "payload">> {
   readonly at?: Date;
 }
 
-/** The rule that a policy of a signer breaks; null: none. */
+/** The rule of a signer's policy that the transaction breaks; null if none. */
 function ruleOf(said: object, wish: Wish = {}): string | null {
   const { to = TO, data = "0x", use = UNUSED, at = NOON, ...rest } = wish;
   const worst = { value: 1n, cost: 10n };
@@ -40,12 +40,12 @@ const usedUp = (hour: bigint, day: bigint): Use => ({
 });
 
 describe("a rule of a policy", () => {
-  it("about chains allows the listed ones", () => {
+  it("about chains allows only the listed chains", () => {
     expect(ruleOf({ chains: [1, 10] })).toBeNull();
     expect(ruleOf({ chains: [10] })).toBe("signer.chains");
   });
 
-  it("about receivers allows the listed ones, in any casing, and deployments only if listed", () => {
+  it("about receivers allows only listed addresses in any casing, and deployments only if listed", () => {
     expect(ruleOf({ to: [TO.toUpperCase().replace("0X", "0x")] })).toBeNull();
     expect(ruleOf({ to: [SIGNER] })).toBe("signer.to");
     expect(ruleOf({ to: [] })).toBe("signer.to");
@@ -53,7 +53,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ to: ["deploy"] }, { to: null, data: "0x6000" })).toBeNull();
   });
 
-  it("about functions takes selectors and signatures, and distinguishes plain transfers, short data and deployments", () => {
+  it("about functions accepts selectors and signatures, and distinguishes plain transfers, short data and deployments", () => {
     const erc20 = { selectors: ["transfer(address,uint256)", "0x095EA7B3"] };
     expect(ruleOf(erc20, { data: "0xa9059cbb00" })).toBeNull();
     expect(ruleOf(erc20, { data: "0x095ea7b3" })).toBeNull();
@@ -74,7 +74,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ hours: "22:00-06:30" }, at("06:30"))).toBe("signer.hours");
   });
 
-  it("about amounts compares one transaction, and the sums of the current hour and day", () => {
+  it("about amounts limits each transaction, and the sums of the current hour and day", () => {
     const worst = { value: 5n, cost: 9n };
     expect(ruleOf({ maxValue: { perTransaction: "5" } }, { worst })).toBeNull();
     expect(ruleOf({ maxValue: { perTransaction: "4" } }, { worst })).toBe("signer.maxValue.perTransaction");
@@ -85,7 +85,7 @@ describe("a rule of a policy", () => {
   });
 
   // protects [Attacks] src/domain/policy/use.ts
-  it("counts nothing of a past hour or day, and never returns to one", () => {
+  it("about amounts ignores past hours and days, and never returns to an earlier one", () => {
     const worst = { value: 5n, cost: 5n };
     const later = (ms: number) => new Date(NOON.getTime() + ms);
     const full = usedUp(10n, 10n);
@@ -96,7 +96,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ maxValue: { perHour: "10" } }, { worst, use: full, at: later(-3_600_000) })).not.toBeNull();
   });
 
-  it("does not refuse amounts that are already counted, nor a receiver that was checked before", () => {
+  it("does not refuse amounts that were charged before, nor a receiver that was checked before", () => {
     const nothing = { value: 0n, cost: 0n };
     expect(ruleOf({ maxCost: { perHour: "1" } }, { more: nothing, use: usedUp(9n, 9n) })).toBeNull();
     const moved = { to: [SIGNER], selectors: ["0x"], hours: "00:00-01:00", chains: [7] };
@@ -104,7 +104,7 @@ describe("a rule of a policy", () => {
   });
 
   // protects [Attacks] src/domain/policy/policy.ts
-  it("about arguments takes the names of an ABI, and no data that is truncated or padded wrongly", () => {
+  it("about arguments uses the names of an ABI, and refuses data that is truncated or wrongly padded", () => {
     const said = {
       signers: {
         [SIGNER]: {
@@ -128,13 +128,13 @@ describe("a rule of a policy", () => {
     expect(ruleFor(call(SIGNER, 5n))).toBe("signer.arguments.to");
     expect(ruleFor("0xa9059cbb")).toBe("signer.arguments.to");
     expect(ruleFor(call(TO, 5n).replace("0xa9059cbb0", "0xa9059cbb1") as Hex)).toBe("signer.arguments.to");
-    // A contract reads zeros behind its end: 5 here is 1,280 there.
+    // Calldata one byte too short: the EVM reads zeros beyond its end, so a contract would read 1,280 and not 5.
     expect(ruleFor(call(TO, 1_280n).slice(0, -2) as Hex)).toBe("signer.arguments.amount");
     expect(ruleFor("0xdeadbeef")).toBeUndefined();
   });
 
   // protects [Attacks] src/domain/policy/policy.ts
-  it("about a small number refuses a word with higher bits set, which a contract may cut off", () => {
+  it("about an argument of a small integer type refuses higher bits, which a contract may cut off", () => {
     const level = { calls: [{ function: "setLevel(uint8 level)", arguments: { level: { min: "5" } } }] };
     const data = (word: bigint): Hex =>
       `${codec.functions("setLevel(uint8)")[0]?.selector ?? "0x"}${word.toString(16).padStart(64, "0")}`;
@@ -144,20 +144,20 @@ describe("a rule of a policy", () => {
 });
 
 describe("a policy document", () => {
-  it("has a policy for named subjects, else the one for any, else none", () => {
+  it("applies the policy of a named subject, else the default one, else none", () => {
     const policies = policiesOf({ signers: { [SIGNER]: {} }, keys: { "*": {} } });
     expect(isLimited(policies, SIGNER, null)).toBe(true);
     expect(isLimited(policies, TO, null)).toBe(false);
     expect(isLimited(policies, TO, "anybody")).toBe(true);
   });
 
-  it("differs from another one by its hash", () => {
+  it("has a hash that identifies its content", () => {
     const one = policiesOf({ signers: {} });
     expect(one.hash).toBe(policiesOf({ signers: {} }).hash);
     expect(one.hash).not.toBe(policiesOf({ keys: {} }).hash);
   });
 
-  it("is refused with every mistake and its path", () => {
+  it("is refused with a list of all mistakes and their paths", () => {
     const document = {
       signer: {},
       signers: {
@@ -190,7 +190,7 @@ describe("a policy document", () => {
     });
   });
 
-  it("is refused if a part is null, as a template leaves it: it would limit nothing", () => {
+  it("is refused if a rule is null, as an unfilled template leaves it: it would limit nothing", () => {
     expect(parsePolicies({ signers: null, keys: null, abis: null }, codec)).toEqual({
       mistakes: ["abis is not an object", "signers is not an object", "keys is not an object"],
     });
@@ -201,7 +201,7 @@ describe("a policy document", () => {
     ["behind an array of fixed length", "f(uint256[2] a, uint256 b)", "b"],
     ["of text", "f(string a)", "a"],
     ["that does not exist", "f(uint256 a)", "b"],
-  ])("cannot limit an argument %s, if its place in the data is not one word", (_, signature, name) => {
+  ])("cannot limit an argument %s, whose place in the data is not one word", (_, signature, name) => {
     const policy = { calls: [{ function: signature, arguments: { [name]: { max: "1" } } }] };
     const parsed = parsePolicies({ keys: { a: policy } }, codec);
     expect("mistakes" in parsed && parsed.mistakes).toHaveLength(1);

@@ -31,7 +31,7 @@ const steps = fc.array(
 
 interface NaiveTransaction {
   readonly txId: string;
-  /** Charges of each hour, worst cases only, and the amount that counts now. */
+  /** Worst-case charges by hour. `counts` has the amounts that count now. */
   charged: Map<number, bigint>;
   counts: Map<number, bigint>;
   settled: boolean;
@@ -39,7 +39,7 @@ interface NaiveTransaction {
 
 const sumOf = (hours: ReadonlyMap<number, bigint>) => [...hours.values()].reduce((a, b) => a + b, 0n);
 
-/** The same by adding everything up each time, without windows that are kept. */
+/** A naive model of usage that adds everything up each time and keeps no windows. */
 class NaiveUse {
   readonly transactions: NaiveTransaction[] = [];
 
@@ -64,7 +64,7 @@ class NaiveUse {
     for (const hours of [tx.charged, tx.counts]) hours.set(hourMs, (hours.get(hourMs) ?? 0n) + more);
   }
 
-  /** Takes back from the latest hours first; what is more than was charged counts in the latest. */
+  /** Refunds the latest hours first; an excess over the charges counts in the latest hour. */
   settle(tx: NaiveTransaction, paid: bigint): void {
     let left = sumOf(tx.charged) - paid;
     tx.counts = new Map(tx.charged);
@@ -86,9 +86,9 @@ function item(txId: string, from: { state: "TRACKING" | "CONFIRMED" }, more: Par
   return { txId, event, from: status.state, to: to.state, subState: to.subState, ...more };
 }
 
-describe("the use of limits, kept by hour and day,", () => {
+describe("the used amount of policy limits, kept by hour and day,", () => {
   // protects [Attacks] src/domain/ledger/move.ts, src/domain/ledger/guard.ts, src/domain/policy/charges.ts
-  it("equals the sum of all charges, and no limit is exceeded when something is admitted", () => {
+  it("equals the sum of all charges, and no admitted transaction exceeds a limit", () => {
     const limits = Object.fromEntries(Object.entries(LIMITS).map(([name, most]) => [name, `${most}`]));
     const policies = forSigner(LANE.signer, { maxCost: limits });
     fc.assert(

@@ -4,7 +4,7 @@ import { createMask, maskOfShapes, maskTexts } from "../../../src/domain/text/ma
 
 const HASH = "3c".repeat(32);
 
-describe("a mask", () => {
+describe("the mask for secrets in texts", () => {
   it.each([
     ["postgres://app:p@ss@db/d", "postgres://app:***@db/d"],
     ["https://token@rpc.example/eth", "https://***@rpc.example/eth"],
@@ -37,7 +37,7 @@ describe("a mask", () => {
 
   it.each(["fencepost", "FENCEPOST", "signer", "API_KEYS", "transaction", "postgres", "not_leader", "action"])(
     // protects [Attacks] src/domain/text/own-words.ts, src/domain/text/mask.ts, src/main/config/secrets.ts
-    "does not mask our own words if one was chosen as a secret: %s",
+    "does not mask a word of Fencepost's own messages that was chosen as a secret: %s",
     (secret) => {
       const said = "fencepost: FENCEPOST_API_KEYS: is required; the signer of a transaction; NOT_LEADER; PostgreSQL";
       const mask = createMask([secret]);
@@ -47,7 +47,7 @@ describe("a mask", () => {
     },
   );
 
-  it("recognises a secret in the spelling of JSON and of URLs", () => {
+  it("recognises a secret in its JSON and URL encodings", () => {
     const secret = 'p"a\\ss/wörd';
     const mask = createMask([secret]);
     for (const text of [
@@ -60,7 +60,7 @@ describe("a mask", () => {
     }
   });
 
-  it("hides a secret in any spelling, in any text", () => {
+  it("hides a secret in any encoding, in any text", () => {
     const secret = fc.string({ minLength: 8, maxLength: 40, unit: "grapheme" });
     fc.assert(
       fc.property(secret, fc.string(), fc.string(), (one, before, after) => {
@@ -73,7 +73,7 @@ describe("a mask", () => {
     );
   });
 
-  it("takes time in proportion to the text", () => {
+  it("needs time proportional to the length of the text", () => {
     const mask = createMask(["hunter2hunter2"]);
     for (const text of [
       "key ".repeat(50_000),
@@ -87,7 +87,7 @@ describe("a mask", () => {
     }
   });
 
-  it("covers every text of an error object, leaves bytes unchanged, and has a depth limit", () => {
+  it("covers every text of an error object, leaves hex data unchanged, and has a depth limit", () => {
     const mask = createMask(["hunter2hunter2"]);
     const data = { a: ["hunter2hunter2", 1, null], data: "0x08c379a0", b: { c: true } };
     expect(maskTexts(mask, data)).toEqual({ a: ["***", 1, null], data: "0x08c379a0", b: { c: true } });

@@ -5,7 +5,7 @@ import { nearestName, unknownName } from "../../../src/domain/text/near-names.ts
 const CREATE = ["chainId", "signer", "requestId", "payload", "metadata"];
 const RAW = ["to", "data", "value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "accessList", "type"];
 
-describe("an unknown name", () => {
+describe("the suggestion for an unknown name", () => {
   it.each([
     ["from", CREATE, "signer"],
     ["request_id", CREATE, "requestId"],
@@ -20,23 +20,23 @@ describe("an unknown name", () => {
     ["maxPriorityFee", RAW, "maxPriorityFeePerGas"],
     ["max_fee_per_gas", RAW, "maxFeePerGas"],
     ["gasprice", RAW, "gasPrice"],
-  ])("%s is probably meant as a known one", (name, known, meant) => {
+  ])("is the known name that %s was probably meant to be", (name, known, meant) => {
     expect(nearestName(name, known)).toBe(meant);
   });
 
   it.each(["colour", "x", "", "foo", "__proto__", "constructor", "hasOwnProperty", "v".repeat(100_000)])(
-    "%.12s is like none of them",
+    "is absent for %.12s, which resembles no known name",
     (name) => {
       expect(nearestName(name, RAW)).toBeNull();
     },
   );
 
-  it("gets no suggestion that is invalid at its place", () => {
+  it("is never a name that is invalid at that place", () => {
     expect(nearestName("from", RAW)).toBeNull();
     expect(nearestName("signer", [])).toBeNull();
   });
 
-  it("gets a suggestion among the known names, or none, for any input", () => {
+  it("is one of the known names or absent, for any input", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (name) => {
         const near = nearestName(name, RAW);
@@ -46,16 +46,16 @@ describe("an unknown name", () => {
   });
 });
 
-describe("the refusal of an unknown name", () => {
+describe("the error for an unknown name", () => {
   const complaint = "is not a known field";
 
-  it("has its path, and the suggestion in the text and separately", () => {
+  it("has its path, and the suggestion both in the message and as a field", () => {
     const refused = unknownName({ name: "from", path: "from", known: CREATE, complaint });
     expect(refused.message).toBe("from: is not a known field; did you mean `signer`?");
     expect(refused.extras).toEqual({ path: "from", hint: "did you mean `signer`?" });
   });
 
-  it("says where a misplaced field belongs, also if it is misspelt", () => {
+  it("states where a misplaced field belongs, even if it is misspelt", () => {
     const elsewhere = new Map([["value", "payload.value"]]);
     for (const name of ["value", "vlaue", "amount"]) {
       const { extras } = unknownName({ name, path: name, known: CREATE, complaint, elsewhere });
@@ -63,7 +63,7 @@ describe("the refusal of an unknown name", () => {
     }
   });
 
-  it("lists the valid names if no suggestion is close", () => {
+  it("lists the valid names if none is similar", () => {
     const refused = unknownName({ name: "colour", path: "colour", known: CREATE, complaint });
     expect(refused.message).toBe("colour: is not a known field (known: chainId, signer, requestId, payload, metadata)");
     expect(refused.extras).toEqual({ path: "colour" });

@@ -4,7 +4,7 @@ import { formatTraceparent, parseTraceparent, traceparentIn } from "../../../src
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 
-describe("a traceparent", () => {
+describe("a W3C traceparent", () => {
   it("is read and written in the form of version 00", () => {
     for (const sampled of [true, false]) {
       const context = { traceId: TRACE, spanId: SPAN, sampled };
@@ -13,7 +13,7 @@ describe("a traceparent", () => {
     expect(formatTraceparent({ traceId: TRACE, spanId: SPAN, sampled: true })).toBe(`00-${TRACE}-${SPAN}-01`);
   });
 
-  it("of a later version is read as far as this version knows", () => {
+  it("of a later version is read with the fields of version 00", () => {
     expect(parseTraceparent(`01-${TRACE}-${SPAN}-03-more`)).toMatchObject({ traceId: TRACE, sampled: true });
   });
 
@@ -32,7 +32,7 @@ describe("a traceparent", () => {
     expect(parseTraceparent(text)).toBeNull();
   });
 
-  it("is found in the caller's metadata, only if it is valid", () => {
+  it("is taken from the caller's metadata only if it is valid", () => {
     expect(traceparentIn({ traceparent: `00-${TRACE}-${SPAN}-01` })).toBe(`00-${TRACE}-${SPAN}-01`);
     expect(traceparentIn({ traceparent: "mine" })).toBeNull();
     expect(traceparentIn({})).toBeNull();

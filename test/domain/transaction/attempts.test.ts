@@ -42,7 +42,7 @@ describe("the list of attempts that may be sent", () => {
     [["initial", "cancel", "foreign"], [2]],
     [["external"], []],
     [[], []],
-  ])("of %j is %j", (kinds, ordinals) => {
+  ])("for attempts of the kinds %j is %j", (kinds, ordinals) => {
     expect(sendableAttempts(attempts(...kinds)).map(({ ordinal }) => ordinal)).toEqual(ordinals);
   });
 });
@@ -55,13 +55,13 @@ describe("the attempt to send next", () => {
     [["initial", "foreign"], 2, 1],
     [["external"], null, null],
     [["external"], 1, null],
-  ])("of %j, with the receipt of %j withdrawn, is %j", (kinds, withdrawn, expected) => {
+  ])("for attempts of the kinds %j, with the receipt of %j withdrawn, is %j", (kinds, withdrawn, expected) => {
     const gone = withdrawn === null ? null : hash(withdrawn);
     expect(attemptToSend(attempts(...kinds), gone)?.ordinal ?? null).toBe(expected);
   });
 });
 
-describe("the kind of the same payload at another price", () => {
+describe("the attempt kind of a payload that is signed again at another price", () => {
   it.each<[readonly (AttemptKind | "foreign")[], string]>([
     [["initial"], "reprice"],
     [["initial", "reprice"], "reprice"],
@@ -70,7 +70,7 @@ describe("the kind of the same payload at another price", () => {
     [["initial", "cancel", "replace"], "replace"],
     [["placeholder", "foreign"], "placeholder"],
     [["cancel"], "cancel"],
-  ])("after %j is %s", (kinds, expected) => {
+  ])("after attempts of the kinds %j is %s", (kinds, expected) => {
     expect(repricedKind(attempts(...kinds))).toBe(expected);
   });
 });

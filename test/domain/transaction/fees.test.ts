@@ -24,7 +24,7 @@ function market(overrides: Partial<FeeMarket> = {}): FeeMarket {
 
 const BEFORE_1559 = market({ baseFees: [], priorityFees: [] });
 
-describe("the median", () => {
+describe("the median of fees", () => {
   it.each([
     [[], 0n],
     [[5n], 5n],
@@ -32,11 +32,11 @@ describe("the median", () => {
     [[1n, 9n, 2n, 8n], 8n],
     [[2n, 2n, 2n], 2n],
     [[10n ** 30n, 1n, 10n ** 20n], 10n ** 20n],
-  ])("of %s is %s", (values, expected) => {
+  ])("for %s is %s", (values, expected) => {
     expect(median(values)).toBe(expected);
   });
 
-  it("is one of the values, with at most half of them on either side, and sorts nothing in place", () => {
+  it("is one of the values, has at most half of them on either side, and does not sort the input in place", () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 20n }), { minLength: 1 }), (values) => {
         const before = [...values];
@@ -192,7 +192,7 @@ describe("the first price of a transaction", () => {
     ],
   ];
 
-  it.each(cases)("%s", (_, given, wishes, ceiling, expected) => {
+  it.each(cases)("follows the rule: %s", (_, given, wishes, ceiling, expected) => {
     expect(priceFirstAttempt(given, wishes, ceiling)).toEqual(expected);
   });
 
@@ -208,7 +208,7 @@ describe("the first price of a transaction", () => {
     ),
   );
 
-  it("of any market and wishes can be signed, keeps the wishes, and exceeds no limit that is not the caller's own", () => {
+  it("can be signed for any market, keeps requested fees, and exceeds only the caller's own limits", () => {
     fc.assert(
       fc.property(markets, wishes, fc.option(wei), (given, wanted, ceiling) => {
         const fees = priceFirstAttempt(given, wanted, ceiling);
@@ -228,7 +228,7 @@ describe("the first price of a transaction", () => {
     );
   });
 
-  it("covers the base fee after six full blocks, if nothing limits it", () => {
+  it("covers the base fee after six full blocks, if no limit applies", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1_000n, max: 10n ** 13n }), (baseFee) => {
         const fees = priceFirstAttempt(market({ baseFees: [baseFee] }), {}, null);
@@ -240,25 +240,25 @@ describe("the first price of a transaction", () => {
   });
 });
 
-describe("the current price of gas", () => {
+describe("the current base fee", () => {
   it.each<[string, readonly bigint[], bigint | undefined]>([
     ["is nothing that is known on a chain without base fees", [], undefined],
     ["is all there is of one block", [5n], 5n],
     ["is what the next block is foretold to cost", [9n, 3n, 5n], 5n],
     ["is the newest block's if the next is forecast to be cheaper", [9n, 5n, 4n], 5n],
-  ])("%s", (_, baseFees, now) => {
+  ])("follows the rule that it %s", (_, baseFees, now) => {
     expect(baseFeeNow(market({ baseFees }))).toBe(now);
   });
 });
 
-describe("a market with invalid values", () => {
-  it("never makes a negative offer", () => {
+describe("the fee offer from a market with invalid values", () => {
+  it("is never negative", () => {
     const fees = priceFirstAttempt(market({ baseFees: [90n], priorityFees: [-70n, -70n] }), {}, null);
     expect(fees).toMatchObject({ maxFeePerGas: 180n, maxPriorityFeePerGas: 0n });
   });
 });
 
-describe("without a market,", () => {
+describe("fees that the caller requested", () => {
   it.each<[FeeWishes, boolean]>([
     [{}, false],
     [{ type: "eip1559" }, false],
@@ -267,18 +267,18 @@ describe("without a market,", () => {
     [{ maxFeePerGas: 1n }, false],
     [{ maxPriorityFeePerGas: 1n }, false],
     [{ maxFeePerGas: 1n, maxPriorityFeePerGas: 0n }, true],
-  ])("%s is fully priced: %s", (wishes, expected) => {
+  ])("as %s are complete without a market: %s", (wishes, expected) => {
     expect(isFullyPriced(wishes)).toBe(expected);
   });
 
-  it("a fully priced wish has the same price on every market", () => {
+  it("give the same price on every market if they are complete", () => {
     const nowhere: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
     for (const wishes of [{ gasPrice: 7n }, { maxFeePerGas: 9n, maxPriorityFeePerGas: 2n }]) {
       expect(priceFirstAttempt(nowhere, wishes, null)).toEqual(priceFirstAttempt(market(), wishes, 1n));
     }
   });
 
-  it("the highest cost per gas is the fee cap", () => {
+  it("cost at most their fee cap per gas", () => {
     expect(feeCap({ type: "eip1559", maxFeePerGas: 9n, maxPriorityFeePerGas: 1n })).toBe(9n);
     expect(feeCap({ type: "legacy", gasPrice: 7n })).toBe(7n);
     expect(feeCap({ type: "eip2930", gasPrice: 6n })).toBe(6n);

@@ -36,12 +36,12 @@ describe("two notations of one payload have equal fingerprints:", () => {
       { to: TO, accessList: [{ address: CHECKSUMMED }] },
       { to: TO, accessList: [{ address: TO, storageKeys: [] }] },
     ],
-  ])("%s", (_, one, other) => {
+  ])("difference in %s", (_, one, other) => {
     expect(of(one)).toBe(of(other));
   });
 });
 
-describe("every field that the caller chose takes part in the fingerprint,", () => {
+describe("the fingerprint of a payload", () => {
   const base: Payload = { to: TO, data: "0xab", value: 1n };
   const variants: readonly Payload[] = [
     base,
@@ -73,13 +73,13 @@ describe("every field that the caller chose takes part in the fingerprint,", () 
     },
   ];
 
-  it("so that no two of these are equal", () => {
+  it("differs if any field that the caller chose differs", () => {
     const prints = variants.map((variant) => fingerprint(variant));
     expect(new Set(prints).size).toBe(variants.length);
     for (const print of prints) expect(print).toMatch(/^0x[0-9a-f]{64}$/);
   });
 
-  it("and a value is never mistaken for another field's", () => {
+  it("differs if the same value is in another field", () => {
     expect(fingerprint({ ...base, gas: 7n })).not.toBe(fingerprint({ ...base, gasPrice: 7n }));
     expect(fingerprint({ ...base, maxFeePerGas: 7n })).not.toBe(fingerprint({ ...base, maxPriorityFeePerGas: 7n }));
   });
@@ -101,7 +101,7 @@ const payloads: fc.Arbitrary<Payload> = fc.record(
   { requiredKeys: ["to", "data", "value"] },
 );
 
-it("a fingerprint depends on the payload only", () => {
+it("a fingerprint depends only on the payload", () => {
   fc.assert(
     fc.property(payloads, payloads, (one, other) => {
       expect(fingerprint({ ...one })).toBe(fingerprint(structuredClone(one)));

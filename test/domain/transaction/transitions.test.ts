@@ -15,7 +15,7 @@ import {
 
 const EVENTS = Object.keys(TRANSITIONS) as TransitionEvent[];
 
-/** Every status there is, and "no row yet". */
+/** Every status, and null for "no row yet". */
 const STATUSES: readonly (Status | null)[] = [
   null,
   ...STATES.flatMap((state): Status[] => [
@@ -47,7 +47,7 @@ const FAILED = [
   "FAILED_FINAL/EXPIRED",
 ];
 
-/** Written out by hand, once more: the table under test must not be its own judge. */
+/** The legal transitions, written out again by hand so that the table under test is not compared with itself. */
 const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]; readonly to: string | "same" }>> = {
   accept: { from: ["nothing"], to: "CREATED" },
   allocate: { from: ["nothing", "CREATED"], to: "ALLOCATED" },
@@ -89,22 +89,22 @@ const LEGAL: Readonly<Record<TransitionEvent, { readonly from: readonly string[]
   reorg: { from: ["CONFIRMED", "CONFIRMED/REPLACED", ...FAILED], to: "TRACKING/PENDING" },
 };
 
-describe("the transition table", () => {
-  it("has every event of the matrix, and no other", () => {
+describe("the transaction state machine", () => {
+  it("has every event of the expected matrix, and no other", () => {
     expect([...EVENTS].sort()).toEqual(Object.keys(LEGAL).sort());
   });
 
-  it("knows every status in the matrix", () => {
+  it("has every status of the expected matrix", () => {
     const known = new Set(STATUSES.map(name));
     const named = Object.values(LEGAL).flatMap(({ from, to }) => [...from, ...(to === "same" ? [] : [to])]);
     expect(named.filter((each) => !known.has(each))).toEqual([]);
   });
 
-  describe.each(EVENTS)("%s", (event) => {
+  describe.each(EVENTS)("event %s", (event) => {
     const { from: sources, to } = LEGAL[event];
 
     it.each(STATUSES.filter((status) => sources.includes(name(status))).map((status) => [name(status), status]))(
-      "leads on from %s",
+      "is allowed from %s",
       (_, status) => {
         expect(name(transition(status as Status | null, event))).toBe(to === "same" ? name(status as Status) : to);
       },
@@ -120,7 +120,7 @@ describe("the transition table", () => {
     );
   });
 
-  it("leads only to statuses that the sub-state lists allow", () => {
+  it("reaches only statuses that the sub-state lists allow", () => {
     const known = new Set(STATUSES.map(name));
     for (const status of STATUSES) {
       for (const event of EVENTS) {
@@ -133,7 +133,7 @@ describe("the transition table", () => {
     }
   });
 
-  it("never settles a status without a receipt", () => {
+  it("reaches a settled state by a chain outcome only from TRACKING/MINED, that is with a receipt", () => {
     const deciding = [
       "confirm",
       "revert",
@@ -154,21 +154,21 @@ describe("the transition table", () => {
     expect(() => transition({ state: "TRACKING", subState: "PENDING" }, "confirm")).toThrow("from TRACKING/PENDING");
   });
 
-  it("refuses to stay if there is no row", () => {
+  it("refuses an event that keeps the status if there is no transaction", () => {
     expect(() => transition(null, "resubmit")).toThrow(IllegalTransition);
   });
 });
 
-describe("completions", () => {
+describe("completions in the feed", () => {
   const completing = EVENTS.filter((event) => (TRANSITIONS[event] as TransitionRule).completion !== undefined);
 
-  it("come with every entry into a settled state, and with leaving one", () => {
+  it("are created by every entry into a settled state, by a reorg out of one, and by getting stuck", () => {
     const settling = ["confirm", "revert", "confirmReplacement", "confirmCancel", "confirmExpiry", "loseNonce"];
     const refusing = ["refuse", "refuseReusedRequestId", "giveUp", "reject", "expire", "callOff"];
     expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });
 
-  it.each(completing)("of %s have the state that is entered, or REORGED when it was left", (event) => {
+  it.each(completing)("of the event %s have the entered state, or REORGED if a settled state was left", (event) => {
     const rule: TransitionRule = TRANSITIONS[event];
     const entered = rule.to === "same" ? null : rule.to.state;
     expect(rule.completion?.state).toBe(event === "reorg" ? "REORGED" : entered);
@@ -183,12 +183,12 @@ describe("completions", () => {
   });
 });
 
-describe("states", () => {
-  it("are settled exactly if the caller need not ask again", () => {
+describe("transaction states", () => {
+  it("are settled exactly if they are CONFIRMED or FAILED_FINAL", () => {
     expect(STATES.filter(isSettled)).toEqual(["CONFIRMED", "FAILED_FINAL"]);
   });
 
-  it("have a sub-state, may have none, or both; never neither", () => {
+  it("allow a sub-state, no sub-state, or both; never neither", () => {
     for (const state of STATES) {
       expect(SUB_STATES[state].length > 0 || BARE_STATES.includes(state), state).toBe(true);
     }

@@ -4,16 +4,16 @@ import { ALERT_CODES } from "../../../src/domain/troubles/table.ts";
 
 const runbook = readFileSync(new URL("../../../docs/operations/alerts.md", import.meta.url), "utf8");
 
-describe("the runbook", () => {
+describe("the runbook docs/operations/alerts.md", () => {
   const sections = runbook.split(/^## /m).slice(1);
 
   // protects [Explained, and said aloud] docs/operations/alerts.md, src/domain/troubles/table.ts
-  it("has a section for every alert, in order, and for no other", () => {
+  it("has a section for every alert code, in order, and for no other", () => {
     expect(sections.map((section) => section.split("\n")[0])).toEqual([...ALERT_CODES].sort());
   });
 
   it.each(sections.map((section) => [section.split("\n")[0], section]))(
-    "says of %s what it means, what is done already, and what is left to do",
+    "explains for %s what it means, what Fencepost does, and what the operator must do",
     (_, section) => {
       for (const part of ["**Means** ", "**Fencepost** ", "**You** "]) expect(section).toContain(part);
     },

@@ -13,14 +13,14 @@ const rows = (table: string): readonly (readonly string[])[] =>
 
 describe("docs/explain.md", () => {
   // protects [Explained, and said aloud] docs/explain.md, src/domain/troubles/table.ts
-  it("has every cause, what helps against it, and no other", () => {
+  it("lists every cause with its remedies, and no other cause", () => {
     const documented = Object.fromEntries(rows(causes).map(([code = "", ...helps]) => [code, helps]));
     expect(documented).toEqual(Object.fromEntries(CAUSE_CODES.map((code) => [code, TROUBLES[code].helps])));
     expect(rows(causes).length).toBe(CAUSE_CODES.length);
   });
 
   // protects [Explained, and said aloud] docs/explain.md, src/domain/troubles/table.ts
-  it("has every help, and every action", () => {
+  it("lists every remedy and every action", () => {
     const documented = rows(help);
     expect(documented.map(([code]) => code).sort()).toEqual([...HELP_CODES].sort());
     expect(new Set(documented.flatMap(([, ...actions]) => actions))).toEqual(new Set(OFFERED_ACTIONS));

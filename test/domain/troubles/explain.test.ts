@@ -14,7 +14,7 @@ const KILL = { killId: "k", signer: null, actor: "operator:a", reason: "stolen" 
 
 type Changes = { readonly [Part in "transaction" | "lane" | "chain"]?: Partial<Situation[Part]> };
 
-/** A transaction that a node has, with nothing wrong about it. */
+/** A transaction that a node has accepted, with no problem. */
 function situation({ transaction, lane, chain }: Changes = {}): Situation {
   return {
     now: NOW,
@@ -251,19 +251,19 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
   ["STUCK", { transaction: { state: "STUCK", subState: null, reason: "no block in 30 min" } }, /no block in 30 min/],
 ];
 
-describe("an explanation", () => {
-  it("has a case here for every cause there is", () => {
+describe("the explanation of a transaction's status", () => {
+  it("is tested here for every cause code", () => {
     expect([...CASES.map(([code]) => code), "EXPIRES", "SENT_PRIVATELY"].sort()).toEqual([...CAUSE_CODES].sort());
   });
 
-  it.each(CASES)("says %s", (code, changes, words) => {
+  it.each(CASES)("names the cause %s", (code, changes, words) => {
     const { causes, summary, help } = explain(situation(changes));
     expect(causes[0]?.code).toBe(code);
     expect(summary).toMatch(words);
     expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
   });
 
-  it("says which private endpoints were given it, and offers to disclose it only while something is wrong", () => {
+  it("names private endpoints that received it, and offers to disclose it only if something is wrong", () => {
     const transaction = { attempts: [attempt({ private: true })] };
     const chain = { privateEndpoints: ["http://private.example"] };
     const calm = explain(situation({ transaction, chain }));
@@ -281,7 +281,7 @@ describe("an explanation", () => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts
-  it("names every cause, what decides first; only what helps against that is offered", () => {
+  it("names every cause, the decisive one first, and offers remedies only for that one", () => {
     const both = situation({
       lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING", held: false } },
       transaction: { lastError: "underpriced" },
@@ -295,7 +295,7 @@ describe("an explanation", () => {
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
   });
 
-  it("says last when it expires, and that it waits for whoever holds it, or the one before it, back", () => {
+  it("names the expiry last, and any hold on the transaction or on its predecessor", () => {
     const { causes, help } = explain(situation({ transaction: { validUntil: later(90) } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_BLOCK", "EXPIRES"]);
     expect(causes[1]?.text).toBe(
@@ -318,13 +318,13 @@ describe("an explanation", () => {
     );
   });
 
-  it("offers to wait where nothing is wrong, and nothing where all is over", () => {
+  it("offers to wait if nothing is wrong, and nothing if the transaction is final", () => {
     expect(explain(situation()).help.map(({ code }) => code)).toEqual(["WAIT"]);
     const over = situation({ transaction: { state: "CONFIRMED", subState: null } });
     expect(explain(over).help).toEqual([]);
   });
 
-  it("does not blame the order of a lane for what is mined", () => {
+  it("names no lane problem as a cause for a mined transaction", () => {
     const { causes } = explain(situation({ transaction: mined, lane: { suspended: true, hole: hole() } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_CONFIRMATIONS"]);
   });
@@ -376,13 +376,13 @@ describe("an explanation", () => {
     ["every stop of a lane has to go", { lane: { killed: KILL, suspended: true } }, ["END_KILL", "RESUME_LANE"]],
     ["what is mined needs no lane", { transaction: mined, lane: { suspended: true } }, ["WAIT"]],
     // protects [Explained, and said aloud] src/domain/troubles/explain.ts
-  ])("offers nothing that would be refused, or would not help: %s", (_, changes, helps) => {
+  ])("offers no action that would be refused or would not help: %s", (_, changes, helps) => {
     const { help, actions } = explain(situation(changes));
     expect(help.map(({ code }) => code)).toEqual(helps);
     for (const { code } of actions) expect(helps).toContain(code);
   });
 
-  it("says in one breath what is wrong, what that holds up, and what helps", () => {
+  it("summarises in one sentence what is wrong, what it blocks, and what helps", () => {
     const told = explain(
       situation({ transaction: stuck, chain: { ...dear, dearSinceBlock: 88 }, lane: { behind: 3 } }),
     );
@@ -402,7 +402,7 @@ describe("an explanation", () => {
     expect(summary).toMatch(/^Nonce 7: a node has it; .*\. Nothing needs to be done: it goes on by itself\.$/);
   });
 
-  it("repeats no help, however many causes want it", () => {
+  it("lists each remedy once, even if several causes suggest it", () => {
     const { help } = explain(
       situation({ transaction: { lastError: "underpriced" }, chain: { baseFee: 30n * GWEI, pooled: false } }),
     );

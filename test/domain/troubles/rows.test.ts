@@ -26,7 +26,7 @@ const txId = "019a4b7e-0000-7000-8000-000000000001";
 const head = { txId, nonce: 7, state: "STUCK", since: ago(60) } as const;
 const quiet = { lane, suspendedBy: null, decision: null, open: 3, head: null, hole: null } as const;
 
-/** Everything wrong at once: the worst trouble comes first. */
+/** Every kind of trouble at once: the worst one must come first. */
 const EVERYTHING: readonly Trouble[] = [
   ofKill({ killId: "k", signer: null, actor: "operator:ada", reason: "key stolen?", at: ago(5) }),
   ofUnreachable(5, ago(90), 40),
@@ -44,8 +44,8 @@ const EVERYTHING: readonly Trouble[] = [
   ofEndpoint({ chainId: 5, index: 1, url: "https://rpc.example", status: "failing", behind: null }),
 ];
 
-describe("what needs a person", () => {
-  it("stands worst first, then by how much waits behind it, then by age", () => {
+describe("the list of troubles for operators", () => {
+  it("is sorted by severity, then by number of waiting transactions, then by age", () => {
     const seen = ranked([...EVERYTHING].reverse()).map(
       ({ severity, code, waiting }) => `${severity} ${code} ${waiting}`,
     );
@@ -65,25 +65,25 @@ describe("what needs a person", () => {
     ]);
   });
 
-  it("has an id each, which does not change with what is told", () => {
+  it("has a unique id per row, which does not change with the details", () => {
     const ids = EVERYTHING.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     const later = ofLane({ ...quiet, head: { ...head, since: ago(1) }, open: 99 }, NOW);
     expect(later.map(({ id }) => id)).toEqual([`tx:${txId}`]);
   });
 
-  it("says in a sentence what is wrong, and ends it", () => {
+  it("describes each trouble in a full sentence", () => {
     for (const { sentence } of EVERYTHING) expect(sentence).toMatch(/^[A-Z].{20,}\.$/s);
   });
 
-  it("is told once where two tell of it, as the worse of both", () => {
+  it("merges two reports of one trouble into one row with the higher severity", () => {
     const blocked = { lane, txId, nonce: 7, since: ago(1), open: 3 } as const;
     const mild = { ...ofTransaction("INSUFFICIENT_FUNDS", blocked, "t"), severity: "WARNING" } as const;
     const found = once([mild, ...ofLane({ ...quiet, head }, NOW)]);
     expect(found.map(({ severity, code }) => [severity, code])).toEqual([["ERROR", "STUCK"]]);
   });
 
-  it("comes with requests that can be sent as they are, but for the reason", () => {
+  it("has ready-to-send requests for the actions; only the reason is missing", () => {
     const actions = EVERYTHING.flatMap((each) => each.actions.map((action) => ({ ...action, code: each.code })));
     expect(actions.map(({ code, method, path, body }) => [code, method, path, body])).toEqual([
       ["KILLED", "DELETE", "/api/v1/kill", {}],
@@ -102,13 +102,13 @@ describe("what needs a person", () => {
     ]);
   });
 
-  it("names no template: every path has its ids", () => {
+  it("has no template in a path: all ids are filled in", () => {
     for (const { path } of offersFor({ txId, ...lane, hole: { nonce: 6, txId } }, HELP_CODES))
       expect(path).not.toMatch(/[{}]/);
   });
 });
 
-describe("a nonce that nothing holds", () => {
+describe("a hole in the nonces of a lane", () => {
   const hole = { nonce: 6, detail: "d", since: ago(30) };
 
   it.each([
@@ -118,13 +118,13 @@ describe("a nonce that nothing holds", () => {
       "that was left a moment ago",
       { ...quiet, head: { ...head, state: "TRACKING" }, hole: { ...hole, since: ago(2) } },
     ],
-  ] as const)("%s needs nobody", (_, of) => {
+  ] as const)("%s is not listed as a trouble", (_, of) => {
     expect(ofLane(of, NOW)).toEqual([]);
   });
 });
 
-describe("endpoints", () => {
-  it("that serve another chain are worse than those that do not answer", () => {
+describe("the troubles of endpoints", () => {
+  it("are more severe for an endpoint of the wrong chain than for one that fails", () => {
     const of = (status: "failing" | "behind" | "foreign") =>
       ofEndpoint({ chainId: 5, index: 0, url: "https://rpc.example", status, behind: 30 });
     expect(of("foreign")).toMatchObject({
@@ -135,7 +135,7 @@ describe("endpoints", () => {
     expect(of("behind").sentence).toContain("(30 blocks)");
   });
 
-  it("that disagree about many blocks are one trouble", () => {
+  it("have one row if endpoints disagree about many blocks", () => {
     const disputes = [11, 12, 13].map((number) => ({ code: "RPC_DISAGREES", number, since: ago(number) }) as const);
     expect(ofDisputes(5, disputes)).toMatchObject([
       { code: "RPC_DISAGREES", sentence: expect.stringContaining("3 blocks") },
@@ -143,7 +143,7 @@ describe("endpoints", () => {
     expect(ofDisputes(5, [])).toEqual([]);
   });
 
-  it("that disagree about the price of gas are another one, with what each says", () => {
+  it("have a row for endpoints that disagree about the gas price, with each endpoint's price", () => {
     const answers = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const trouble = ofPriceDispute(5, { answers, since: ago(3) });
     expect(trouble).toMatchObject({ code: "RPC_DISAGREES", severity: "ERROR", chainId: 5, since: ago(3) });
@@ -151,7 +151,7 @@ describe("endpoints", () => {
   });
 });
 
-it("what waits is told in numbers", () => {
+it("the sentence about transactions that wait behind a trouble has their number", () => {
   expect([0, 1, 2].map(behind)).toEqual(["", " One transaction waits behind it.", " 2 transactions wait behind it."]);
   expect(NOWHERE.actions).toEqual([]);
 });

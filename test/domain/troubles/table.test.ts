@@ -12,11 +12,14 @@ const onLane = (code: TroubleCode, nonce: number, since = ago(nonce), of = 1): T
   return ofTransaction(code, about, "t");
 };
 
-/** `NONCE_DRIFT` alerts of a drift that the cursor follows; its row is one on which endpoints contradict each other. */
+/**
+ * `NONCE_DRIFT` has two cases: the alert is for a drift that the cursor follows, the row for one about which endpoints
+ * contradict each other.
+ */
 const BY_CASE = new Set(["NONCE_DRIFT"]);
 
 describe("the table of troubles", () => {
-  it("hides and alerts by codes that exist", () => {
+  it("refers only to codes that exist in `hides` and `alert`", () => {
     for (const code of TROUBLE_CODES) {
       const { hides = [], alert } = rowOf(code);
       for (const hidden of hides) expect(TROUBLE_CODES, `${code} hides ${hidden}`).toContain(hidden);
@@ -25,7 +28,7 @@ describe("the table of troubles", () => {
     }
   });
 
-  it("has the severity of every alert that the source raises", () => {
+  it("has the same severity as every alert raised in the source", () => {
     const root = new URL("../../../src/", import.meta.url);
     const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
     const raised = files.flatMap((file) => [
@@ -38,14 +41,14 @@ describe("the table of troubles", () => {
   });
 });
 
-describe("one cause", () => {
-  it("is one row for the transactions of a lane, at the lowest nonce, since the first moment", () => {
+describe("one trouble cause", () => {
+  it("has one row for all transactions of a lane, with the lowest nonce and the earliest time", () => {
     const seven = [1, 2, 3, 4, 5, 6, 7].map((nonce) => onLane("INSUFFICIENT_FUNDS", nonce));
     expect(condensed(seven)).toMatchObject([{ nonce: 1, waiting: 6, since: ago(7) }]);
     expect(condensed([...seven, onLane("INSUFFICIENT_FUNDS", 1, ago(1), 2)])).toHaveLength(2);
   });
 
-  it("hides its consequences in its own place alone", () => {
+  it("hides its consequences only on its own lane", () => {
     const deep = trouble("PENDING_DEEP", { chainId: 5, signer: signer(1), sentence: "s" });
     const elsewhere = { ...deep, id: "other", signer: signer(2) };
     const found = condensed([onLane("STUCK", 1), deep, elsewhere]);
@@ -55,19 +58,19 @@ describe("one cause", () => {
     ]);
   });
 
-  it("counts all lanes that wait for their chain", () => {
+  it("counts the waiting transactions of all lanes of an unreachable chain", () => {
     const rows = [1, 2, 3].map((of) => onLane("CHAIN_UNREACHABLE", 6, ago(1), of));
     expect(condensed([ofUnreachable(5, ago(9), 0), ...rows])).toMatchObject([
       { code: "CHAIN_UNREACHABLE", txId: null, since: ago(9), waiting: 6 },
     ]);
   });
 
-  it("is as many rows as decisions that people have to make", () => {
+  it("has a separate row for each decision that an operator must make", () => {
     expect(condensed([onLane("HELD", 1), onLane("HELD", 2)])).toHaveLength(2);
   });
 });
 
-it("a row is the same after a report in JSON", () => {
+it("a trouble row is unchanged after it was stored as JSON and read back", () => {
   const row = { ...onLane("STUCK", 1), asOf: NOW };
   expect(revived(JSON.parse(JSON.stringify(row)))).toEqual(row);
 });

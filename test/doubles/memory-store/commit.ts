@@ -24,13 +24,13 @@ import { pooledFor } from "./pools.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
 import { UndoLog } from "./undo-log.ts";
 
-/** One database transaction of the double: what it needs to read and change the state, and to take changes back. */
+/** One database transaction of the double: the state that it reads and changes, and the log for its rollback. */
 export interface Work {
   readonly state: DatabaseState;
   readonly log: UndoLog;
   readonly now: Date;
   readonly policies: Policies | null;
-  /** Changes to lanes so far, write by write. */
+  /** Changes to lanes so far, one entry per write. */
   readonly changes: LaneChanges[];
 }
 
@@ -79,7 +79,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const loaded = loadedFor(state, lane, write);
   const guard = guardOf(work, loaded);
   const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
-  // Charges stay, even if this node has no policies.
+  // Charges already recorded are kept, even if this node has no policies.
   log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: loaded.guard } : ledger });
   if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);
   for (const change of changes) persist(work, write.fence, change);
@@ -100,7 +100,7 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
   };
 }
 
-/** A key's use belongs to no lane. */
+/** The usage of an API key is kept outside the lanes. */
 function guardOf({ policies, state }: Work, { guard, lane }: Ledger): Guard | null {
   if (policies === null) return null;
   const { use, charges, keyUse } = guard ?? unusedGuard(policies);

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../src/ports/clock.ts";
 import type { KeyRecord, KeyStore } from "../../../src/ports/key-store.ts";
 
-/** The keys of a database in memory. */
+/** The API keys of an in-memory database. */
 export class MemoryKeys implements KeyStore {
   private readonly clock: Pick<Clock, "now">;
   private records: readonly KeyRecord[] = [];

@@ -36,7 +36,7 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
   }
 }
 
-/** Every term ends with its database history; if commits may be lost, the lanes wait for an operator. */
+/** A change of database history ends every term. If commits may be lost, the lanes wait for an operator. */
 export function beginEpoch(state: DatabaseState, seenSeq: number): void {
   const { epoch, lastSeq } = state.feed;
   const start = epochStart([lastSeq, seenSeq], state.mayHaveLost);
@@ -64,7 +64,7 @@ export function renewInstance(state: DatabaseState, id: string, renewal: { durat
   return true;
 }
 
-/** A sign of life, and of a lock that is there to be seen. */
+/** Records a heartbeat, and the session lock if other sessions can see it. */
 export function publishLock(
   state: DatabaseState,
   { instanceId, lock, now }: { instanceId: string; lock: HeldLock | null; now: Date },
@@ -152,7 +152,10 @@ function noteTakeover(state: DatabaseState, row: LaneRow, claimant: { instanceId
   });
 }
 
-/** Those already held first, so that `limit` is a share and not a surplus. */
+/**
+ * Claims lanes, those already held first, so that `limit` bounds all lanes of the instance and not only additional
+ * ones.
+ */
 export function claimLanes(
   state: DatabaseState,
   lanes: readonly Lane[],
@@ -184,7 +187,7 @@ export function listLeases(state: DatabaseState): readonly LeaseRecord[] {
   }));
 }
 
-/** Null if no node holds the lane, or the holder is dead: then it is free. */
+/** The lane's owner; null if no node holds the lane or its holder is dead, so that it is free. */
 export function ownerOf(state: DatabaseState, row: LaneRow): LaneOwner | null {
   const instance = row.owner === null ? undefined : state.instances.get(row.owner);
   if (instance === undefined || instance.dead) return null;

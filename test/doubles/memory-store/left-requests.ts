@@ -2,7 +2,7 @@ import type { Lane } from "../../../src/domain/lane.ts";
 import type { BegunRequest, LeftRequest, LeftStanding } from "../../../src/ports/left-request-store.ts";
 import { type DatabaseState, sameLane } from "./state.ts";
 
-/** A request that a node left for the owner of a lane. */
+/** A request that a node enqueued for the owner of a lane. */
 export interface LeftRequestRow extends LeftRequest {
   readonly until: Date;
   readonly begunBy: string | null;
@@ -17,7 +17,7 @@ export function openRequests({ leftRequests }: DatabaseState, now: Date): readon
   return [...leftRequests.values()].filter(({ answer, until }) => answer === null && until > now);
 }
 
-/** Those of these lanes, and none of the others named. */
+/** Selects the requests to begin: those of `lanes`, without the ids in `except`. */
 export interface Beginning {
   readonly lanes: readonly Lane[];
   readonly except: readonly string[];
@@ -39,7 +39,7 @@ export function beginRequests(
   });
 }
 
-/** Only if it still belongs to that instance and has no answer. */
+/** Changes a begun request only if it still belongs to that instance and has no answer. */
 export function changeBegun(
   { leftRequests }: DatabaseState,
   { leftId, instanceId }: { readonly leftId: string; readonly instanceId: string },

@@ -20,7 +20,7 @@ export interface NoticeEntry {
 
 type Occurrence = Pick<Notice, "kind" | "lane" | "nodeId" | "times"> & { readonly evidence: NoticeEvidence };
 
-/** Counted on the open row, or the first of a new one. */
+/** Counts an occurrence on the open notice, or opens a new one. */
 export function occurred(state: DatabaseState, { evidence, ...what }: Occurrence): Notice {
   const { at } = evidence;
   const open = [...state.notices.values()].find(({ notice }) => isOpen(notice) && isAbout(notice, what))?.notice;

@@ -20,8 +20,9 @@ import { keepChoice } from "./pools.ts";
 import { type Document, hashKey, type LaneRow, rowOf, type TransactionRow } from "./state.ts";
 
 /**
- * Keeps what a ledger does not: payloads, histories, bytes, decisions, the feed. And refuses what a database's
- * constraints refuse, which no rule of a lane is about: ids and hashes that exist on whatever lane, text it cannot hold.
+ * Stores what a ledger does not: payloads, histories, bytes, decisions, the feed. Also refuses what PostgreSQL's
+ * constraints would refuse and no rule of a lane covers: ids and hashes that exist on any lane, and text it cannot
+ * store.
  */
 export function persist(work: Work, fence: Fence, change: Change): void {
   const { state, log } = work;
@@ -76,7 +77,7 @@ function accepted(at: Date): HistoryRecord {
   return { ...NOTHING, ordinal: 1, event: "accept", state: "CREATED", firstAt: at, lastAt: at };
 }
 
-/** The steps of an intake row so far. */
+/** The history of an intake row so far. */
 function stepsTaken({ state }: Work, { intakeId, acceptedAt }: WaitingIntent): readonly HistoryRecord[] {
   const history = state.intake.get(intakeId)?.history ?? [];
   return history.length === 0 ? [accepted(acceptedAt)] : history;
@@ -173,7 +174,7 @@ function insert(
   keep(work, fence, { txId, document: { lane: { chainId, signer }, payload, metadata, ...fresh, ...more } });
 }
 
-/** The row of a transaction: its document, and what the ledger says of it now. */
+/** Stores the row of a transaction: its document, and its present state in the ledger. */
 function keep(
   work: Work,
   fence: Fence,
@@ -211,7 +212,7 @@ function updateMoved(work: Work, fence: Fence, change: Moved): void {
   count(work, fence, { confirmed: step("CONFIRMED"), failed: step("FAILED_FINAL") });
 }
 
-/** A hash is one attempt's, on the whole chain. Naming again what is named already changes nothing. */
+/** A hash belongs to one attempt on the whole chain. Repeating an existing assignment changes nothing. */
 function claimHash(
   { state, log }: Work,
   { lane }: Fence,
@@ -240,7 +241,7 @@ function historyAfter(
   return [...history, { ordinal: step, event, fromState, state: to, subState, count: 1, firstAt: at, ...seen }];
 }
 
-/** Without the idempotency key of its action, which the ledger keeps. */
+/** A decision without the idempotency key of its action, which the ledger keeps. */
 function shown({ actor, audit }: Decision): Decision {
   return { actor, audit };
 }
@@ -263,7 +264,7 @@ function appendCompletion({ state, log, now }: Work, { lane }: Fence, completion
   log.push(state.completions, { seq, epoch: state.feed.epoch, lane, ...completion, at: now });
 }
 
-/** PostgreSQL holds no NUL, neither in text nor in jsonb. */
+/** PostgreSQL cannot store NUL, neither in text nor in jsonb. */
 function refuseNul(...texts: readonly (string | null | undefined)[]): void {
   for (const text of texts) {
     if (text?.includes("\0") || text?.includes("\\u0000")) throw new BatchRefused("NUL cannot be stored");

@@ -12,14 +12,14 @@ import {
 import type { Work } from "./commit.ts";
 import { type DatabaseState, sameLane } from "./state.ts";
 
-/** A row of the table of choices. */
+/** A row of the table of pool choices: the lane that a pool chose for a request. */
 export interface PoolChoiceRow extends Lane {
   readonly txId: string;
   readonly pool: string;
   readonly requestId: string | null;
 }
 
-/** Rows of the double's own tables for this write: the pools' request ids that it concerns. */
+/** Rows of the double's tables that this write needs: the request ids of pools in it. */
 export function pooledFor(state: DatabaseState, { chainId }: Lane, write: LedgerWrite) {
   const items = write.kind === "allocate" ? write.items : [];
   const rows = items.flatMap(({ intent }) => {
@@ -58,7 +58,10 @@ function existing(
   return { txId, lane, requestId, owner, nonce: null, state: "CREATED", fingerprint };
 }
 
-/** The row that is written with the nonce, or with the wait for approval. Two of one request are what the constraint refuses. */
+/**
+ * Adds the row that is written together with the nonce, or with the wait for approval. A second row for one request
+ * violates the unique constraint.
+ */
 export function keepChoice({ state, log }: Work, { chainId, signer }: Lane, change: Change): void {
   if (change.kind !== "allocated" && change.kind !== "awaits") return;
   const { intent, intake } = change;

@@ -109,7 +109,7 @@ export function loadAllocated(
     });
 }
 
-/** The caller's deadline, its consequences, and whether an operator holds the transaction. */
+/** The transaction's deadline, whether it expired, and whether an operator holds it. */
 function timeOf({ validUntil, heldSince, expiredAt }: TransactionRow) {
   return {
     ...(validUntil !== null && { validUntil }),
@@ -192,7 +192,7 @@ export function loadWatched(state: DatabaseState, lane: Lane, hashes: readonly H
     .map(trackedRecord);
 }
 
-/** A transaction wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+/** For one request id, a transaction precedes an intake row, and the earlier of two intake rows the later one. */
 export function findByRequestIds(
   state: DatabaseState,
   lane: Lane,
@@ -427,7 +427,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Those of them that nothing has become of yet. */
+/** Marks these intents as accepted and returns those that were neither dequeued nor declined before. */
 export function acceptIntents(state: DatabaseState, txIds: readonly string[]): readonly string[] {
   const entries = waitingIntake(state).filter(({ intent, unanswered }) => unanswered && txIds.includes(intent.txId));
   for (const entry of entries) state.intake.set(entry.intakeId, { ...entry, unanswered: false });

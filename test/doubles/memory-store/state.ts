@@ -32,15 +32,15 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
   chains: readonly number[];
   draining: boolean;
   standsBack: boolean;
-  /** The public key that it published. */
+  /** The key of the session lock that the instance published. */
   sessionLock: number | null;
 }
 
-/** A lane: its fence, and its ledger, which holds everything that the rules of a lane are about. */
+/** A lane: its fence, and its ledger, which holds all state that the rules of a lane concern. */
 export class LaneRow {
   readonly lane: Lane;
   ledger: Ledger;
-  /** Newest first. */
+  /** Decisions about the lane, newest first. */
   decisions: readonly LaneDecisionRecord[] = [];
   owner: string | null = null;
   token = 0;
@@ -80,30 +80,32 @@ export interface StoredAttempt extends SignedAttempt {
   readonly firstSentAt: Date | null;
 }
 
-/** State of a transaction beside its ledger. */
+/** The state of a transaction that is not in its ledger. */
 export interface Document {
   readonly lane: Lane;
   readonly payload: Payload;
   readonly gas: bigint | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** The payload that is signed instead of the caller's. */
+  /** The payload that is signed instead of the caller's, if it was replaced. */
   readonly change: QueuedChange | undefined;
   readonly history: readonly HistoryRecord[];
-  /** Per attempt. */
+  /** The signed bytes and the creation time of each attempt. */
   readonly bytes: readonly Pick<StoredAttempt, "rawTransaction" | "createdAt">[];
   readonly claim: { readonly token: number; readonly ordinal: number } | null;
-  /** The caller named the nonce. */
+  /** True if the caller named the nonce. */
   readonly pinned: boolean;
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
 }
 
-/** A transaction as a reader finds it. */
+/** A transaction as queries return it. */
 export type TransactionRow = Document &
   Omit<LedgerTransaction, "details" | "fingerprint" | "attempts" | "minedIn"> &
   TransactionDetails & { readonly fingerprint: Hex; readonly attempts: readonly StoredAttempt[] };
 
-/** Field by field: a long simulation visits millions of these rows, and equal shapes are fast to read. */
+/**
+ * Copies field by field: a long simulation reads millions of these rows, and objects of equal shape are fast to read.
+ */
 export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow {
   const { details, fingerprint, attempts } = tx;
   if (details === undefined || fingerprint === undefined || attempts === undefined)
@@ -154,61 +156,61 @@ export interface IntakeEntry {
   readonly createdAt: Date;
   readonly aliasOf: string | null;
   readonly approval: Approval | null;
-  /** Absent: not held. */
+  /** When the request was held; absent if it is not held. */
   readonly heldSince?: Date;
-  /** How often it was held back or let go. */
+  /** How often the request was held or released. */
   readonly holds?: number;
   readonly unanswered: boolean;
-  /** Steps while it waited for approval; empty if it never did. */
+  /** History while the request waited for approval; empty if it never did. */
   readonly history: readonly HistoryRecord[];
 }
 
-/** Everything a database holds. One object, shared by all the stores that are connected to it. */
+/** Everything that a database holds, in one object shared by all connected stores. */
 export class DatabaseState {
   instances = new Map<string, InstanceRow>();
   readonly kills = new Map<string, KillRecord>();
   readonly notices = new Map<string, NoticeEntry>();
-  /** Session locks that are held, by key. */
+  /** Keys of the session locks that are held. */
   locks = new Set<number>();
   lanes = new Map<LaneKey, LaneRow>();
   transactions = new Map<string, TransactionRow>();
-  /** Which attempt a hash is, by chain and hash. */
+  /** The attempt of each hash, by chain and hash. */
   hashes = new Map<string, { readonly txId: string; readonly ordinal: number }>();
   intake = new Map<number, IntakeEntry>();
-  /** Which lanes pools gave their requests, by transaction. */
+  /** The lane that a pool chose for each request, by transaction id. */
   poolChoices = new Map<string, PoolChoiceRow>();
-  /** Why intents are gone, for those who left them. */
+  /** Reasons why enqueued intents were declined, for the nodes that enqueued them. */
   declined = new Map<string, Problem>();
-  /** Requests for owners that a node cannot reach. */
+  /** Requests that a node enqueued because it cannot reach their owner. */
   leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
-  /** Cursors of the lanes when the feed's epoch began. */
+  /** Cursors of the lanes at the beginning of the feed's epoch. */
   epochFloors = new Map<LaneKey, number>();
-  /** Use of API keys, by chain. */
+  /** Usage of API keys, by chain. */
   keyUse = new Map<number, Guard["keyUse"]>();
   policy: PolicyRecord = {
     ...{ version: 0, stamp: "0", document: null },
     ...{ changedAt: null, changedBy: null, reason: null },
   };
-  /** Counter of policy documents; a restore does not repeat a value. */
+  /** Counter that stamps policy documents; a restore never repeats a value. */
   lastStamp = 0;
-  /** Findings that only one instance can make. */
+  /** Findings that only one instance can make, by instance. */
   reports = new Map<string, NodeReport>();
-  /** Lanes that came from one node to another, the newest last. */
+  /** Lanes that moved from one node to another, newest last. */
   takeovers: TakeoverRecord[] = [];
   completions: CompletionRecord[] = [];
   feed = { epoch: 1, lastSeq: 0, truncatedThrough: 0, epochStartsAfter: 0 };
   lastIntakeId = 0;
-  /** Which history this is; a restore or a failover gives another. */
+  /** Identity of the database's history; a restore or a failover changes it. */
   history = 1;
-  /** True: this server may lack commits of the one before. */
+  /** True if this server may lack commits of its predecessor. */
   mayHaveLost = false;
   /** The history that the feed's epoch belongs to, and whether it began because commits may have been lost. */
   epochHistory = 1;
   epochMayHaveLost = false;
 
-  /** Nothing that happens here later is seen in it. */
+  /** A copy that later changes do not affect. */
   copy(): DatabaseState {
     return Object.assign(new DatabaseState(), this, {
       instances: new Map([...this.instances].map(([id, row]) => [id, { ...row }])),
@@ -237,7 +239,7 @@ export class DatabaseState {
     return this.lanes.get(laneKey(lane));
   }
 
-  /** Transactions of every lane, ascending by nonce within one. */
+  /** The holes of every lane, ascending by nonce within a lane. */
   holes(): readonly (Hole & { readonly lane: Lane })[] {
     return [...this.lanes.values()].flatMap(({ lane, ledger }) =>
       ledger.holes.every().map(([, hole]) => ({ ...hole, lane })),
@@ -265,7 +267,10 @@ export function isAlive(instance: InstanceRow | undefined, now: Date): boolean {
   return instance !== undefined && !instance.dead && instance.expiresAt > now;
 }
 
-/** It needs no approval, or was approved, or its approval expired, or its deadline passed; and it is not held. */
+/**
+ * Whether an intake row is due: it is not held, and it needs no approval, was approved, or its approval or its deadline
+ * expired.
+ */
 export function isDue({ approval, intent, heldSince }: IntakeEntry, now: Date): boolean {
   if (heldSince !== undefined) return false;
   return approval === null || approval.approved || approval.expiresAt <= now || isOver(intent, now);
@@ -275,7 +280,7 @@ export function isOver({ validUntil }: Pick<Intent, "validUntil">, now: Date): b
   return validUntil !== undefined && validUntil <= now;
 }
 
-/** Waiting in call order; aliases are names, not work. */
+/** Waiting intake rows in call order, without aliases, which are only names. */
 export function waitingIntake(state: DatabaseState): readonly IntakeEntry[] {
   return [...state.intake.values()].filter((entry) => entry.aliasOf === null);
 }

@@ -1,4 +1,4 @@
-/** Changes that can be taken back: what ROLLBACK is to the double. */
+/** Records changes so that they can be undone: the double's ROLLBACK. */
 export class UndoLog {
   private readonly undo: (() => void)[] = [];
 

@@ -11,7 +11,7 @@ import {
   type SimulatedTransaction,
 } from "./transaction.ts";
 
-/** geth: txMaxSize. */
+/** Largest transaction in bytes (geth: txMaxSize). */
 const MAX_TRANSACTION_BYTES = 131_072;
 
 interface Identity {
@@ -19,7 +19,7 @@ interface Identity {
   readonly recoverSender: RecoverSender;
 }
 
-/** Checks that a node makes from the bytes alone. */
+/** The checks of a transaction that a node makes from its bytes alone. */
 export function admit(raw: Hex, node: Identity): SimulatedTransaction | Refusal {
   const size = (raw.length - 2) / 2;
   if (size > MAX_TRANSACTION_BYTES) return refusals.oversized(size, MAX_TRANSACTION_BYTES);
@@ -38,7 +38,10 @@ export function signedByNode(from: Address, unsigned: UnsignedTransaction): Simu
   return signedBy(from, decodeTransaction(`0x${raw}`));
 }
 
-/** Field by field, so that the pool keeps no signature or closure of a hundred thousand transactions. */
+/**
+ * Copies field by field, so that the mempool does not keep the signatures or closures of a hundred thousand
+ * transactions.
+ */
 function signedBy(from: Address, decoded: DecodedTransaction): SimulatedTransaction {
   return {
     hash: decoded.hash,
@@ -79,7 +82,7 @@ interface PriceRules {
   readonly refuseUnderBaseFee: boolean;
 }
 
-/** geth's ValidateTransaction: what needs the head block but no account. */
+/** The checks of geth's ValidateTransaction that need the head block but no account. */
 export function refuseByPrice(transaction: SimulatedTransaction, rules: PriceRules): Refusal | null {
   const { gas, maxFeePerGas, maxPriorityFeePerGas, intrinsicGas, from } = transaction;
   if (rules.transactionGasCap !== null && gas > rules.transactionGasCap) {

@@ -7,7 +7,7 @@ export interface Place {
   readonly index: number;
 }
 
-/** The canonical chain by height, every block that ever existed by hash, and the place of each mined transaction. */
+/** The canonical chain by height, every block that ever existed by hash, and the location of each mined transaction. */
 export class BlockStore {
   readonly #canonical: SimulatedBlock[];
   readonly #byHash = new Map<Hash, SimulatedBlock>();
@@ -26,7 +26,7 @@ export class BlockStore {
     return this.#canonical[number] ?? null;
   }
 
-  /** Orphans too. */
+  /** Finds any block by its hash, including orphans. */
   byHash(hash: Hash): SimulatedBlock | null {
     return this.#byHash.get(hash) ?? null;
   }
@@ -47,7 +47,7 @@ export class BlockStore {
     });
   }
 
-  /** Newest first. Genesis stays. */
+  /** Removes the last `depth` blocks and returns them newest first. Genesis is never removed. */
   removeLast(depth: number): readonly SimulatedBlock[] {
     if (depth < 0 || depth > this.head.number)
       throw new RangeError(`cannot take ${depth} blocks from ${this.head.number}`);
@@ -58,7 +58,7 @@ export class BlockStore {
     return removed;
   }
 
-  /** The account before `fromBlock`, if that block or a later one changed it. */
+  /** The account's state before `fromBlock`; null if neither that block nor a later one changed it. */
   accountBefore(address: Address, fromBlock: number): Account | null {
     for (let number = fromBlock; number < this.#canonical.length; number++) {
       const before = this.#canonical[number]?.undo.get(address);

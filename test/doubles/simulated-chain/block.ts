@@ -24,7 +24,7 @@ export interface Executed {
   readonly effectiveGasPrice: bigint;
 }
 
-/** `salt` distinguishes branches: two blocks with the same height, parent and content are still two blocks. */
+/** `salt` distinguishes branches: two blocks with the same height, parent and content get different hashes. */
 export function blockHash(content: {
   readonly number: number;
   readonly parentHash: Hash;
@@ -35,7 +35,7 @@ export function blockHash(content: {
   return `0x${createHash("sha256").update(text).digest("hex")}`;
 }
 
-/** The sender's price per unit of gas: EIP-1559 with the tip on top of the base fee, under the cap. */
+/** The price per unit of gas that the sender pays (EIP-1559): base fee plus tip, limited by the cap. */
 export function effectiveGasPrice(transaction: SimulatedTransaction, baseFee: bigint | null): bigint {
   if (baseFee === null) return transaction.maxFeePerGas;
   const wished = baseFee + transaction.maxPriorityFeePerGas;
@@ -57,7 +57,7 @@ export function receiptOf(block: SimulatedBlock, index: number): Receipt {
   };
 }
 
-/** Price of a unit of blob gas here: half of the offer. */
+/** The price of a unit of blob gas on this chain: half of the offer. */
 export function blobPrice({ feeCap }: NonNullable<SimulatedTransaction["blobs"]>): bigint {
   return feeCap / 2n;
 }

@@ -16,8 +16,8 @@ describeChainContract("simulated chain, direct", { evm: true }, async () => {
 
 const alice = new SampleSender(1);
 
-describe("faults of the direct face", () => {
-  it("is unavailable for the calls named, as often as said", async () => {
+describe("the simulated chain, called directly without HTTP,", () => {
+  it("is unavailable for the named method, as often as the injected fault states", async () => {
     const chain = new DirectChain(new SimulatedChain());
     chain.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount", times: 2 });
     await expect(chain.transactionCount(alice.address, "latest")).rejects.toThrow(ChainUnavailable);
@@ -33,17 +33,20 @@ describe("faults of the direct face", () => {
     [{ kind: "unavailable" }, 0],
     [{ kind: "httpError", status: 502 }, 0],
     [{ kind: "error", code: -32005, message: "limit exceeded" }, 0],
-  ] as const)("answers unknown to a submission struck by %o, and took %i", async (fault, taken) => {
-    const simulated = new SimulatedChain();
-    const chain = new DirectChain(simulated);
-    chain.faults.inject(fault, { times: 1 });
-    const raws = [await alice.sign({ nonce: 0 }), await alice.sign({ nonce: 1 })];
-    const results = await submitFreely(chain, raws);
-    expect(results.map(({ answer }) => answer)).toEqual(["unknown", "accepted"]);
-    expect(simulated.pool.executableSize).toBe(taken * 2);
-  });
+  ] as const)(
+    "answers `unknown` to a submission with the fault %o, and accepts the payload %i times",
+    async (fault, taken) => {
+      const simulated = new SimulatedChain();
+      const chain = new DirectChain(simulated);
+      chain.faults.inject(fault, { times: 1 });
+      const raws = [await alice.sign({ nonce: 0 }), await alice.sign({ nonce: 1 })];
+      const results = await submitFreely(chain, raws);
+      expect(results.map(({ answer }) => answer)).toEqual(["unknown", "accepted"]);
+      expect(simulated.pool.executableSize).toBe(taken * 2);
+    },
+  );
 
-  it("asks the other endpoint, which may lag", async () => {
+  it("asks the second endpoint, which may lag", async () => {
     const simulated = new SimulatedChain();
     const lagging = new Faults();
     const chain = new DirectChain(simulated, { elsewhere: { chain: simulated, faults: lagging } });
@@ -61,7 +64,7 @@ describe("faults of the direct face", () => {
     await expect(counts()).rejects.toThrow(ChainUnavailable);
   });
 
-  it("gives calls a duration where asked", async () => {
+  it("delays calls by an injected latency", async () => {
     const asked: string[] = [];
     const latency = async (method: string) => void asked.push(method);
     const chain = new DirectChain(new SimulatedChain(), { latency });

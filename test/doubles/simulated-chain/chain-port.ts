@@ -38,20 +38,21 @@ import { ChainView } from "./view.ts";
 export interface DirectChainOptions {
   readonly faults?: Faults;
   /**
-   * A second endpoint: another view of this chain (a lagging one, for example), or of another chain (one with false
+   * A second endpoint: another view of this chain (for example a lagging one), or a view of another chain (with false
    * data).
    */
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
   /**
-   * A chain whose blocks can be recomputed: even a single endpoint contradicts itself if it reports a false receipt.
+   * Whether block hashes can be recomputed: then even a single endpoint contradicts itself if it reports a false
+   * receipt.
    */
   readonly proves?: boolean;
   readonly privateEndpoints?: readonly string[];
-  /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */
+  /** Awaited before every call, so that a simulation on a virtual clock can give calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
-  /** An endpoint that takes no batches: awaited before each send, while the others of the same call wait. */
+  /** Makes the endpoint refuse batches: awaited before each send, while the other sends of the same call wait. */
   readonly eachSend?: () => Promise<void>;
-  /** Runs each send that starts: whose it is can be noted. */
+  /** Wraps each send that starts, so that a test can record which node it belongs to. */
   readonly sending?: <T>(send: () => T) => T;
 }
 
@@ -68,7 +69,7 @@ interface Silent {
 const FEE_HISTORY_BLOCKS = 100;
 const FEE_HISTORY_PERCENTILE = 25;
 
-/** The `Chain` port on the simulated chain without sockets, for tests and simulations that own time. */
+/** The `Chain` port on the simulated chain without sockets, for tests and simulations that control time. */
 export class DirectChain implements Chain {
   readonly chainId: number;
   readonly endpoints: number;
@@ -77,7 +78,7 @@ export class DirectChain implements Chain {
   #chain: SimulatedChain;
   #view: ChainView;
   readonly #elsewhere: SimulatedEndpoint | null;
-  /** Which tags each endpoint has ever shown a block for. */
+  /** The tags for which each endpoint has ever returned a block. */
   readonly #shownTags: readonly Set<BlockTag>[] = [new Set(), new Set()];
   readonly #proves: boolean;
   readonly #latency: (method: string) => Promise<void>;
@@ -107,7 +108,8 @@ export class DirectChain implements Chain {
   }
 
   /**
-   * The block that the endpoints show, and how many of them have shown it; the first endpoint decides about the latest.
+   * The blocks that the endpoints return for a tag, and how many endpoints have ever returned one. For `latest`, only
+   * the first endpoint counts.
    */
   async #tagged(tag: BlockTag): Promise<{ readonly shown: readonly Block[]; readonly voters: number }> {
     const here = await this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));
@@ -155,7 +157,8 @@ export class DirectChain implements Chain {
     transactions: readonly Settling[],
     depth: number,
   ): Promise<readonly ReceiptVerdict[]> {
-    // A node that has trouble with its receipts by block, or by hash, is asked in the other way.
+    // A node that fails to return receipts by block is asked by hash, and the other way round, so the fault applies to
+    // this method instead.
     const method = "eth_getBlockByNumber";
     const words = (view: ChainView) => {
       const isDeep = view.head.number >= block.number + depth;
@@ -252,7 +255,7 @@ export class DirectChain implements Chain {
     }));
   }
 
-  /** Another chain behind the same URL from now on: a reset, or a wrong one. Only `identity` shows which. */
+  /** From now on another chain is behind the same URL, after a reset or by mistake. Only `identity` shows which one. */
   serve(chain: SimulatedChain): void {
     this.#chain = chain;
     this.#view = new ChainView(chain, this.faults);
@@ -293,7 +296,7 @@ export class DirectChain implements Chain {
     }));
   }
 
-  /** Asks each permission in the tick in which it takes the bytes, as the real wire does. */
+  /** Checks each send's permission in the same tick in which it takes the bytes, as the real transport does. */
   async submit(sends: readonly Send[]): Promise<readonly (SubmitResult | NotStarted)[]> {
     await this.#latency("eth_sendRawTransaction");
     const results: (SubmitResult | NotStarted)[] = [];
@@ -475,7 +478,7 @@ type Word =
 
 const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipts do not hash to the block's root"] };
 
-/** A chain whose receipts are part of the block's hash knows a lie about any of them. */
+/** On a chain whose receipts are part of the block's hash, a lie about any receipt contradicts the hash. */
 function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
   const block = view.byHash(hash);
   if (block === null) return false;
@@ -493,7 +496,7 @@ function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling
   const isOther = sentBy !== undefined && (transaction?.from !== sentBy.signer || transaction.nonce !== sentBy.nonce);
   if (isOther || transaction === undefined) return "absent";
   const receipt = view.receiptsIn(shown)[index];
-  // The index of the newest block may still be being written.
+  // A node may still be indexing the newest block, so a missing receipt there only means that it is behind.
   if (!receipt) return view.head.number > block.number ? "withheld" : "behind";
   const { to, value, data } = transaction;
   return { receipt, ...(sentBy && { sent: { to, value, data } }) };

@@ -21,7 +21,7 @@ export type Submission =
   | { readonly accepted: true; readonly hash: Hash }
   | { readonly accepted: false; readonly refusal: Refusal };
 
-/** Everything that ever arrived on the wire, in order: what the checker of a test compares the database with. */
+/** Every transaction that ever arrived at the chain, in order; a test's checker compares the database with it. */
 export interface WitnessEntry {
   readonly raw: Hex;
   readonly hash: Hash | null;
@@ -38,8 +38,8 @@ export type ChainEvent =
 export type MinedOutcome = (transaction: SimulatedTransaction) => boolean;
 
 /**
- * A chain without an EVM: accounts, a pool with geth's rules, hash-linked blocks, receipts. Nothing happens by itself;
- * a block comes when `mine` is called, so a test or a virtual clock owns its time.
+ * A chain without an EVM: accounts, a mempool with geth's rules, hash-linked blocks, receipts. Blocks are mined only by
+ * `mine`, so a test or a virtual clock controls time.
  */
 export class SimulatedChain {
   readonly options: SimulatedChainOptions;
@@ -104,7 +104,7 @@ export class SimulatedChain {
     return submission;
   }
 
-  /** The node signs with a key of its own: the bytes exist nowhere else, and the caller learns the hash or nothing. */
+  /** Makes the node sign with a key of its own: the bytes exist nowhere else, and the caller gets only the hash. */
   sendUnsigned(from: Address, unsigned: UnsignedTransaction): Submission {
     if (!this.#nodeKeys.has(from)) return { accepted: false, refusal: refusals.unknownAccount() };
     const transaction = signedByNode(from, unsigned);
@@ -113,12 +113,12 @@ export class SimulatedChain {
     return submission;
   }
 
-  /** Keys that the node itself holds. */
+  /** Gives the node these keys to sign with. */
   holdKeys(...addresses: readonly Address[]): void {
     for (const address of addresses) this.#nodeKeys.add(address);
   }
 
-  /** The account as of a canonical block; `latest` if none is named. */
+  /** The account as of a canonical block; as of the latest if none is given. */
   account(address: Address, atBlock?: number): Account {
     const current = this.#ledger.account(address);
     return atBlock === undefined ? current : (this.blocks.accountBefore(address, atBlock + 1) ?? current);
@@ -133,7 +133,7 @@ export class SimulatedChain {
     return place === null ? null : receiptOf(place.block, place.index);
   }
 
-  /** Mined on the canonical chain, or in the pool. */
+  /** A transaction mined on the canonical chain or waiting in the mempool. */
   transaction(hash: Hash): SimulatedTransaction | null {
     const place = this.blocks.placeOf(hash);
     return place?.block.transactions[place.index]?.transaction ?? this.pool.get(hash);
@@ -143,7 +143,7 @@ export class SimulatedChain {
     return Array.from({ length: count }, () => this.#mineFromPool());
   }
 
-  /** Another program that holds the key has its transactions mined, at the account's next nonces, in one block. */
+  /** Mines transactions of another program that holds the key, at the account's next nonces, in one block. */
   mineForeign(address: Address, count = 1): SimulatedBlock {
     const { nonce } = this.account(address);
     const transactions = Array.from({ length: count }, (_, i) =>
@@ -152,14 +152,14 @@ export class SimulatedChain {
     return this.#append(transactions);
   }
 
-  /** Puts another program's transaction into the pool, where only the pending count shows it. */
+  /** Puts another program's transaction into the mempool, where only the pending count shows it. */
   injectForeign(address: Address, nonce = this.pendingNonce(address)): SimulatedTransaction {
     const transaction = foreignTransaction(address, nonce, this.#foreign++);
     this.pool.restore(transaction, this.account(address));
     return transaction;
   }
 
-  /** Replaces the last `depth` blocks by another branch. Blocks of the old one stay known by hash, as in geth. */
+  /** Replaces the last `depth` blocks by another branch. The old blocks can still be found by hash, as in geth. */
   reorg(depth: number, options: ReorgOptions = {}): readonly SimulatedBlock[] {
     const displaced = this.#unwind(depth);
     const { drop = () => false, keepInPool = true, include = [], newBlocks = depth + 1 } = options;
@@ -179,7 +179,7 @@ export class SimulatedChain {
     return blocks;
   }
 
-  /** Takes the last blocks away and puts nothing in their place: the head goes back. */
+  /** Removes the last blocks without a replacement, so that the head goes back. */
   rollback(depth: number, options: { readonly keepInPool?: boolean } = {}): void {
     const displaced = this.#unwind(depth);
     if (options.keepInPool === true) this.#reinject(displaced);
@@ -210,13 +210,13 @@ export class SimulatedChain {
     this.#gasLimit = gasLimit;
   }
 
-  /** Calls and transactions to this contract revert with this data; null ends it. */
+  /** Makes calls and transactions to this contract revert with this data; null stops that. */
   revertCallsTo(address: Address, data: Hex | null): void {
     if (data === null) this.#revertData.delete(address);
     else this.#revertData.set(address, data);
   }
 
-  /** A contract that takes every call, and this much gas for it beside what the payload itself costs. */
+  /** Makes the contract accept every call and use this much gas beyond the intrinsic gas. */
   burnGasAt(address: Address, gas: bigint): void {
     this.#gasBurned.set(address, gas);
   }
@@ -229,7 +229,7 @@ export class SimulatedChain {
     return this.#gasBurned.has(address) || this.#revertData.has(address);
   }
 
-  /** Which transactions revert once mined, though a call beforehand went well. */
+  /** Sets which transactions revert when mined although a call beforehand succeeded. */
   revertMined(outcome: MinedOutcome): void {
     this.#revertsMined = outcome;
   }
@@ -325,7 +325,7 @@ export class SimulatedChain {
     const account = this.account(from);
     if (account.nonce !== nonce) return null;
     if (maximumCost(transaction) > account.balance && transaction.raw !== null) {
-      // geth: demoteUnexecutables forgets what its sender can no longer pay for.
+      // The sender can no longer pay for the transaction, so geth's demoteUnexecutables drops it.
       this.pool.remove(transaction.hash);
       return null;
     }

@@ -5,19 +5,19 @@ import type { SimulatedBlock } from "./block.ts";
 export type Fault =
   /** The connection breaks before the node has done anything. */
   | { readonly kind: "unavailable" }
-  /** The node does what it was asked, and the answer never arrives. */
+  /** The node performs the request, but its response never arrives. */
   | { readonly kind: "loseReply" }
-  /** No answer, and no end of the connection either; `executed` says whether the node did it. */
+  /** There is no response and the connection stays open; `executed` tells whether the node performed the request. */
   | { readonly kind: "hang"; readonly executed?: boolean }
-  /** A proxy in between answers in HTML; nothing is executed. */
+  /** A proxy in between responds with HTML; nothing is executed. */
   | { readonly kind: "httpError"; readonly status: number; readonly retryAfterSeconds?: number }
-  /** Every error of the node is wrapped as an internal one (−32603), with its text further in. */
+  /** Every error of the node is wrapped as an internal error (−32603), with its text inside `data`. */
   | { readonly kind: "wrapErrors" }
-  /** Another error instead of doing anything. */
+  /** The node returns another error and executes nothing. */
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
 export interface FaultScope {
-  /** JSON-RPC method; all methods if absent. The direct interface uses the method that it would have called. */
+  /** The JSON-RPC method concerned; all methods if absent. Without JSON-RPC, the method that would have been called. */
   readonly method?: string;
   readonly times?: number;
   readonly when?: (params: readonly unknown[]) => boolean;
@@ -25,10 +25,10 @@ export interface FaultScope {
 
 export type NonceLie = (honest: number, address: Address, tag: "latest" | "pending") => number;
 
-/** Null: it denies that there is one. */
+/** Returns a false receipt; null denies that there is one. */
 export type ReceiptLie = (honest: Receipt) => Receipt | null;
 
-/** Null: it knows no such tag. */
+/** Returns a false block for a tag; null means that the endpoint does not know the tag. */
 export type TagLie = (honest: SimulatedBlock) => SimulatedBlock | null;
 
 interface Injected {
@@ -37,8 +37,7 @@ interface Injected {
   left: number;
 }
 
-/** Faults of one endpoint. Both interfaces of the simulated chain consult them before they answer. */
-/** Prices that an endpoint claims: every block's base fee (null: none), and the price of a unit of gas. */
+/** Prices that an endpoint claims: every block's base fee (null for none), and the gas price. */
 export interface FeeLie {
   readonly baseFee: bigint | null;
   readonly price: bigint;
@@ -61,20 +60,20 @@ export class Faults {
   #keptState = Number.POSITIVE_INFINITY;
   #looksUpByNonce = false;
 
-  /** Returns how to end it before its `times` are used up. */
+  /** Injects a fault. The returned function removes it before its `times` are used up. */
   inject(fault: Fault, scope: FaultScope = {}): () => void {
     const injected: Injected = { fault, scope, left: scope.times ?? Number.POSITIVE_INFINITY };
     this.#injected.add(injected);
     return () => this.#injected.delete(injected);
   }
 
-  /** The endpoint lags: it knows nothing above this block. Null lets it catch up. */
+  /** Makes the endpoint lag: it has no block above this one. Null lets it catch up. */
   pinHead(blockNumber: number | null): void {
     this.#pinnedHead = blockNumber;
   }
 
   /**
-   * This many blocks that no other endpoint has, on top of the real ones and linked by hash; the endpoint's tags move
+   * Adds this many blocks that no other endpoint has on top of the real ones, linked by hash. The endpoint's tags move
    * with them.
    */
   inventBlocks(count: number): void {
@@ -85,17 +84,17 @@ export class Faults {
     return this.#invented;
   }
 
-  /** Two machines behind one URL, asked in turns: every other call meets one that is this many blocks behind. */
+  /** Simulates two machines behind one URL that answer in turn, one of which is this many blocks behind. */
   alternate(lag: number): void {
     this.#lag = lag;
   }
 
-  /** It follows the chain, always this many blocks late. */
+  /** Makes the endpoint follow the chain this many blocks behind. */
   trail(blocks: number): void {
     this.#trail = blocks;
   }
 
-  /** How far the machine is behind that answers the call under way. */
+  /** How many blocks behind the machine is that answers the current call. */
   get lag(): number {
     return Math.max(this.#trail, this.#turn % 2 === 0 ? 0 : this.#lag);
   }
@@ -108,7 +107,7 @@ export class Faults {
     this.#nonceLie = lie;
   }
 
-  /** Gas that this endpoint claims for a call. */
+  /** Changes the gas that this endpoint estimates for a call. */
   lieAboutGas(lie: ((honest: bigint) => bigint) | null): void {
     this.#gasLie = lie;
   }
@@ -129,7 +128,7 @@ export class Faults {
     return this.#balanceLie === null ? honest : this.#balanceLie(honest);
   }
 
-  /** This endpoint says that calls to this receiver revert. */
+  /** Makes this endpoint claim that calls to this address revert. */
   lieAboutReverts(to: Address | null): void {
     this.#revertsTo = to;
   }
@@ -154,7 +153,7 @@ export class Faults {
     return this.#receiptLie === null ? honest : this.#receiptLie(honest);
   }
 
-  /** This endpoint's block for `safe` or `finalized`. */
+  /** Changes this endpoint's block for `safe` or `finalized`. */
   lieAboutTags(lie: TagLie | null): void {
     this.#tagLie = lie;
   }
@@ -163,7 +162,7 @@ export class Faults {
     return this.#tagLie === null ? honest : this.#tagLie(honest);
   }
 
-  /** A pruned node: accounts are known as of the last `blocks` blocks and no earlier ones. */
+  /** Simulates a pruned node: it has account state only for the last `blocks` blocks. */
   prune(blocks: number): void {
     this.#keptState = blocks;
   }
@@ -172,7 +171,7 @@ export class Faults {
     return this.#keptState;
   }
 
-  /** A node with `eth_getTransactionBySenderAndNonce`; geth had none for most of its life. */
+  /** Sets whether the node supports `eth_getTransactionBySenderAndNonce`, which older versions of geth lack. */
   lookUpByNonce(offered = true): void {
     this.#looksUpByNonce = offered;
   }
@@ -197,7 +196,7 @@ export class Faults {
     this.#trail = 0;
   }
 
-  /** The fault that strikes this call, used up by one. */
+  /** Returns the fault that applies to this call, and reduces its remaining count by one. */
   strike(method: string, params: readonly unknown[]): Fault | null {
     this.#turn++;
     for (const injected of this.#injected) {

@@ -19,7 +19,7 @@ const errorAbi = [{ type: "error", name: "Error", inputs: [{ name: "message", ty
 const panicAbi = [{ type: "error", name: "Panic", inputs: [{ name: "code", type: "uint256" }] }] as const;
 
 /**
- * Gives a simulated chain (with `defaultBalance: 0n`), behind either interface, the controls of the Chain contract
+ * Adapts a simulated chain (with `defaultBalance: 0n`), with or without JSON-RPC, to the harness of the Chain contract
  * suite.
  */
 export function chainHarness(simulated: SimulatedChain, chain: Chain, close: () => Promise<void>): ChainHarness {

@@ -5,10 +5,10 @@ export interface Account {
   readonly balance: bigint;
 }
 
-/** State of the accounts that a block changed, before it. */
+/** The accounts that a block changed, in their state before it. */
 export type Undo = ReadonlyMap<Address, Account>;
 
-/** Accounts, and a way back: every block leaves the undo record that a reorg needs. */
+/** Accounts with undo: every block leaves the record that a reorg needs to revert it. */
 export class Ledger {
   readonly #accounts = new Map<Address, Account>();
   readonly #unseen: Account;
@@ -28,7 +28,7 @@ export class Ledger {
     this.#accounts.set(address, { ...before, ...change });
   }
 
-  /** Runs `work` and returns how to take it back. */
+  /** Runs `work` and returns the record for undoing it. */
   record(work: () => void): Undo {
     const journal = new Map<Address, Account>();
     this.#journal = journal;

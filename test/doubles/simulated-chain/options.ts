@@ -7,30 +7,30 @@ export interface SimulatedChainOptions {
   readonly chainId: number;
   readonly pool: Partial<PoolRules>;
   readonly recoverSender: RecoverSender;
-  /** Balance of an account that was never changed. */
+  /** The initial balance of every account. */
   readonly defaultBalance: bigint;
   readonly blockGasLimit: bigint;
-  /** The most gas of one transaction (EIP-7825); null: as much as a block holds. */
+  /** Gas limit of one transaction (EIP-7825); null if only the block's limit applies. */
   readonly transactionGasCap: bigint | null;
-  /** Null: a chain from before EIP-1559. */
+  /** The first base fee; null for a chain before EIP-1559. */
   readonly baseFee: bigint | null;
-  /** A pool that refuses what the next block could not take, as anvil's does; geth keeps it. */
+  /** Whether the mempool refuses transactions below the next block's base fee, as anvil does; geth keeps them. */
   readonly refuseUnderBaseFee: boolean;
   readonly minimumTip: bigint;
-  /** Blocks between `latest` and the tags; null if the node has none (no consensus layer). */
+  /** Distance in blocks from `latest` to the tags; null if the node has no tags (no consensus layer). */
   readonly tagDepths: { readonly safe: number; readonly finalized: number } | null;
-  /** Distinguishes the blocks of two chains. */
+  /** Seed of the block hashes, so that two chains have different blocks. */
   readonly seed: string;
-  /** Seconds, for block headers; nothing decides by it. */
+  /** Block timestamps in seconds; nothing depends on them. */
   readonly timestamp: (blockNumber: number) => number;
 }
 
 export interface ReorgOptions {
-  /** Which of the displaced transactions the new branch leaves out; none by default. */
+  /** Transactions of the replaced blocks that the new branch omits; none by default. */
   readonly drop?: "all" | ((transaction: SimulatedTransaction) => boolean);
-  /** True: dropped transactions return to the pool (geth, to depth 64). False: they are forgotten (anvil, EDR). */
+  /** True: omitted transactions return to the mempool (geth, to depth 64). False: they are forgotten (anvil, EDR). */
   readonly keepInPool?: boolean;
-  /** Mined first on the new branch: a competing attempt, say. Taken without asking the pool. */
+  /** Transactions mined first on the new branch, such as a competing attempt. They bypass the mempool's checks. */
   readonly include?: readonly Hex[];
   /** Length of the new branch; one more than `depth` by default. */
   readonly newBlocks?: number;

@@ -16,8 +16,8 @@ function chainWith(options: Partial<SimulatedChainOptions> = {}): SimulatedChain
   return new SimulatedChain(options);
 }
 
-describe("nonces", () => {
-  it("is too low once mined, and names the next one", async () => {
+describe("nonces in the simulated mempool:", () => {
+  it("it refuses a mined nonce as too low, and names the next one", async () => {
     const chain = chainWith();
     const raw = await alice.sign({ nonce: 0 });
     expect(said(chain, raw)).toBe("accepted");
@@ -25,7 +25,7 @@ describe("nonces", () => {
     expect(said(chain, raw)).toBe("nonce too low: next nonce 1, tx nonce 0");
   });
 
-  it("knows the bytes it holds, executable or queued", async () => {
+  it('it answers "already known" for bytes that it has, executable or queued', async () => {
     const chain = chainWith();
     for (const nonce of [0, 5]) {
       const raw = await alice.sign({ nonce });
@@ -34,7 +34,7 @@ describe("nonces", () => {
     }
   });
 
-  it("holds a gap back and promotes everything behind it once it is filled", async () => {
+  it("it queues nonces above a gap, and promotes all of them once the gap is filled", async () => {
     const chain = chainWith();
     for (const nonce of [3, 1, 2]) expect(said(chain, await alice.sign({ nonce }))).toBe("accepted");
     expect(chain.pendingNonce(alice.address)).toBe(0);
@@ -46,7 +46,7 @@ describe("nonces", () => {
     expect(chain.head.transactions.map(({ transaction }) => transaction.nonce)).toEqual([0, 1, 2, 3]);
   });
 
-  it("takes more than 64 future nonces and silently forgets the highest", async () => {
+  it("it accepts more than 64 future nonces and silently drops the highest", async () => {
     const chain = chainWith();
     const raws = await Promise.all(Array.from({ length: 66 }, (_, i) => alice.sign({ nonce: i + 1 })));
     for (const raw of raws) expect(said(chain, raw)).toBe("accepted");
@@ -55,13 +55,13 @@ describe("nonces", () => {
     expect(chain.pendingNonce(alice.address)).toBe(65);
   });
 
-  it("does not count executable ones against the queue", async () => {
+  it("it does not count executable transactions against the queue limit", async () => {
     const chain = chainWith();
     for (let nonce = 0; nonce < 100; nonce++) chain.submit(await alice.sign({ nonce }));
     expect(chain.pendingNonce(alice.address)).toBe(100);
   });
 
-  it("refuses gaps where there is no queue for the future", async () => {
+  it("it refuses nonces above a gap if configured without a queue", async () => {
     const chain = chainWith({ pool: { futureNonces: "refuseGaps" } });
     expect(said(chain, await alice.sign({ nonce: 1 }))).toBe(
       `nonce too high: address ${alice.address}, tx: 1 state: 0`,
@@ -70,7 +70,7 @@ describe("nonces", () => {
     expect(said(chain, await alice.sign({ nonce: 1 }))).toBe("accepted");
   });
 
-  it("takes one at a time where nothing unmined may be in flight", async () => {
+  it("it accepts one transaction at a time if configured to refuse nonces above an unmined one", async () => {
     const chain = chainWith({ pool: { futureNonces: "refuseUnmined" } });
     expect(said(chain, await alice.sign({ nonce: 0 }))).toBe("accepted");
     expect(said(chain, await alice.sign({ nonce: 1 }))).toMatch(/^nonce too high/);
@@ -79,7 +79,7 @@ describe("nonces", () => {
   });
 });
 
-describe("replacement", () => {
+describe("replacement in the simulated mempool", () => {
   const first = { nonce: 0, maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: 2n * GWEI };
 
   it.each([
@@ -87,14 +87,14 @@ describe("replacement", () => {
     ["one wei short on the cap", 11n * GWEI - 1n, 3n * GWEI, "replacement transaction underpriced"],
     ["one wei short on the tip", 20n * GWEI, (22n * GWEI) / 10n - 1n, "replacement transaction underpriced"],
     ["the cap alone", 20n * GWEI, 2n * GWEI, "replacement transaction underpriced"],
-  ])("%s", async (_, maxFeePerGas, maxPriorityFeePerGas, expected) => {
+  ])("has the expected result with a raise of %s", async (_, maxFeePerGas, maxPriorityFeePerGas, expected) => {
     const chain = chainWith();
     chain.submit(await alice.sign(first));
     expect(said(chain, await alice.sign({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }))).toBe(expected);
     expect(chain.pool.size).toBe(1);
   });
 
-  it("forgets the old bytes: they are neither known nor mined any more", async () => {
+  it("removes the old bytes: they are neither known nor mined afterwards", async () => {
     const chain = chainWith();
     const old = await alice.sign(first);
     const { hash } = accepted(chain, old);
@@ -105,7 +105,7 @@ describe("replacement", () => {
     expect(chain.receipt(hash)).toBeNull();
   });
 
-  it("applies to queued ones as well", async () => {
+  it("has the same rules for queued transactions", async () => {
     const chain = chainWith();
     chain.submit(await alice.sign({ ...first, nonce: 7 }));
     expect(said(chain, await alice.sign({ ...first, nonce: 7, value: 1n }))).toBe(
@@ -114,8 +114,8 @@ describe("replacement", () => {
   });
 });
 
-describe("money", () => {
-  it("must cover value and gas at the cap", async () => {
+describe("balances and fees in the simulated mempool:", () => {
+  it("it requires a balance that covers value and gas at the fee cap", async () => {
     const chain = chainWith();
     const cost = 21_000n * 10n * GWEI + ETHER;
     chain.setBalance(alice.address, cost - 1n);
@@ -127,7 +127,7 @@ describe("money", () => {
     expect(said(chain, raw)).toBe("accepted");
   });
 
-  it("must cover everything executable together", async () => {
+  it("it requires a balance that covers all executable transactions of the sender together", async () => {
     const chain = chainWith();
     const gasCost = 21_000n * 10n * GWEI;
     chain.setBalance(alice.address, ETHER + 3n * gasCost);
@@ -138,7 +138,7 @@ describe("money", () => {
     );
   });
 
-  it("forgets at mining what its sender can no longer pay", async () => {
+  it("it drops a transaction during mining if its sender can no longer pay", async () => {
     const chain = chainWith();
     const { hash } = accepted(chain, await alice.sign({ nonce: 0, value: ETHER }));
     chain.submit(await alice.sign({ nonce: 1 }));
@@ -149,7 +149,7 @@ describe("money", () => {
     expect(chain.pool.size).toBe(1);
   });
 
-  it("leaves what does not pay the base fee in the pool until it falls", async () => {
+  it("it keeps a transaction below the base fee until the base fee falls", async () => {
     const chain = chainWith();
     chain.submit(await alice.sign({ nonce: 0, maxFeePerGas: 2n * GWEI }));
     chain.setBaseFee(3n * GWEI);
@@ -160,12 +160,12 @@ describe("money", () => {
     expect(chain.head.transactions[0]?.effectiveGasPrice).toBe(2n * GWEI);
   });
 
-  it("refuses what does not pay the base fee where the node is of that kind", async () => {
+  it("it refuses a transaction below the base fee if configured so", async () => {
     const chain = chainWith({ refuseUnderBaseFee: true, baseFee: 20n * GWEI });
     expect(said(chain, await alice.sign({ nonce: 0 }))).toMatch(/^max fee per gas less than block base fee/);
   });
 
-  it("refuses a tip under the node's minimum, and a tip above the cap", async () => {
+  it("it refuses a tip below the node's minimum, and a tip above the fee cap", async () => {
     const chain = chainWith({ minimumTip: 2n * GWEI });
     expect(said(chain, await alice.sign({ nonce: 0 }))).toMatch(/^transaction underpriced: tip needed/);
     const raw = await rawWithTipAboveCap();
@@ -173,8 +173,8 @@ describe("money", () => {
   });
 });
 
-describe("room", () => {
-  it("wants intrinsic gas for calldata and deployment", async () => {
+describe("gas and size limits in the simulated mempool:", () => {
+  it("it requires intrinsic gas for calldata and deployment", async () => {
     const chain = chainWith();
     const data: Hex = "0x00ff";
     const [short, enough] = [21_019n, 21_020n];
@@ -186,14 +186,14 @@ describe("room", () => {
     expect(said(chain, await alice.sign({ nonce: 1, to: null, data, gas: 53_022n }))).toBe("accepted");
   });
 
-  it("refuses more gas than a block has, and more than 128 kB", async () => {
+  it("it refuses more gas than the block limit, and more than 128 kB", async () => {
     const chain = chainWith();
     expect(said(chain, await alice.sign({ nonce: 0, gas: 30_000_001n }))).toBe("exceeds block gas limit");
     const data: Hex = `0x${"00".repeat(131_072)}`;
     expect(said(chain, await alice.sign({ nonce: 0, data, gas: 10_000_000n }))).toMatch(/^oversized data/);
   });
 
-  it("fills a block best price first, and leaves the rest for the next", async () => {
+  it("it fills a block by the best price, and leaves the rest for the next one", async () => {
     const chain = chainWith({ blockGasLimit: 42_000n });
     chain.submit(await alice.sign({ nonce: 0 }));
     chain.submit(await alice.sign({ nonce: 1 }));
@@ -203,7 +203,7 @@ describe("room", () => {
     expect(second?.transactions.map(({ transaction }) => transaction.nonce)).toEqual([1]);
   });
 
-  it("drops from the sender with the most when executable ones are too many, highest nonces first", async () => {
+  it("it drops the highest nonces of the largest sender if executable transactions are too many", async () => {
     const chain = chainWith({ pool: { globalSlots: 4, accountSlots: 2 } });
     chain.submit(await bob.sign({ nonce: 0 }));
     for (let nonce = 0; nonce < 5; nonce++) expect(said(chain, await alice.sign({ nonce }))).toBe("accepted");
@@ -211,7 +211,7 @@ describe("room", () => {
     expect(chain.pendingNonce(alice.address)).toBe(3);
   });
 
-  it("says so when it is full", async () => {
+  it('it answers "txpool is full" if it is full', async () => {
     const chain = chainWith({ pool: { globalSlots: 1, globalQueue: 1 } });
     chain.submit(await alice.sign({ nonce: 0 }));
     chain.submit(await bob.sign({ nonce: 0 }));
@@ -219,21 +219,21 @@ describe("room", () => {
   });
 });
 
-describe("bytes", () => {
-  it("refuses another chain's transaction and one without replay protection", async () => {
+describe("raw bytes in the simulated mempool:", () => {
+  it("it refuses a transaction of another chain and one without replay protection", async () => {
     const chain = chainWith();
     expect(said(chain, await alice.sign({ nonce: 0, chainId: 1 }))).toBe("invalid sender");
     const unprotected = await alice.account.signTransaction({ type: "legacy", nonce: 0, gas: 21_000n, gasPrice: GWEI });
     expect(said(chain, unprotected)).toBe("only replay-protected (EIP-155) transactions allowed over RPC");
   });
 
-  it("refuses the larger of the two valid signatures (EIP-2)", async () => {
+  it("it refuses the larger of the two valid signatures (EIP-2)", async () => {
     const chain = chainWith();
     expect(said(chain, flipSignature(await alice.sign({ nonce: 0 })))).toBe("invalid sender");
   });
 
   it.each(["0x", "0x1234", "0x02", "0x02c0", "0xc0", "0x05c0", "0x02ff", "0xf8ff", "0x02c3010203"] as Hex[])(
-    "calls %s no transaction",
+    "it rejects %s as no valid transaction",
     (raw) => {
       const chain = chainWith();
       const submission = chain.submit(raw);
@@ -242,7 +242,7 @@ describe("bytes", () => {
     },
   );
 
-  it("witnesses everything that arrived, in order, refused or not", async () => {
+  it("it records all received bytes in order, accepted or refused", async () => {
     const chain = chainWith();
     const raws: readonly Hex[] = [await alice.sign({ nonce: 0 }), "0x1234", await bob.sign({ nonce: 0 })];
     for (const raw of raws) chain.submit(raw);
@@ -257,7 +257,10 @@ function accepted(chain: SimulatedChain, raw: Hex) {
   return submission;
 }
 
-/** viem refuses to sign this, so the cap of a valid transaction is overwritten; any signature recovers to some address. */
+/**
+ * A transaction whose tip exceeds its cap. viem refuses to sign one, so the cap of a valid transaction is overwritten;
+ * any signature recovers to some address.
+ */
 async function rawWithTipAboveCap(): Promise<Hex> {
   const raw = await alice.sign({ nonce: 0, maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: 10n * GWEI });
   const gwei10 = (10n * GWEI).toString(16).padStart(10, "0");

@@ -4,19 +4,22 @@ import { type Refusal, refusals } from "./refusals.ts";
 import { maximumCost, type SimulatedTransaction } from "./transaction.ts";
 
 export interface PoolRules {
-  /** Executable transactions an account keeps whatever the pressure (geth: 16). */
+  /** Number of executable transactions that an account keeps even if the mempool is full (geth: 16). */
   readonly accountSlots: number;
-  /** Executable transactions of all accounts together (geth: 5,120). */
+  /** Maximum number of executable transactions of all accounts (geth: 5,120). */
   readonly globalSlots: number;
-  /** Future transactions of one account (geth: 64). What is above is taken and silently forgotten, highest nonce first. */
+  /**
+   * Maximum number of future transactions of one account (geth: 64). Further ones are accepted and silently dropped,
+   * highest nonce first.
+   */
   readonly accountQueue: number;
-  /** Future transactions of all accounts (geth: 1,024). */
+  /** Maximum number of future transactions of all accounts (geth: 1,024). */
   readonly globalQueue: number;
-  /** Percent by which both fee fields must rise to replace (geth: 10). */
+  /** Percentage by which both fee fields must rise for a replacement (geth: 10). */
   readonly priceBump: bigint;
   /**
-   * `queue`: geth. `refuseGaps`: a sequencer that takes only the next nonce. `refuseUnmined`: one that takes only the
-   * mined count, so nothing may be in flight.
+   * Treatment of future nonces. `queue`: as geth. `refuseGaps`: a sequencer that accepts only the next nonce.
+   * `refuseUnmined`: one that accepts only the mined count, so nothing may be in flight.
    */
   readonly futureNonces: "queue" | "refuseGaps" | "refuseUnmined";
 }
@@ -30,7 +33,7 @@ export const GETH_POOL: PoolRules = {
   futureNonces: "queue",
 };
 
-/** Takes whatever comes: for benchmarks, which measure Fencepost and not the pool. */
+/** A mempool that accepts everything, for benchmarks that measure Fencepost and not the mempool. */
 export const ROOMY_POOL: PoolRules = {
   ...GETH_POOL,
   globalSlots: 1_000_000,
@@ -43,7 +46,7 @@ export interface PoolEntry {
   readonly arrival: number;
 }
 
-/** One sender's transactions. Those from `first` up to `end` are without a gap: executable; the rest wait in the queue. */
+/** One sender's transactions. Those from `first` up to `end` have no gap and are executable; the rest are queued. */
 interface Line {
   readonly byNonce: Map<number, PoolEntry>;
   first: number;
@@ -52,7 +55,7 @@ interface Line {
   committed: bigint;
 }
 
-/** geth's legacy pool, as far as a sender can observe it. */
+/** geth's legacy mempool, as far as a sender can observe it. */
 export class TransactionPool {
   #rules: PoolRules;
   readonly #lines = new Map<Address, Line>();
@@ -64,7 +67,7 @@ export class TransactionPool {
     this.#rules = rules;
   }
 
-  /** The node is exchanged for another, or set up differently; what it holds stays. */
+  /** Changes the rules, as if the node were replaced or reconfigured; its transactions stay. */
   change(rules: Partial<PoolRules>): void {
     this.#rules = { ...this.#rules, ...rules };
   }
@@ -73,7 +76,7 @@ export class TransactionPool {
     return this.#byHash.size;
   }
 
-  /** Executable by now; the rest of `size` is queued. */
+  /** Number of executable transactions; the rest of `size` is queued. */
   get executableSize(): number {
     return this.#executable;
   }
@@ -96,7 +99,10 @@ export class TransactionPool {
     return this.#lines.get(address)?.byNonce.get(nonce) ?? null;
   }
 
-  /** Adds or says why not, in the order in which geth checks. The caller has made sure that it is not here already. */
+  /**
+   * Adds a transaction or returns the refusal, checking in geth's order. The caller has made sure that it is not in the
+   * mempool yet.
+   */
   add(transaction: SimulatedTransaction, account: Account): Refusal | null {
     const { from, nonce } = transaction;
     if (nonce < account.nonce) return refusals.nonceTooLow(account.nonce, nonce);
@@ -114,7 +120,7 @@ export class TransactionPool {
     return null;
   }
 
-  /** Takes back what a reorg freed, or what a test put there: no price or balance rule applies. */
+  /** Puts back a transaction that a reorg freed or a test supplies, without any check of price or balance. */
   restore(transaction: SimulatedTransaction, account: Account): void {
     if (transaction.nonce < account.nonce || this.#byHash.has(transaction.hash)) return;
     const line = this.#lineOf(transaction.from, account);
@@ -138,7 +144,10 @@ export class TransactionPool {
     this.#executable = 0;
   }
 
-  /** A block or a reorg moved this account's nonce: drop what it consumed, promote or demote the rest. */
+  /**
+   * Called when a block or a reorg changed this account's nonce: drops consumed transactions, promotes or demotes the
+   * rest.
+   */
   align(address: Address, account: Account): void {
     const line = this.#lines.get(address);
     if (line === undefined) return;

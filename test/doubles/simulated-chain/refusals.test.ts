@@ -25,8 +25,8 @@ const all: Record<keyof typeof refusals, Refusal> = {
   poolFull: refusals.poolFull(),
 };
 
-describe("both faces mean the same", () => {
-  it.each(Object.entries(all))("%s: the adapter reads from the words what the direct face answers", (_, refusal) => {
+describe("a refusal of the simulated chain", () => {
+  it.each(Object.entries(all))("has the same class over JSON-RPC as by direct call: %s", (_, refusal) => {
     const error = { code: -32000, message: refusal.message, data: undefined };
     expect(classifySubmission(error)).toBe(refusal.answer);
     expect(namedGasCap(error)).toBe(refusal.gasCap ?? null);

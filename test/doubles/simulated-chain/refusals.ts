@@ -1,11 +1,11 @@
 import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 
-/** Why the node will not take a transaction: geth's words, and what the words permit. */
+/** A node's refusal of a transaction, in geth's wording, and the answer that Fencepost must derive from it. */
 export interface Refusal {
   readonly answer: Exclude<SubmitAnswer, "accepted">;
   readonly message: string;
-  /** The most gas that the words name. */
+  /** The gas cap that the wording names. */
   readonly gasCap?: bigint;
 }
 
@@ -13,7 +13,7 @@ function refusal(answer: Refusal["answer"], message: string): Refusal {
   return { answer, message };
 }
 
-/** Wordings of geth's core/error.go, core/txpool/errors.go and validation.go, with the values that geth appends. */
+/** The wordings of geth's core/error.go, core/txpool/errors.go and validation.go, with the values that geth appends. */
 export const refusals = {
   alreadyKnown: () => refusal("alreadyKnown", "already known"),
   nonceTooLow: (next: number, nonce: number) =>
@@ -51,8 +51,8 @@ export const refusals = {
   invalidSender: () => refusal("rejected", "invalid sender"),
   notReplayProtected: () => refusal("rejected", "only replay-protected (EIP-155) transactions allowed over RPC"),
   malformed: (detail: string) => refusal("rejected", detail),
-  /** The node holds no such key. No word about the transaction. */
+  /** The node does not hold the key. This is no statement about the transaction itself. */
   unknownAccount: () => refusal("unknown", "unknown account"),
-  /** The pool may have room again in a moment, so this decides nothing. */
+  /** The mempool may soon have space again, so this refusal decides nothing. */
   poolFull: () => refusal("unknown", "txpool is full"),
 } as const;

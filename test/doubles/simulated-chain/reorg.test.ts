@@ -14,8 +14,8 @@ async function send(chain: SimulatedChain, sender: SampleSender, nonce: number, 
   return submission.hash;
 }
 
-describe("reorg", () => {
-  it("replaces blocks by a longer branch with other hashes and keeps the old ones known by hash", () => {
+describe("a reorg of the simulated chain", () => {
+  it("replaces blocks by a longer branch with other hashes, and keeps the old ones readable by hash", () => {
     const chain = new SimulatedChain();
     const [, second, third] = chain.mine(3);
     const branch = chain.reorg(2);
@@ -26,7 +26,7 @@ describe("reorg", () => {
     expect(chain.blocks.isCanonical(third as SimulatedBlock)).toBe(false);
   });
 
-  it("re-mines everything by default, elsewhere", async () => {
+  it("mines all transactions again in other blocks by default", async () => {
     const chain = new SimulatedChain();
     const hashes = [await send(chain, alice, 0), await send(chain, alice, 1)];
     const [old] = chain.mine(2);
@@ -38,7 +38,7 @@ describe("reorg", () => {
     expect(chain.account(alice.address).nonce).toBe(2);
   });
 
-  it("gives dropped transactions back to the pool, and takes nonce and money back", async () => {
+  it("returns dropped transactions to the mempool, and restores nonce and balance", async () => {
     const chain = new SimulatedChain();
     const before = chain.account(alice.address);
     const hash = await send(chain, alice, 0, ETHER);
@@ -51,7 +51,7 @@ describe("reorg", () => {
     expect(chain.receipt(hash)?.blockNumber).toBe(3);
   });
 
-  it("forgets dropped transactions for good where the node re-injects nothing", async () => {
+  it("loses dropped transactions if the node does not re-inject them", async () => {
     const chain = new SimulatedChain();
     const hash = await send(chain, alice, 0);
     chain.mine();
@@ -61,7 +61,7 @@ describe("reorg", () => {
     expect(chain.account(alice.address).nonce).toBe(0);
   });
 
-  it("cannot mine what stood behind a dropped one: it waits in the queue", async () => {
+  it("leaves the next nonce after a dropped transaction unmined in the queue", async () => {
     const chain = new SimulatedChain();
     const first = await send(chain, alice, 0);
     const second = await send(chain, alice, 1);
@@ -74,7 +74,7 @@ describe("reorg", () => {
     expect(chain.pendingNonce(alice.address)).toBe(0);
   });
 
-  it("lets a competing attempt win on the new branch", async () => {
+  it("can include a competing attempt on the new branch", async () => {
     const chain = new SimulatedChain();
     const loser = await send(chain, alice, 0);
     chain.mine();
@@ -85,7 +85,7 @@ describe("reorg", () => {
     expect(chain.pool.get(loser)).toBeNull();
   });
 
-  it("rolls back without a branch: the head goes down", async () => {
+  it("can roll back without a new branch, so that the head is lower", async () => {
     const chain = new SimulatedChain();
     const hash = await send(chain, alice, 0);
     chain.mine(2);
@@ -95,7 +95,7 @@ describe("reorg", () => {
     expect(() => chain.rollback(1)).toThrow(RangeError);
   });
 
-  it("remembers what an account was at an older block", async () => {
+  it("keeps the account state of older blocks readable", async () => {
     const chain = new SimulatedChain();
     for (const nonce of [0, 1, 2]) {
       await send(chain, alice, nonce);
@@ -105,8 +105,8 @@ describe("reorg", () => {
   });
 });
 
-describe("another program with the same key", () => {
-  it("consumes a nonce and pushes our transaction out of the pool", async () => {
+describe("on the simulated chain, another program with the same key", () => {
+  it("consumes a nonce and displaces our transaction from the mempool", async () => {
     const chain = new SimulatedChain();
     const ours = await send(chain, alice, 0);
     const next = await send(chain, alice, 1);
@@ -117,7 +117,7 @@ describe("another program with the same key", () => {
     expect(chain.pendingNonce(alice.address)).toBe(2);
   });
 
-  it("shows in the pending count alone while it waits", () => {
+  it("changes only the pending count while its transaction is unmined", () => {
     const chain = new SimulatedChain();
     chain.injectForeign(alice.address);
     expect(chain.pendingNonce(alice.address)).toBe(1);
@@ -166,8 +166,8 @@ function canonical(chain: SimulatedChain): readonly SimulatedBlock[] {
   return Array.from({ length: chain.head.number + 1 }, (_, n) => chain.blocks.byNumber(n) as SimulatedBlock);
 }
 
-describe("whatever happens", () => {
-  it("state is what the canonical chain executed, and the pool agrees with it", () => {
+describe("the simulated chain, after any sequence of events,", () => {
+  it("has the state that its canonical blocks produced, and a consistent mempool", () => {
     fc.assert(
       fc.property(steps, (plan) => {
         const chain = new SimulatedChain();

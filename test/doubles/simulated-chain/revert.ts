@@ -2,7 +2,7 @@ import { decodeErrorResult } from "viem/utils";
 import type { Hex } from "../../../src/domain/lane.ts";
 import type { Revert } from "../../../src/ports/chain.ts";
 
-/** The Solidity panics a test is likely to programme. */
+/** The Solidity panic codes that tests use. */
 const PANICS: Readonly<Record<string, string>> = {
   "1": "An `assert` condition failed.",
   "17": "Arithmetic operation resulted in underflow or overflow.",
@@ -10,7 +10,7 @@ const PANICS: Readonly<Record<string, string>> = {
   "50": "Array index is out of bounds.",
 };
 
-/** Solidity's two built-in errors; anything else is known by its data alone. */
+/** Decodes Solidity's two built-in errors; any other revert is returned as raw data. */
 export function decodeRevert(data: Hex): Revert {
   try {
     const { errorName, args } = decodeErrorResult({ data, abi: [] });

@@ -1,4 +1,4 @@
-/** Place of one RLP item: `head` is its first byte, `start`..`end` its content. */
+/** Location of one RLP item: `head` is its first byte, `start`..`end` its content. */
 export interface RlpItem {
   readonly head: number;
   readonly start: number;

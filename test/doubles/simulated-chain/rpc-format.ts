@@ -8,7 +8,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 const EMPTY_BLOOM = `0x${"0".repeat(512)}`;
 const ZERO_HASH = `0x${"0".repeat(64)}`;
 const ZERO_ADDRESS = `0x${"0".repeat(40)}`;
-/** keccak256 of an empty RLP list: what a block without uncles says. */
+/** keccak256 of an empty RLP list: the `sha3Uncles` of a block without uncles. */
 const NO_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
 
 export function quantity(value: number | bigint): string {

@@ -24,11 +24,11 @@ type Method = (params: Params) => Json;
 export interface RpcOptions {
   readonly chain: SimulatedChain;
   readonly view: ChainView;
-  /** False: a node without eth_getBlockReceipts. */
+  /** False for a node without eth_getBlockReceipts. */
   readonly blockReceipts: boolean;
 }
 
-/** geth's JSON-RPC, as far as a sender of transactions asks for it. */
+/** geth's JSON-RPC methods, as far as a sender of transactions needs them. */
 export function createRpc(options: RpcOptions): (method: string, params: Params) => Json {
   const methods = new Map<string, Method>(
     Object.entries({
@@ -132,7 +132,7 @@ function accountMethods({ chain, view }: RpcOptions): Record<string, Method> {
   };
 }
 
-/** Executable transactions by nonce, as geth writes it: in decimal. */
+/** Executable transactions by nonce; like geth, with nonces in decimal. */
 function pooledOf(chain: SimulatedChain, address: Address): Json {
   const found: Record<string, Json> = {};
   for (let nonce = chain.account(address).nonce; nonce < chain.pendingNonce(address); nonce++) {
@@ -147,7 +147,7 @@ function callMethods({ chain, view }: RpcOptions): Record<string, Method> {
     eth_estimateGas: ([call]) => quantity(gasOrThrow(simulateCall(chain, view, toCall(call)))),
     eth_call: ([call]) => {
       const wished = toCall(call);
-      // geth runs a call under its own gas cap and says nothing about a block's.
+      // geth limits a call by its own gas cap and ignores the block's limit.
       const gas = wished.gas === undefined || wished.gas > chain.gasLimit ? chain.gasLimit : wished.gas;
       const result = simulateCall(chain, view, { ...wished, gas });
       if (result.outcome === "gasTooLow" || result.outcome === "insufficientFunds") {
@@ -232,7 +232,7 @@ function toCall(value: unknown): PricedCall {
   };
 }
 
-/** Reads the transaction as a node with the key does. Throws if gas, nonce or price is missing. */
+/** Reads a transaction as a node that signs it does. Throws if gas, nonce or price is missing. */
 function toUnsigned(
   chainId: number,
   value: unknown,

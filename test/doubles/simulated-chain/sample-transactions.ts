@@ -15,7 +15,7 @@ export interface SampleFields {
   readonly maxPriorityFeePerGas?: bigint;
 }
 
-/** A sender whose transactions viem signs: an author independent of our own serialiser. */
+/** A sender whose transactions viem signs, independently of Fencepost's own serialiser. */
 export class SampleSender {
   readonly address: Address;
   readonly account: PrivateKeyAccount;

@@ -7,8 +7,9 @@ interface Candidate extends PoolEntry {
 }
 
 /**
- * The order in which a miner takes transactions: best price first, earlier arrival first among equals, each sender's in
- * nonce order. If a sender's next one does not pay the base fee, or is skipped, all of that sender's are skipped.
+ * The order in which a miner includes transactions: best price first, earlier arrival among equals, each sender's in
+ * nonce order. If a sender's next transaction does not pay the base fee or is skipped, all later ones of that sender
+ * are skipped.
  */
 export class Selection {
   readonly #pool: TransactionPool;
@@ -21,7 +22,7 @@ export class Selection {
     for (const address of pool.senders()) this.#offer(address, nonceOf(address));
   }
 
-  /** The best one left; its successor is offered only after `accept`. */
+  /** Takes the best remaining transaction; its sender's next one is offered only after `accept`. */
   take(): PoolEntry | null {
     const best = this.#heap[0];
     if (best === undefined) return null;

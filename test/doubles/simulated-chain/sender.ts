@@ -7,10 +7,10 @@ import type { DecodedTransaction } from "./transaction.ts";
 export type RecoverSender = (transaction: DecodedTransaction) => Address | null;
 
 const secp256k1 = await instantiateSecp256k1();
-/** Half the group order: EIP-2 refuses the larger of the two possible `s`. */
+/** Half the group order: EIP-2 refuses the larger of the two possible values of `s`. */
 const HALF_ORDER = Buffer.from("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", "hex");
 
-/** A real node's way, at about 200 µs each. */
+/** Recovers the sender from the signature as a real node does, at about 200 µs per transaction. */
 export const recoverFromSignature: RecoverSender = ({ signature }) => {
   const { recoveryId } = signature;
   if (recoveryId !== 0 && recoveryId !== 1) return null;
@@ -22,10 +22,16 @@ export const recoverFromSignature: RecoverSender = ({ signature }) => {
   return `0x${keccak256(publicKey.subarray(1)).slice(26)}`;
 };
 
-/** For benchmarks, in which every transaction is a transfer to oneself: no curve arithmetic at all. */
+/**
+ * Takes the recipient as the sender, without curve arithmetic: for benchmarks in which every transaction is a transfer
+ * to oneself.
+ */
 export const senderIsRecipient: RecoverSender = ({ to }) => to;
 
-/** For `MemorySigner` with `signatures: "fake"`, which writes the address in the place of `r`. */
+/**
+ * Reads the sender from a signature of `MemorySigner` with `signatures: "fake"`, which writes the address in the place
+ * of `r`.
+ */
 export const senderFromFakeSignature: RecoverSender = ({ signature }) =>
   `0x${padded(signature.r).subarray(12).toString("hex")}`;
 

@@ -29,8 +29,8 @@ async function rpc(server: SimulatedServer, method: string, ...params: unknown[]
   return (await response.json()) as { readonly id: number; readonly result?: unknown; readonly error?: unknown };
 }
 
-describe("JSON-RPC", () => {
-  it("takes a viem client from send to receipt", async () => {
+describe("the JSON-RPC server of the simulated chain", () => {
+  it("serves a viem client from sending to the receipt", async () => {
     const server = await start();
     const client = createPublicClient({ transport: http(server.url), cacheTime: 0 });
     const hash = await client.sendRawTransaction({
@@ -49,7 +49,7 @@ describe("JSON-RPC", () => {
     expect(await client.getChainId()).toBe(31_337);
   });
 
-  it("prices, estimates and reverts as viem expects", async () => {
+  it("returns fee history, gas estimates and reverts as viem expects", async () => {
     const server = await start();
     const client = createPublicClient({ transport: http(server.url), cacheTime: 0 });
     server.chain.submit(await alice.sign({ nonce: 0 }));
@@ -71,7 +71,7 @@ describe("JSON-RPC", () => {
     });
   });
 
-  it("answers a batch in order, each item for itself", async () => {
+  it("answers a batch in order, with a separate result for each item", async () => {
     const server = await start();
     const raw = await alice.sign({ nonce: 0 });
     const calls = [raw, raw, "0x1234"].map((param, id) => ({ id, method: "eth_sendRawTransaction", params: [param] }));
@@ -84,7 +84,7 @@ describe("JSON-RPC", () => {
     expect([server.requests(), server.calls("eth_sendRawTransaction")]).toEqual([1, 3]);
   });
 
-  it("gives all receipts of a block, by number or hash, unless switched off", async () => {
+  it("returns all receipts of a block by number or hash, unless disabled", async () => {
     const server = await start();
     for (const nonce of [0, 1]) server.chain.submit(await alice.sign({ nonce }));
     const [block] = server.chain.mine();
@@ -97,7 +97,7 @@ describe("JSON-RPC", () => {
     expect(await rpc(without, "eth_getBlockReceipts", "0x0")).toMatchObject({ error: { code: -32601 } });
   });
 
-  it("knows safe and finalized by depth, or says that it does not", async () => {
+  it("returns the safe and finalized blocks by depth, or an error if disabled", async () => {
     const chain = new SimulatedChain({ tagDepths: { safe: 2, finalized: 4 } });
     const server = await start({ chain });
     chain.mine(10);
@@ -109,7 +109,7 @@ describe("JSON-RPC", () => {
     });
   });
 
-  it("survives what is no JSON-RPC", async () => {
+  it("answers invalid requests with JSON-RPC errors", async () => {
     const server = await start();
     expect(await (await post(server, "{")).json()).toMatchObject({ error: { code: -32700 } });
     expect(await (await post(server, "null")).json()).toMatchObject({ error: { code: -32601 } });
@@ -119,7 +119,7 @@ describe("JSON-RPC", () => {
     });
   });
 
-  it("mines by itself when told to", async () => {
+  it("mines periodically if configured", async () => {
     const chain = new SimulatedChain();
     const mined = new Promise<number>((resolve) => {
       chain.subscribe((event) => event.type === "block" && event.block.number === 3 && resolve(3));
@@ -129,7 +129,7 @@ describe("JSON-RPC", () => {
   });
 });
 
-describe("faults", () => {
+describe("a fault injected into the simulated JSON-RPC server", () => {
   const sending = { method: "eth_sendRawTransaction", times: 1 };
 
   async function strike(fault: Fault) {
@@ -140,20 +140,20 @@ describe("faults", () => {
     return { server, body };
   }
 
-  it("loses the reply after executing", async () => {
+  it("can lose the response after the request was executed", async () => {
     const { server, body } = await strike({ kind: "loseReply" });
     await expect(post(server, body)).rejects.toThrow();
     expect(server.chain.pool.size).toBe(1);
     expect(await (await post(server, body)).json()).toMatchObject({ error: { message: "already known" } });
   });
 
-  it("breaks the connection before executing", async () => {
+  it("can break the connection before the request is executed", async () => {
     const { server, body } = await strike({ kind: "unavailable" });
     await expect(post(server, body)).rejects.toThrow();
     expect(server.chain.witness).toEqual([]);
   });
 
-  it.each([true, false])("hangs (executed: %s) until the client gives up", async (executed) => {
+  it.each([true, false])("can hang (executed: %s) until the client gives up", async (executed) => {
     const server = await start();
     const struck = new Promise<void>((resolve) => {
       const when = () => {
@@ -171,7 +171,7 @@ describe("faults", () => {
     expect(server.chain.pool.size).toBe(executed ? 1 : 0);
   });
 
-  it("answers in HTML as a proxy would", async () => {
+  it("can answer in HTML like a proxy", async () => {
     const { server, body } = await strike({ kind: "httpError", status: 502 });
     const response = await post(server, body);
     expect(response.status).toBe(502);
@@ -179,7 +179,7 @@ describe("faults", () => {
     expect(server.chain.witness).toEqual([]);
   });
 
-  it("wraps the node's error as an internal one", async () => {
+  it("can wrap the node's error as an internal error", async () => {
     const { server, body } = await strike({ kind: "wrapErrors" });
     server.chain.submit(body.params[0] as Hex);
     expect(await (await post(server, body)).json()).toMatchObject({
@@ -187,13 +187,13 @@ describe("faults", () => {
     });
   });
 
-  it("puts another error in place of one answer of a batch", async () => {
+  it("can replace one answer of a batch by an error", async () => {
     const { server, body } = await strike({ kind: "error", code: -32005, message: "limit exceeded" });
     const answers = await (await post(server, [{ id: 0, method: "eth_chainId" }, body])).json();
     expect(answers).toMatchObject([{ result: "0x7a69" }, { error: { code: -32005 } }]);
   });
 
-  it("lags behind: an endpoint pinned to an old block knows nothing above it", async () => {
+  it("can pin an endpoint to an old block, above which it returns nothing", async () => {
     const chain = new SimulatedChain();
     const [upToDate, lagging] = [await start({ chain }), await start({ chain })];
     chain.submit(await alice.sign({ nonce: 0 }));
@@ -215,7 +215,7 @@ describe("faults", () => {
     expect((await rpc(lagging, "eth_getTransactionCount", alice.address, "latest")).result).toBe("0x1");
   });
 
-  it("lies about a nonce", async () => {
+  it("can report a false transaction count", async () => {
     const server = await start();
     server.faults.lieAboutNonce((honest, _, tag) => (tag === "latest" ? honest + 633 : honest));
     expect((await rpc(server, "eth_getTransactionCount", alice.address, "latest")).result).toBe("0x279");

@@ -11,7 +11,7 @@ export interface SimulatedServerOptions {
   readonly chain: SimulatedChain;
   readonly port?: number;
   readonly faults?: Faults;
-  /** Mines by itself; without it blocks come from `chain.mine()` alone. */
+  /** Interval in ms at which the server mines by itself; if absent, blocks are mined only by `chain.mine()`. */
   readonly blockTimeMs?: number;
   readonly blockReceipts?: boolean;
 }
@@ -20,18 +20,22 @@ export interface SimulatedServer {
   readonly url: string;
   readonly chain: SimulatedChain;
   readonly faults: Faults;
-  /** Round trips and calls so far, for tests that count what a transaction costs. */
+  /** Numbers of HTTP requests and of calls so far, for tests that count the cost of a transaction. */
   readonly requests: () => number;
   readonly calls: (method: string) => number;
   close(): Promise<void>;
 }
 
-/** One endpoint: a simulated chain behind JSON-RPC over HTTP. Several may share a chain, each with its own faults. */
+/**
+ * One endpoint: a simulated chain behind JSON-RPC over HTTP. Several endpoints may share a chain, each with its own
+ * faults.
+ */
 export async function startSimulatedServer(options: SimulatedServerOptions): Promise<SimulatedServer> {
   const { chain, faults = new Faults(), blockReceipts = true } = options;
   const endpoint = new Endpoint(createRpc({ chain, view: new ChainView(chain, faults), blockReceipts }), faults);
   const server = createServer((request, response) => void endpoint.handle(request, response));
-  // A keep-alive connection that the server ends at the wrong moment would look like a fault that no test injected.
+  // Disable keep-alive: a connection that the server closes at the wrong moment would look like a fault that no test
+  // injected.
   server.keepAliveTimeout = 0;
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
@@ -109,7 +113,10 @@ class Endpoint {
   }
 }
 
-/** Faults that strike before the node sees anything strike the whole packet. True: there will be no answer. */
+/**
+ * Applies faults that occur before the node sees the request; they affect the whole batch. Returns true if there will
+ * be no regular response.
+ */
 function intercept(faults: readonly Fault[], response: ServerResponse): boolean {
   for (const fault of faults) {
     if (fault.kind === "unavailable") response.socket?.destroy();
@@ -125,7 +132,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   try {
     for await (const chunk of request) chunks.push(chunk as Buffer);
   } catch {
-    return null; // The client went away in the middle of its request.
+    return null; // The client disconnected in the middle of its request.
   }
   return Buffer.concat(chunks).toString("utf8");
 }
@@ -157,7 +164,7 @@ function plain(error: unknown): Json {
   return { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) };
 }
 
-/** A node's error as some gateways pass it on. */
+/** A node's error in the form in which some gateways pass it on. */
 function wrapped(error: unknown): Json {
   return { code: -32603, message: "Internal JSON-RPC error.", data: plain(error) };
 }

@@ -4,7 +4,7 @@ import type { SimulatedChain } from "./core.ts";
 import { intrinsicGas } from "./transaction.ts";
 import type { ChainView } from "./view.ts";
 
-/** Result of a call on a chain without an EVM: gas, a programmed revert, or an amount above the balance. */
+/** The result of a call on a chain without an EVM: gas used, a programmed revert, or an amount above the balance. */
 export type CallOutcome =
   | { readonly outcome: "ok"; readonly gas: bigint }
   | { readonly outcome: "revert"; readonly data: Hex }

@@ -3,10 +3,10 @@ import { keccak256 } from "../../../src/adapters/evm/threads/keccak.js";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import { listItems, type RlpItem, readItem } from "./rlp.ts";
 
-/** A transaction as a pool sees it: its cost, its requirements, and its place in its sender's order. */
+/** A transaction as a mempool sees it: its cost, its requirements, and its position in its sender's order. */
 export interface SimulatedTransaction {
   readonly hash: Hash;
-  /** Null for foreign transactions, which are made up without a signature. */
+  /** The signed bytes; null for foreign transactions, which are generated without a signature. */
   readonly raw: Hex | null;
   readonly from: Address;
   readonly type: 0 | 1 | 2 | 3;
@@ -15,19 +15,19 @@ export interface SimulatedTransaction {
   readonly value: bigint;
   readonly data: Hex;
   readonly gas: bigint;
-  /** `gasPrice` for types 0 and 1. */
+  /** The cap per unit of gas; `gasPrice` for types 0 and 1. */
   readonly maxFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
   readonly intrinsicGas: bigint;
-  /** Type 3 only. */
+  /** Blob gas and fee cap; only for type 3. */
   readonly blobs?: { readonly gas: bigint; readonly feeCap: bigint };
 }
 
-/** Before the sender is known. */
+/** A decoded transaction before its sender is recovered. */
 export interface DecodedTransaction extends Omit<SimulatedTransaction, "from" | "raw"> {
   readonly raw: Hex;
   readonly size: number;
-  /** Null: not replay-protected (before EIP-155). */
+  /** Null if the transaction is not replay-protected (before EIP-155). */
   readonly chainId: number | null;
   readonly signature: Signature;
 }
@@ -36,7 +36,7 @@ export interface Signature {
   readonly r: Buffer;
   readonly s: Buffer;
   readonly recoveryId: number;
-  /** The signed content; a thunk because a chain that does not verify signatures never needs it. */
+  /** Hash of the signed content; a function, because a chain that does not verify signatures never needs it. */
   readonly signedHash: () => Uint8Array;
 }
 
@@ -67,7 +67,7 @@ export function decodeTransaction(raw: Hex): DecodedTransaction {
   if (items.length !== layout.fields)
     throw new MalformedTransaction("rlp: too few elements or input list has too many");
   const field = fieldReader(bytes, items);
-  // gas, to, value and data follow the price in every type.
+  // In every type, the fields gas, to, value and data follow the price.
   const to = field.address(layout.price + 2);
   const data = field.bytes(layout.price + 4);
   const accessList = layout.accessList === -1 ? NO_ACCESS_LIST : countAccessList(bytes, items[layout.accessList]);
@@ -89,7 +89,7 @@ export function decodeTransaction(raw: Hex): DecodedTransaction {
   };
 }
 
-/** EIP-4844: GAS_PER_BLOB for each hash, which is 33 bytes of RLP. */
+/** Blob gas (EIP-4844): GAS_PER_BLOB for each blob hash, which takes 33 bytes in RLP. */
 function blobGas(hashes: RlpItem | undefined): bigint {
   return (BigInt((hashes?.end ?? 0) - (hashes?.start ?? 0)) / 33n) * 131_072n;
 }
@@ -159,7 +159,7 @@ function authorOf(parsed: Parsed): Pick<DecodedTransaction, "chainId" | "signatu
   if (v === 27 || v === 28) {
     return { chainId: null, signature: { r, s, recoveryId: v - 27, signedHash: () => hashList([], unsignedFields) } };
   }
-  // EIP-155: v carries the chain id, and what is signed ends in (chain id, 0, 0).
+  // EIP-155: v contains the chain id, and the signed list ends with (chain id, 0, 0).
   const chainId = Math.floor((v - 35) / 2);
   const signedHash = () =>
     hashList([], Buffer.concat([unsignedFields, rlpInteger(chainId), Buffer.from([0x80, 0x80])]));
@@ -205,14 +205,14 @@ function countAccessList(bytes: Buffer, item: RlpItem | undefined): AccessListSi
   return { addresses, storageKeys };
 }
 
-/** EIP-2028 for calldata, EIP-2930 for access lists, EIP-3860 for init code. */
+/** Gas before execution: EIP-2028 for calldata, EIP-2930 for access lists, EIP-3860 for init code. */
 export function intrinsicGas(data: Uint8Array, isDeployment: boolean, accessList = NO_ACCESS_LIST): bigint {
   let gas = isDeployment ? 53_000 + 2 * Math.ceil(data.length / 32) : 21_000;
   for (let i = 0; i < data.length; i++) gas += data[i] === 0 ? 4 : 16;
   return BigInt(gas + accessList.addresses * 2_400 + accessList.storageKeys * 1_900);
 }
 
-/** The most the sender can be charged: what its balance must cover. */
+/** The most that the sender can be charged; the balance must cover it. */
 export function maximumCost(transaction: SimulatedTransaction): bigint {
   return transaction.gas * transaction.maxFeePerGas + transaction.value;
 }

@@ -7,11 +7,11 @@ import type { Faults } from "./faults.ts";
 import type { Account } from "./ledger.ts";
 import type { SimulatedTransaction } from "./transaction.ts";
 
-/** The chain as one endpoint shows it. Its faults can make it lag, or report false data. */
+/** The chain as one endpoint reports it. Injected faults can make it lag or report false data. */
 export class ChainView {
   readonly #chain: SimulatedChain;
   readonly #faults: Faults;
-  /** Invented blocks on top of one real block, from the lowest on. */
+  /** Invented blocks on top of one real block, in ascending order. */
   #invented: { readonly on: Hash | null; readonly blocks: SimulatedBlock[] } = { on: null, blocks: [] };
   readonly #sortedTips = new WeakMap<SimulatedBlock, readonly bigint[]>();
 
@@ -31,7 +31,7 @@ export class ChainView {
     return (behind === null ? null : this.#chain.blocks.byNumber(behind)) ?? this.#chain.head;
   }
 
-  /** Null if this node has no such tag. */
+  /** The block of a tag; null if this node does not support the tag. */
   tagged(tag: "latest" | "safe" | "finalized"): SimulatedBlock | null {
     if (tag === "latest") return this.head;
     const depths = this.#chain.options.tagDepths;
@@ -43,7 +43,10 @@ export class ChainView {
     return number > this.#realHead.number ? this.#inventedAt(number) : this.#chain.blocks.byNumber(number);
   }
 
-  /** Others with each real block: what that will be cannot be known beforehand. */
+  /**
+   * Invented blocks are replaced whenever the real head changes, because their parent hash must be that of the real
+   * head.
+   */
   #inventedAt(number: number): SimulatedBlock | null {
     const real = this.#realHead;
     if (number <= real.number || number > real.number + this.#faults.invented) return null;
@@ -72,7 +75,7 @@ export class ChainView {
     return receipt === null || receipt.blockNumber > this.head.number ? null : this.#faults.receipt(receipt);
   }
 
-  /** Every transaction of the block, as this endpoint shows it; null if it denies one. */
+  /** The receipts of all transactions of the block as this endpoint reports them; null for one that it denies. */
   receiptsIn(block: SimulatedBlock): readonly (Receipt | null)[] {
     return block.transactions.map((_, index) => this.#faults.receipt(receiptOf(block, index)));
   }
@@ -98,8 +101,8 @@ export class ChainView {
   }
 
   /**
-   * Count as of a block; null if this endpoint no longer keeps that state. A false count applies to past blocks as to
-   * the latest.
+   * Transaction count as of a block; null if this endpoint has pruned that state. A false count applies to past blocks
+   * too.
    */
   transactionCountAt(address: Address, blockNumber: number): number | null {
     if (blockNumber <= this.head.number - this.#faults.keptState) return null;
@@ -121,7 +124,7 @@ export class ChainView {
     return pool.entry(address, nonce)?.transaction ?? null;
   }
 
-  /** Block of a transaction, as far as this endpoint has synchronised. */
+  /** The block and index of a transaction, as far as this endpoint has synchronised. */
   placeOf(hash: Hash): Place | null {
     const place = this.#chain.blocks.placeOf(hash);
     return place === null || place.block.number > this.head.number ? null : place;
@@ -138,7 +141,8 @@ export class ChainView {
     if (tips === undefined) {
       tips = block.transactions
         .map((executed) => tipOf(executed, block.baseFeePerGas))
-        // A base fee that was set over what was mined leaves them nothing to give; a real node reports no less.
+        // A test may set the base fee above what mined transactions paid. Their tip is then negative; a real node never
+        // reports less than zero.
         .map((tip) => (tip < 0n ? 0n : tip))
         .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
       this.#sortedTips.set(block, tips);
@@ -146,12 +150,12 @@ export class ChainView {
     return tips[Math.min(tips.length - 1, Math.floor((tips.length * percentile) / 100))] ?? null;
   }
 
-  /** eth_gasPrice: the next base fee and a usual tip. */
+  /** eth_gasPrice: the next base fee plus the usual tip. */
   gasPrice(): bigint {
     return (this.#chain.nextBaseFee ?? 0n) + this.suggestedTip();
   }
 
-  /** eth_maxPriorityFeePerGas: the median of the last block that held anything, else one gwei. */
+  /** eth_maxPriorityFeePerGas: the median tip of the last non-empty block, or one gwei. */
   suggestedTip(): bigint {
     for (let number = this.head.number; number > Math.max(0, this.head.number - 20); number--) {
       const block = this.byNumber(number);

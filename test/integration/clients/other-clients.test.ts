@@ -1,6 +1,6 @@
 /**
- * web3.js, web3.py and cast, unchanged, with `/rpc` as their only provider: `npm run test:clients`. They are installed for it
- * outside of this package. One that cannot be installed here is not tried, and that is said on standard error.
+ * Unmodified web3.js, web3.py and cast with `/rpc` as their only provider: `npm run test:clients`. They are installed
+ * outside this package. A client that cannot be installed is skipped, with a note on standard error.
  */
 import { fileURLToPath } from "node:url";
 import { encodeAbiParameters } from "viem";
@@ -15,7 +15,7 @@ import { TcpProxy } from "../../support/tcp-proxy.ts";
 const TIMEOUT_MS = 600_000;
 const fileOf = (name: string) => fileURLToPath(new URL(`../../support/clients/${name}`, import.meta.url));
 
-/** The base fee of the chain falls twenty times a second: an estimate is stale before it is sent. */
+/** Fixed fees: the chain's base fee falls twenty times a second, so an estimate is stale before it is sent. */
 const FEES = ["--gas-price", "30gwei", "--priority-gas-price", "1gwei"];
 
 const EXPECTED = {
@@ -24,15 +24,18 @@ const EXPECTED = {
   replaced: { ordered: 202, pending: true, another: true, status: 1 },
 };
 
-/** Delay of every answer of the chain: with as many connections as callers' reads have, 160 a second. */
+/**
+ * Delay of every response of the chain in ms: with the connections available for callers' reads, that allows 160 a
+ * second.
+ */
 const SLOW_MS = 100;
 
 /** Concurrent processes of `cast`: as many as a machine with two cores can run. */
 const AT_ONCE = 25;
 
-describe("as its only provider, a node's /rpc", () => {
+describe("a node's /rpc as the only provider", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("serves web3.js, which asks on timers and bears no refusal, of a chain that is slower than that", {
+  it("serves web3.js on a slow chain, although web3.js polls on timers and cannot handle a refusal", {
     timeout: TIMEOUT_MS,
   }, async ({ edr, nodes, database, onTestFinished }) => {
     const directory = await installed("web3.js", web3js);
@@ -57,7 +60,7 @@ describe("as its only provider, a node's /rpc", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("serves cast, which names nonces: they are honoured, or passed over where it is asked for", {
+  it("serves cast, which sends explicit nonces: they are honoured, or ignored if the URL requests it", {
     timeout: TIMEOUT_MS,
   }, async ({ edr, nodes, database }) => {
     const binary = await installed("cast", cast);

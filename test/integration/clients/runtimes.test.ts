@@ -1,4 +1,7 @@
-/** The SDK as built, from other runtimes than Node: `npm run test:clients` installs them. One that cannot be had is named. */
+/**
+ * The built SDK on runtimes other than Node: `npm run test:clients` installs them. A runtime that cannot be installed
+ * is reported.
+ */
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
 import { bun, deno, installed, program } from "../../support/clients/install.ts";
@@ -21,7 +24,7 @@ const RUNTIMES: readonly Runtime[] = [
 
 describe("the SDK", () => {
   it.for(RUNTIMES)(
-    "sends, repeats, follows and refuses on $name",
+    "sends, repeats a request, follows the outcome and reports a refusal on $name",
     { timeout: 300_000 },
     async (runtime, { edr, nodes }) => {
       const binary = await installed(runtime.name, runtime.install);

@@ -1,4 +1,4 @@
-/** viem and ethers, unchanged, over a WebSocket at `/rpc` as their only provider: `npm run test:clients`. */
+/** Unmodified viem and ethers with a WebSocket to `/rpc` as their only provider: `npm run test:clients`. */
 import { WebSocketProvider } from "ethers";
 import { createPublicClient, createWalletClient, webSocket } from "viem";
 import { hardhat } from "viem/chains";
@@ -14,9 +14,13 @@ const DEARER = { reason: "test", maxFeePerGas: "90000000000", maxPriorityFeePerG
 const LOGGING = "0x6006600c60003960066000f360006000a000";
 const socketOf = (url: string) => `${url.replace(/^http/, "ws")}/rpc`;
 
-describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
+describe("a node's /rpc over a WebSocket", { timeout: TIMEOUT_MS }, () => {
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("serves viem: 200 at once, blocks, logs, and what replaced a transaction", async ({ edr, nodes, database }) => {
+  it("serves viem: 200 concurrent sends, blocks, logs, and the replacement of a transaction", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const { url, client } = await nodes.start(edr.url);
     const transport = webSocket(socketOf(url));
     const wallet = createWalletClient({ chain: hardhat, transport, account: SIGNER });
@@ -56,7 +60,11 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("serves ethers: 200 at once, blocks, logs, and what replaced a transaction", async ({ edr, nodes, database }) => {
+  it("serves ethers: 200 concurrent sends, blocks, logs, and the replacement of a transaction", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const { url, client } = await nodes.start(edr.url);
     const provider = new WebSocketProvider(socketOf(url), undefined, { cacheTimeout: -1 });
     const signer = await provider.getSigner(SIGNER);
@@ -85,7 +93,8 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
     await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);
     expect(await waiting).toMatchObject({ code: "TRANSACTION_REPLACED", receipt: { status: 1 } });
     await provider.removeAllListeners();
-    // It ends its subscriptions in the background, and reports an error if that is interrupted.
+    // The provider ends its subscriptions in the background and reports an error if that is interrupted, so wait for
+    // one more response.
     await provider.send("eth_chainId", []);
     await provider.destroy();
     await untilSettled(database, AT_ONCE + 3);

@@ -1,6 +1,6 @@
 /**
- * Years of work in a real database, ten thousand lanes and a million transactions, and a real node that serves its page
- * to a browser: no page is slow, no answer takes long, and no visitor makes the node call its chain.
+ * A real database with ten thousand lanes and a million transactions, and a real node that serves its page to a
+ * browser: no page is slow, no response takes long, and opening a page does not make the node call its chain.
  */
 import { type Stack, startFencepost } from "fencepost/testing";
 import { Client } from "pg";
@@ -10,7 +10,7 @@ import { launchBrowser } from "../../support/browser.ts";
 import { BUSY_CHAIN, fillTables, signerAt } from "../../support/large-tables.ts";
 
 const LANES = 10_000;
-/** With the window of 64 that every lane has in flight. */
+/** Besides these, every lane has a window of 64 transactions in flight. */
 const SIZE = { final: 350_000, waiting: 10_000, lanes: LANES };
 const ROWS = 1_000_000;
 const MOST_MS = 200;
@@ -30,7 +30,7 @@ const PAGES = [
   "#/policies",
 ];
 
-/** The requests of each page, and what a person types or clicks. */
+/** The requests of each page, and those caused by typing or clicking. */
 const ASKED = [
   "/attention",
   "/overview",
@@ -48,10 +48,10 @@ const ASKED = [
   "/cluster/history?limit=50",
 ];
 
-/** A node always follows the head of its chain. */
+/** Requests with which a node always follows the head of its chain; they are not counted. */
 const FOLLOWING = /eth_(blockNumber|getBlockByNumber|getBlockByHash|chainId)"/;
 
-describe("with ten thousand lanes and a million transactions", () => {
+describe("a node with 10,000 lanes and a million transactions", () => {
   let stack: Stack;
   let browser: Browser;
   let page: Page;
@@ -80,7 +80,7 @@ describe("with ten thousand lanes and a million transactions", () => {
     }
     page = await browser.newPage({ viewport: { width: 1280, height: 860 } });
     session = await page.context().newCDPSession(page);
-    // The thread's own time, which a busy machine does not change; painting is the browser's business.
+    // Measures the CPU time of the page's thread, which a busy machine does not change; painting is excluded.
     await session.send("Performance.enable", { timeDomain: "threadTicks" });
   }, 10 * MINUTES);
 
@@ -100,7 +100,7 @@ describe("with ten thousand lanes and a million transactions", () => {
     await page.locator(`main[data-path="${place.slice(1).split("?")[0]}"][aria-busy=false]`).waitFor();
   };
 
-  /** Calls of the node to its chain, without those that follow the head. */
+  /** Number of the node's calls to its chain, without those that follow the head. */
   const asked = async () => {
     const metrics = await (await fetch(`${stack.url}/metrics`)).text();
     const lines = metrics.split("\n").filter((line) => line.startsWith("fencepost_rpc_requests_total"));
@@ -117,12 +117,12 @@ describe("with ten thousand lanes and a million transactions", () => {
       expect(answer.status, await answer.text()).toBe(200);
       took.push(performance.now() - began);
     }
-    // The median: the others are the machine's.
+    // Compare the median: slower responses are due to the machine.
     expect(took.sort((a, b) => a - b)[Math.floor(LOOKS / 2)]).toBeLessThan(MOST_MS);
   });
 
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
-  it("takes less than 200 ms of the browser's thread for each page, and asks the chain nothing", async () => {
+  it("needs under 200 ms of browser CPU for each dashboard page, and calls no endpoint", async () => {
     await open("#/");
     const before = await asked();
     for (const place of PAGES) {
@@ -134,14 +134,14 @@ describe("with ten thousand lanes and a million transactions", () => {
   });
 
   // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
-  it("asks the chain about a lane that somebody opens, once, however it is looked at then", async () => {
+  it("calls the endpoint once for a lane opened in the dashboard, not again for other views", async () => {
     await open("#/");
     const before = await asked();
     const spentBefore = await spentMs();
     await open(LANE);
     expect((await spentMs()) - spentBefore).toBeLessThan(MOST_MS);
     const opened = await asked();
-    // Its counts and balance, and what explains its head.
+    // The calls read the signer's counts and balance, and what explains the lane's head.
     expect(opened - before).toBeLessThanOrEqual(6);
     await page.locator(".strip").focus();
     for (const key of ["-", "ArrowRight", "+"]) await page.keyboard.press(key);
@@ -150,7 +150,7 @@ describe("with ten thousand lanes and a million transactions", () => {
     expect(await asked()).toBe(opened);
   });
 
-  it("shows the one lane that is stuck first, and the way to it", async () => {
+  it("lists the only stuck lane first in the dashboard, with a link to it", async () => {
     await open("#/");
     await page.locator(".trouble").first().locator(`a[title="${STUCK}"]`).click();
     await page.locator(".strip .nonce.stuck").first().waitFor();

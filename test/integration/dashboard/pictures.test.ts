@@ -1,4 +1,4 @@
-/** The pictures of docs/dashboard.md, taken of a night with troubles of every kind. */
+/** Takes the pictures of docs/dashboard.md, of a scene with troubles of every kind. */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContextOptions } from "playwright-core";
@@ -24,10 +24,10 @@ const PICTURES: readonly (readonly [string, string, BrowserContextOptions])[] = 
   ["cluster-dark", "#/cluster", { ...DESKTOP, colorScheme: "dark" }],
 ];
 
-describe("the pictures of the dashboard", () => {
+describe("the dashboard pictures for the documentation", () => {
   let browser: Browser;
   let node: StagedNode;
-  // One moment for all: a picture changes when the page does.
+  // A fixed time for all pictures, so that a picture changes only if the page does.
   const now = new Date("2026-11-17T03:04:05Z");
 
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe("the pictures of the dashboard", () => {
     await node?.close();
   });
 
-  it.each(PICTURES)("have one of %s, small enough for a page", async (name, place, options) => {
+  it.each(PICTURES)("include one of %s, small enough for a page", async (name, place, options) => {
     const context = await browser.newContext({
       ...options,
       locale: "en-GB",

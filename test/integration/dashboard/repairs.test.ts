@@ -1,6 +1,6 @@
 /**
- * A person with only the page, on a real node, database and chain, finds what is wrong and repairs it. Beside the page
- * the test only causes the trouble, and sends funds, which no page can do.
+ * On a real node, database and chain, a person uses only the page to find and repair a fault. The test itself only
+ * causes the fault and sends funds, which no page can do.
  */
 import { type Stack, startFencepost } from "fencepost/testing";
 import type { Browser, Page } from "playwright-core";
@@ -13,10 +13,10 @@ const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 const GWEI = 1_000_000_000n;
 const A_MINUTE = 60_000;
 
-/** A minute of the page, and what causes the trouble before it. */
+/** A minute for the repair on the page, plus the time to cause the fault. */
 vi.setConfig({ testTimeout: 3 * A_MINUTE });
 
-/** Troubles come in seconds; nothing repairs itself. */
+/** With these settings faults appear within seconds, and nothing repairs itself. */
 const SETTINGS = {
   FENCEPOST_REPRICE: "off",
   FENCEPOST_STUCK_AFTER: "4s",
@@ -26,7 +26,7 @@ const SETTINGS = {
   FENCEPOST_STALE_RECEIPT_TIMEOUT: "1s",
 };
 
-/** The fourth account that every development chain funds: the node signs with its key, and so does another program. */
+/** The fourth account that every development chain funds. The node signs with its key, and so does another program. */
 const account = privateKeyToAccount("0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6");
 
 let browser: Browser;
@@ -40,7 +40,7 @@ const transfer = (index: number, fees: object = {}) => ({
   payload: { to: RECIPIENT, value: "1000", ...fees },
 });
 
-/** The signer's first row on the page Now. */
+/** The first row of this signer on the page Now. */
 const trouble = (index: number) =>
   page.locator(".trouble", { has: page.locator(`a[title="${signer(index)}"]`) }).first();
 
@@ -53,14 +53,14 @@ async function order(button: string, reason: string, fields: Readonly<Record<str
   await page.locator("#action-dialog[open]").waitFor({ state: "detached" });
 }
 
-/** Alerts stay for a while, for late readers; nothing of the lane waits for a person any more. */
+/** Resolves when no error of the lane is left. Alerts of lower severity stay on the page for a while. */
 const repaired = (index: number) =>
   page
     .locator(".trouble.error, .trouble.critical", { has: page.locator(`a[title="${signer(index)}"]`) })
     .first()
     .waitFor({ state: "detached", timeout: A_MINUTE });
 
-/** A reader of the page has a minute from the first look to the end. */
+/** Fails if the work on the page takes longer than a minute. */
 async function withinAMinute(work: () => Promise<void>): Promise<void> {
   const began = performance.now();
   await page.goto(`${stack.url}/#/`);
@@ -68,7 +68,7 @@ async function withinAMinute(work: () => Promise<void>): Promise<void> {
   expect(performance.now() - began).toBeLessThan(A_MINUTE);
 }
 
-describe("somebody who has only the page", () => {
+describe("an operator who uses only the dashboard", () => {
   beforeAll(async () => {
     [browser, stack] = await Promise.all([
       launchBrowser(),
@@ -97,13 +97,13 @@ describe("somebody who has only the page", () => {
       await repaired(0);
     });
     expect(await stack.client.waitFor(txId, { timeoutMs: A_MINUTE })).toMatchObject({ state: "CONFIRMED" });
-    // The placeholder worked, and nothing red is left of it.
+    // The placeholder was mined, and the page shows no failed transaction.
     await page.goto(`${stack.url}/#/tx?state=FAILED_FINAL`);
     await page.locator("tr[data-tx] .state.closed").waitFor();
     expect(await page.locator("tr[data-tx] .state.failed").count()).toBe(0);
   });
 
-  it("finds a signer without funds, and the address to send them to", async () => {
+  it("finds a signer without funds, and the address to fund", async () => {
     await stack.client.suspend(signer(1), { reason: "the test begins" });
     const { txId } = await stack.client.send(transfer(1, { value: String(10n ** 18n), gas: "21000" }));
     await stack.chain.rpc("hardhat_setBalance", [signer(1), "0x1"]);
@@ -123,7 +123,7 @@ describe("somebody who has only the page", () => {
     expect(await stack.client.waitFor(txId, { timeoutMs: A_MINUTE })).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("finds a fee that the market has left behind, and offers more", async () => {
+  it("finds a fee below the market, and raises it", async () => {
     await stack.chain.setBaseFee(2n * GWEI);
     const fees = { gas: "21000", maxFeePerGas: String(3n * GWEI), maxPriorityFeePerGas: String(GWEI) };
     await stack.chain.pauseMining();
@@ -144,7 +144,7 @@ describe("somebody who has only the page", () => {
     expect(await stack.client.waitFor(txId, { timeoutMs: A_MINUTE })).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("finds a nonce that another program used, stops the lane until that is found out, and acknowledges it", async () => {
+  it("finds a nonce that another program used, suspends the lane meanwhile, and acknowledges the notice", async () => {
     await stack.chain.setBaseFee(null);
     await stack.client.waitFor((await stack.client.send(transfer(3))).txId);
     await stack.chain.pauseMining();

@@ -1,5 +1,6 @@
 /**
- * The commands of docs/deployment.md for a machine with systemd, run as root of a tree of its own: `npm run test:docs`.
+ * Runs the commands of docs/deployment.md for a machine with systemd, as root in a directory tree of its own: `npm run
+ * test:docs`.
  */
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import { pack } from "../../support/packed.ts";
 import { runPrinted, shellBlocks } from "../../support/printed-shell.ts";
 import { makeTemporaryDirectory } from "../../support/temporary-directory.ts";
 
-it("docs/deployment.md installs what its systemd unit starts, with the files that it reads", {
+it("the commands of docs/deployment.md install the program and the files that its systemd unit uses", {
   timeout: 300_000,
 }, async () => {
   const { path, remove } = await makeTemporaryDirectory();

@@ -1,4 +1,7 @@
-/** The shell blocks of the pages about roles, upgrades, backup and restore, as one story on a PostgreSQL 15: `npm run test:docs`. */
+/**
+ * Runs the shell blocks of the pages about roles, upgrades, backup and restore as one sequence on PostgreSQL 15: `npm
+ * run test:docs`.
+ */
 import { join } from "node:path";
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,10 +18,10 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/t
 import { waitUntil } from "../../support/wait-until.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-/** Key of the account that every page names: publicly known. */
+/** The publicly known key of the account that the pages use. */
 const KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
-describe("the pages about the database, in the order in which they are needed,", () => {
+describe("the commands of the pages about the database", () => {
   let server: EmbeddedPostgres | null;
   let stack: Stack;
   let backups: TemporaryDirectory;
@@ -60,7 +63,7 @@ describe("the pages about the database, in the order in which they are needed,",
     },
   });
 
-  it("do what they say, as they are printed", { timeout: 120_000 }, async ({ skip }) => {
+  it("work as printed, one page after the other", { timeout: 120_000 }, async ({ skip }) => {
     skip(server === null, NO_POSTGRES_15);
     const [roles = ""] = shellBlocks("docs/operations/README.md");
     const [migrate = "", start = ""] = roles.split("\n");
@@ -91,7 +94,8 @@ describe("the pages about the database, in the order in which they are needed,",
       expect((await client.list({})).items).toHaveLength(2);
     }, `${asRunner}\n${keep}`);
     const [copy = ""] = blocksOf(readText(ofRetention), "sql");
-    // Both are watched for a reorg still: nothing of them is to be archived yet, but every name in it must be known.
+    // Both transactions are still watched for a reorg, so nothing is archived yet; the query must still name only
+    // existing columns.
     const archive = `psql postgres://reader@db.internal/app --command "${copy.trim()}"`;
     expect(await runPrinted(archive, place())).toMatch(/^tx_id,.*,gas_used\n$/);
 

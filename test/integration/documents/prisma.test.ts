@@ -1,6 +1,6 @@
 /**
- * The snippet of docs/embed.md for Prisma, with a client that Prisma generated: `npm run test:docs`. Its command line
- * downloads a migration engine, which is not needed here: a program that does nothing replaces it.
+ * Runs the Prisma snippet of docs/embed.md with a client that Prisma generated: `npm run test:docs`. Prisma's command
+ * line would download a migration engine, which is not needed; a program that does nothing replaces it.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -43,7 +43,7 @@ beforeAll(async () => {
   write("prisma/schema.prisma", SCHEMA);
   write("prisma.config.ts", CONFIG);
   const ofPrisma = ["prisma", "@prisma/client", "@prisma/adapter-pg"].map((name) => `${name}@${VERSION}`);
-  // A part of its command line that is not used here asks for a newer Node than ours.
+  // An unused part of Prisma's command line requires a newer Node, so disable the engine check.
   npmInstall(directory.path, ["--no-engine-strict", pack(directory.path), ...ofPrisma, "pg", "tsx"]);
   const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: "/bin/true" };
   execFileSync(join(directory.path, "node_modules/.bin/prisma"), ["generate"], {
@@ -96,7 +96,7 @@ function script(): string {
     process.exit(0);`;
 }
 
-it("Prisma's transactions take a payment along, and take it back with them", { timeout: 120_000 }, async () => {
+it("a payment sent inside a Prisma transaction commits and rolls back with it", { timeout: 120_000 }, async () => {
   writeFileSync(join(directory.path, "pay.ts"), script());
   const child = spawnScript(["--import", "tsx", "pay.ts"], { directory: directory.path });
   const { code } = await child.exited;

@@ -1,22 +1,22 @@
 /**
- * Every shell block of the book, run as it is printed, in one shell for each page, against a node with a database and a chain of its
- * own: `npm run test:docs`. Pages about databases and clouds have tests of their own.
+ * Runs every shell block of the documentation as printed, in one shell per page, against a node with a database and a
+ * chain of its own: `npm run test:docs`. Pages about databases and clouds have tests of their own.
  */
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runPrinted, shellBlocks } from "../../support/printed-shell.ts";
 
-/** Starts the very thing that these tests start for it. */
+/** Whether a block installs or starts Fencepost, which the test has already started. */
 const isStart = (block: string) => /npm (install|start)|fencepost start/.test(block);
-/** Its request id makes the same transaction of it, however often it is sent. */
+/** The first command of the guide. Its request id makes it one transaction, however often it is sent. */
 const [HELLO = ""] = shellBlocks("docs/guides/start.md").filter((block) => block.startsWith("curl"));
 const KEY = `0x${"5a".repeat(32)}`;
-/** A contract of one byte, whose constructor takes a name and forgets it. */
+/** A contract of one byte, whose constructor takes a name and ignores it. */
 const TOKEN = {
   abi: [{ type: "constructor", inputs: [{ name: "name", type: "string" }], stateMutability: "nonpayable" }],
   bytecode: "0x6001600c60003960016000f300",
 };
-/** Placeholder of the token in docs/cli.md. */
+/** The token's address in docs/cli.md, which the test replaces. */
 const TOKEN_ADDRESS = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const TX_ID = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -59,9 +59,9 @@ const PAGES: readonly (readonly [page: string, said: RegExp])[] = [
   ["docs/signers.md", /0x[0-9a-fA-F]{40}/],
 ];
 
-describe("the shell blocks", () => {
-  it.each(PAGES)("of %s run as they are printed", async (page, said) => {
-    // The printed commands do not wait for an outcome, so a first one is made for the feed's first page.
+describe("the shell blocks of the documentation", () => {
+  it.each(PAGES)("in %s run as printed", async (page, said) => {
+    // The printed commands do not wait for an outcome, so create a transaction beforehand for the feed's first page.
     await run(HELLO, onStack());
     const [{ txId } = { txId: "" }] = (await stack.client.list({ requestId: "hello-1" })).items;
     await stack.client.waitFor(txId);
@@ -70,7 +70,7 @@ describe("the shell blocks", () => {
     expect(await run(script.join("\n"), onStack())).toMatch(said);
   });
 
-  it("of docs/guides/cluster.md are a configuration without a mistake, and commands that answer", async () => {
+  it("in docs/guides/cluster.md are a valid configuration, and commands that work", async () => {
     const [node = "", ...rest] = shellBlocks("docs/guides/cluster.md");
     const settings = node.split("\n").filter((line) => line.startsWith("export "));
     const secrets = { ORDERS_SECRET: "o".repeat(32), ON_CALL_SECRET: "c".repeat(32), CLUSTER_SECRET: "s".repeat(32) };

@@ -1,4 +1,4 @@
-/** The site as `npm run docs:build` made it: whatever a page leads to is there, to the very heading. */
+/** Checks the site that `npm run docs:build` made: the target of every link exists, including its heading. */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -27,12 +27,12 @@ function deadLinks(page: string): readonly string[] {
   });
 }
 
-describe("the site", () => {
-  it.each(pages)("has all that %s leads to", (page) => {
+describe("the documentation site", () => {
+  it.each(pages)("has no dead link on %s", (page) => {
     expect(deadLinks(page)).toEqual([]);
   });
 
-  it("can be searched", () => {
+  it("has a search", () => {
     expect(read("index.html")).toContain("VPNavBarSearch");
   });
 });

@@ -1,5 +1,6 @@
 /**
- * docs/traces.md as its reader does it: the packed package, an SDK beside it, a recording node: `npm run test:docs`.
+ * Follows docs/traces.md as a reader would: the packed package, an OpenTelemetry SDK beside it, a recording node: `npm
+ * run test:docs`.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 
 const page = readText("docs/traces.md");
 
-it("docs/traces.md makes a node record the stages of a transaction", { timeout: 300_000 }, async () => {
+it("the setup in docs/traces.md makes a node record the stages of a transaction", { timeout: 300_000 }, async () => {
   const stack = await startFencepost();
   onTestFinished(() => stack.stop());
   const directory = await makeTemporaryDirectory();

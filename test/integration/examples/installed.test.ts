@@ -1,4 +1,6 @@
-/** Each example as its reader has it: copied, `npm install` with the package that npm would publish, `npm start`. */
+/**
+ * Runs each example as its reader does: copy it, `npm install` with the package that npm would publish, `npm start`.
+ */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -36,7 +38,7 @@ function install(name: string): string {
 const start = (place: string, variables: Variables = {}) =>
   spawnProgram("npm", ["start", "--silent"], { directory: place, variables });
 
-describe("copied, installed and started, the example", () => {
+describe("the example, copied, installed and started,", () => {
   it.each<[name: string, said: readonly RegExp[]]>([
     ["payouts", [/^the shop was killed/m, /^40 of 40 orders are PAID, 40 of them exactly once on the chain$/m]],
     [
@@ -54,7 +56,7 @@ describe("copied, installed and started, the example", () => {
     for (const each of said) expect(output).toMatch(each);
   });
 
-  it("three-nodes loses nothing where the owner is killed", { timeout: TIMEOUT_MS }, async ({
+  it("three-nodes loses nothing when the owner is killed", { timeout: TIMEOUT_MS }, async ({
     edr,
     nodes,
     database,
@@ -74,8 +76,8 @@ describe("copied, installed and started, the example", () => {
   });
 });
 
-describe("the bytecode of the example mint", () => {
-  it("is what the compiler that its source names makes of it", { timeout: TIMEOUT_MS }, async () => {
+describe("the bytecode of the mint example", () => {
+  it("equals the output of the compiler version that its source names", { timeout: TIMEOUT_MS }, async () => {
     const source = readFileSync(join(root, "examples/mint/Ticket.sol"), "utf8");
     const version = /pragma solidity ([\d.]+);/.exec(source)?.[1];
     const place = join(directory.path, "solc");

@@ -1,4 +1,4 @@
-/** The workers of one machine share the callers' port and the operators'. */
+/** The workers of one machine share the port for callers and the port for operators. */
 import { describe, expect } from "vitest";
 import { createClient } from "../../../src/client/index.ts";
 import { type Door, expectSplit, MODEST, operatorAt, SPLIT } from "../../support/admin-port.ts";
@@ -7,8 +7,11 @@ import { type Ready, spawnFencepost } from "../../support/node-process.ts";
 import { pricedTransfer } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-describe("workers whose operators have a port of their own", () => {
-  it("share both ports, and have one each for the others", async ({ simulated, database }) => {
+describe("workers with a separate admin port", () => {
+  it("share the API port and the admin port, and each has its own port for the other nodes", async ({
+    simulated,
+    database,
+  }) => {
     const child = spawnFencepost(["start", "--workers", "2"], {
       variables: {
         ...{ ...QUICK, ...SPLIT },

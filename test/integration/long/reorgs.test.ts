@@ -3,8 +3,8 @@ import { ATTEMPTS, REORGS } from "../../support/troubles/reorgs.ts";
 import { it } from "../../support/troubles/scene.ts";
 import { casesOf, endure } from "../../support/troubles/trouble.ts";
 
-describe("attempts that compete, and blocks that do not stay: each payload is executed once or reported as never", () => {
-  it.for(casesOf([...ATTEMPTS, ...REORGS]))("%s", async ([, trouble, policy], { stage }) => {
+describe("each payload is executed once, or reported as never executed, despite competing attempts and reorgs:", () => {
+  it.for(casesOf([...ATTEMPTS, ...REORGS]))("in the case that %s", async ([, trouble, policy], { stage }) => {
     await endure(await stage(trouble.setting, policy), trouble);
   });
 });

@@ -1,4 +1,4 @@
-/** A signing process that is killed and frozen over and over, while prices rise: every transaction is executed once. */
+/** A signing process is repeatedly killed and frozen while prices rise: every transaction is executed once. */
 import { describe, expect } from "vitest";
 import { audit, untilSettled } from "../../support/audit.ts";
 import { it } from "../../support/integration.ts";
@@ -15,7 +15,7 @@ describe("a signing process under load", () => {
     ["SIGKILL", 10],
     ["SIGSTOP", 2],
   ] as const)(
-    "%s, %i times: nothing is lost or sent twice",
+    "that gets %s %i times loses nothing and sends nothing twice",
     async ([signal, times], { simulated, nodes, database }) => {
       const node = await nodes.start(simulated.url, {
         FENCEPOST_SIGNING: "process",
@@ -27,7 +27,7 @@ describe("a signing process under load", () => {
       for (let struck = 0; struck < times; struck++) {
         await waitUntil(() => load.accepted.length > accepted, "more is accepted, whether or not it can be signed");
         accepted = load.accepted.length;
-        // Offers from before are too low: they are signed again for more.
+        // Earlier offers are too low now, so transactions are repriced and signed again.
         simulated.chain.setBaseFee(BigInt(1 + (struck % 5)) * GWEI);
         const signing = await waitUntil(async () => {
           const pid = await untilThere(node.pid);

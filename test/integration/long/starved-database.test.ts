@@ -1,4 +1,7 @@
-/** A database that is up and cannot be written to: full, out of connections, or locked by another program. */
+/**
+ * A database that is running but cannot be written to: its disk is full, it has no free connections, or another program
+ * locks it.
+ */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
@@ -9,7 +12,7 @@ import { PersistentCaller } from "../../support/persistent-caller.ts";
 import { range, transfer } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** A server's answer to an insert when its disk is full: small updates still find room in existing pages. */
+/** Simulates a full disk: inserts fail as on a real server, while small updates still fit into existing pages. */
 const FILL_DISK = `
   CREATE FUNCTION public.disk_full() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
@@ -24,7 +27,7 @@ const EMPTY_DISK = "DROP FUNCTION public.disk_full CASCADE";
 
 const COUNT = 12;
 
-/** Callers who repeat what is answered "later"; in the end everything is there once, and confirmed. */
+/** Callers retry every request that is refused for now. In the end each transaction exists once and is confirmed. */
 async function undergo(
   { client }: NodeProcess,
   { database, rpcUrl }: { readonly database: Database; readonly rpcUrl: string },
@@ -40,9 +43,9 @@ async function undergo(
   return caller;
 }
 
-describe("a disk that is full", () => {
+describe("a full disk of the database", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/errors.ts, src/domain/errors.ts
-  it("is 503 with nothing consumed, said in one line; what was accepted goes on when there is room", async ({
+  it("gives 503 with nothing consumed and one log line; accepted transactions continue when there is space", async ({
     edr,
     nodes,
     database,
@@ -66,9 +69,9 @@ describe("a disk that is full", () => {
   });
 });
 
-describe("a server without a place for another connection", () => {
+describe("a database server without a free connection", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/is-away.ts
-  it("is waited for at the start, and 503 later; nothing is lost when there is one again", async ({
+  it("delays the start of a node, later gives 503, and loses nothing once connections are free", async ({
     edr,
     nodes,
     database,
@@ -104,9 +107,9 @@ describe("a server without a place for another connection", () => {
 
 const TABLES = ["lane", "transaction", "attempt", "node_instance"].map((table) => `fencepost.${table}`).join(", ");
 
-describe("a lock of somebody else's", () => {
+describe("a table lock of another database client", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("to read, as pg_dump takes one on every table, holds up nobody", async ({ edr, nodes, database }) => {
+  it("in read mode, like that of pg_dump on every table, delays no create", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     const caller = await undergo(node, { database, rpcUrl: edr.url }, async () => {
       const dump = new Client({ connectionString: database.url });
@@ -119,7 +122,7 @@ describe("a lock of somebody else's", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("on every table for longer than a lease, as ALTER TABLE takes one, is 503; everything goes on after it", async ({
+  it("in exclusive mode for longer than a lease, like that of ALTER TABLE, gives 503 until it ends", async ({
     edr,
     nodes,
     database,
@@ -128,7 +131,8 @@ describe("a lock of somebody else's", () => {
     await undergo(node, { database, rpcUrl: edr.url }, async (caller) => {
       const alter = connect(database.url);
       await alter.query(`BEGIN; LOCK TABLE ${TABLES} IN ACCESS EXCLUSIVE MODE`);
-      // All creates of this test may have been accepted before the lock was granted: this one repeats the first of them.
+      // All creates of this test may have been accepted before the lock was granted, so repeat the first one to get a
+      // refusal.
       const repeated = caller.send(transfer(0, "before"));
       await waitUntil(() => caller.refusals.length > 0, "a create is refused");
       await alter.query("SELECT pg_sleep(4); COMMIT");
@@ -138,7 +142,7 @@ describe("a lock of somebody else's", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("of VACUUM FULL on every table in turn loses nothing", async ({ edr, nodes, database }) => {
+  it("by VACUUM FULL on every table in turn loses nothing", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     await undergo(node, { database, rpcUrl: edr.url }, async () => {
       for (const table of TABLES.split(", ")) await database.query(`VACUUM FULL ${table}`);

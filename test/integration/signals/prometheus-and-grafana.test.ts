@@ -1,6 +1,6 @@
 /**
- * Rules and dashboard in the programs that they are made for: a real Prometheus scrapes a real node, and a real Grafana takes the
- * dashboard. Where one is not installed, this says so, loudly.
+ * Alert rules and dashboard in real programs: Prometheus scrapes a real node, and Grafana loads the dashboard. If one
+ * is not installed, the test reports that clearly.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,13 +53,13 @@ async function startPrometheus(program: readonly string[], nodeUrl: string): Pro
   return url;
 }
 
-/** Menu values as Grafana substitutes them. */
+/** Replaces menu variables as Grafana does. */
 function filledIn(expr: string): string {
   return expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", "fencepost");
 }
 
 describe("a real Prometheus", () => {
-  it("takes the rules, scrapes a node, answers every panel, and wakes people when the chain is gone", async ({
+  it("loads the rules, scrapes a node, answers every panel's query, and fires an alert when the chain is down", async ({
     simulated,
     nodes,
   }) => {
@@ -102,7 +102,7 @@ describe("a real Prometheus", () => {
 });
 
 describe("a real Grafana", () => {
-  it("takes the dashboard with every panel", async () => {
+  it("loads the dashboard with every panel", async () => {
     if (GRAFANA === null) return sayMissing("grafana", DASHBOARD);
     const place = folder();
     for (const name of ["dashboards", "data", "provisioning/dashboards"])

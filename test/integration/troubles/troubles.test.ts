@@ -1,4 +1,4 @@
-/** A few of the troubles that `npm run test:chain` goes through in full. */
+/** A selection of the chain faults that `npm run test:chain` runs in full. */
 import { describe } from "vitest";
 import { HEIGHTS, LIES, LOST_ANSWERS, RECEIPTS } from "../../support/troubles/answers.ts";
 import { FOREIGN, HOLES } from "../../support/troubles/nonces.ts";
@@ -21,8 +21,8 @@ const FEW = named(EVERY, [
   ["a reorg of depth 4 mines another attempt", "move"],
 ]);
 
-describe("a whole node, a real chain, and harm on the way between them: each payload is executed once or reported as never", () => {
-  it.for(casesOf(FEW))("%s", async ([, trouble, policy], { stage }) => {
+describe("with a whole node and faults between it and a chain, each payload is executed once, or reported as never executed:", () => {
+  it.for(casesOf(FEW))("in the case that %s", async ([, trouble, policy], { stage }) => {
     await endure(await stage(trouble.setting, policy), trouble);
   });
 });

@@ -38,8 +38,8 @@ function mistakes(given: Given): readonly string[] {
   return [];
 }
 
-describe("defaults", () => {
-  it("are those of the documentation", () => {
+describe("default settings", () => {
+  it("are those in the documentation", () => {
     const { config } = load({});
     expect(config).toEqual({
       databaseUrl: null,
@@ -127,7 +127,7 @@ describe("defaults", () => {
     });
   });
 
-  it("of dev wait for two confirmations, unless they are set", () => {
+  it("of dev require two confirmations, unless configured otherwise", () => {
     expect(load({ command: "dev" }).config.chainDefaults.confirmations).toBe(2);
     const env = { FENCEPOST_CONFIRMATIONS: "5" };
     expect(load({ command: "dev", env }).config.chainDefaults.confirmations).toBe(5);
@@ -141,7 +141,7 @@ describe("defaults", () => {
   });
 });
 
-describe("the precedence of values", () => {
+describe("the precedence of configuration values", () => {
   it("is flag, environment, file, default", () => {
     const file = { port: 1, batchSize: 7 };
     const env = { FENCEPOST_PORT: "2" };
@@ -164,8 +164,8 @@ describe("the precedence of values", () => {
   });
 });
 
-describe("chains", () => {
-  it("are one chain if only an RPC URL is given, with the id it reports", () => {
+describe("chains in the configuration", () => {
+  it("are one chain if only an RPC URL is given, with the chain id that the endpoint reports", () => {
     const { config } = load({ env: { FENCEPOST_RPC_URL: "http://a, http://b" } });
     expect(config.chains).toMatchObject([{ chainId: null, rpcUrls: ["http://a", "http://b"] }]);
   });
@@ -182,7 +182,7 @@ describe("chains", () => {
     ]);
   });
 
-  it("are overridden by the environment, also in their own settings", () => {
+  it("are overridden by the environment, including their own settings", () => {
     const file = { chains: [{ id: 1, rpc: "https://one", confirmations: 3 }] };
     const env = { FENCEPOST_CONFIRMATIONS: "9", FENCEPOST_RPC_URL: "http://localhost:1" };
     expect(load({ file, env }).config.chains).toMatchObject([
@@ -253,7 +253,7 @@ describe("chains", () => {
   });
 
   // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
-  it("have the id of FENCEPOST_CHAIN_ID, with one endpoint or one entry", () => {
+  it("have the id of FENCEPOST_CHAIN_ID if there is one endpoint or one entry", () => {
     const ids = (given: Given) => load(given).config.chains.map(({ chainId }) => chainId);
     const env = { FENCEPOST_CHAIN_ID: "5" };
     expect(ids({ env: { ...env, FENCEPOST_RPC_URL: "http://a" } })).toEqual([5]);
@@ -266,7 +266,7 @@ describe("chains", () => {
     ]);
   });
 
-  it("refuse endpoints in two places", () => {
+  it("refuse endpoints in two places, rpcUrl and chains", () => {
     const file = { rpcUrl: "http://a", chains: [{ rpc: "http://b" }] };
     expect(mistakes({ file })).toEqual([
       "fencepost.config.ts: rpcUrl: cannot be combined with chains; move it into the chain's rpc",
@@ -274,7 +274,7 @@ describe("chains", () => {
   });
 });
 
-describe("one clear line for", () => {
+describe("the configuration is refused in one clear line for", () => {
   it.each<[string, Given, string]>([
     [
       "a number for a duration",
@@ -499,7 +499,7 @@ describe("one clear line for", () => {
   });
 
   // protects [Attacks] src/adapters/http/app.ts, src/main/config/combinations.ts
-  it("start without keys on a reachable admin address", () => {
+  it("`start` without API keys on an admin address that other machines can reach", () => {
     const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_ADMIN_PORT: "3001" };
     expect(mistakes({ command: "start", env: { ...open, FENCEPOST_ADMIN_HOST: "10.0.0.7" } })).toEqual([
       'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_ADMIN_HOST lets others reach it: use 127.0.0.1, or set API keys',
@@ -508,15 +508,18 @@ describe("one clear line for", () => {
   });
 
   // protects [Attacks] src/main/config/combinations.ts
-  it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("start, open to others at %s", (host) => {
-    const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_HOST: host };
-    expect(mistakes({ command: "start", env: open })).toEqual([
-      'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
-    ]);
-    for (const own of ["127.0.0.1", "127.8.8.8", "localhost", "::1"]) {
-      expect(mistakes({ command: "start", env: { ...open, FENCEPOST_HOST: own } })).toEqual([]);
-    }
-  });
+  it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])(
+    "`start` without API keys on the address %s, which other machines can reach",
+    (host) => {
+      const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_HOST: host };
+      expect(mistakes({ command: "start", env: open })).toEqual([
+        'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+      ]);
+      for (const own of ["127.0.0.1", "127.8.8.8", "localhost", "::1"]) {
+        expect(mistakes({ command: "start", env: { ...open, FENCEPOST_HOST: own } })).toEqual([]);
+      }
+    },
+  );
 
   it.each([
     ["a database's URL", "postgres://app:hunter2@db/app", ["hunter2"]],
@@ -541,20 +544,20 @@ describe("one clear line for", () => {
     expect(mistakes({ env, file: { host: {} } })).toHaveLength(4);
   });
 
-  it("a value of any length, without line breaks", () => {
+  it("an invalid value of any length, printed without line breaks", () => {
     const [line = ""] = mistakes({ env: { FENCEPOST_MODE: `evil\n\u001b[2J${"x".repeat(10_000)}` } });
     expect(line).toMatch(/^\P{Cc}{1,200}$/u);
   });
 
-  it("keys that JavaScript treats specially", () => {
+  it("setting names that JavaScript treats specially, such as __proto__", () => {
     const file = JSON.parse('{ "__proto__": { "port": 1 }, "constructor": 1, "toString": 2 }');
     expect(mistakes({ file })).toHaveLength(3);
     expect(load({ file: Object.create({ port: 1 }) }).config.port).toBe(3000);
   });
 });
 
-describe("an inherited count", () => {
-  it("is allowed with a chain's own finality tag", () => {
+describe("a confirmation count inherited from the common settings", () => {
+  it("is allowed for a chain with its own finality tag", () => {
     const file = { confirmations: 5, chains: [{ rpc: "http://a", finality: "finalized" }, { rpc: "http://b" }] };
     expect(load({ file }).config.chains.map((chain) => chain.settings.finality)).toEqual([
       "finalized",
@@ -583,7 +586,7 @@ describe("the settings that a command requires", () => {
     ]);
   });
 
-  it("give keys the node's rate and share unless they have their own", () => {
+  it("give each API key the node's rate and queue share, unless it has its own", () => {
     const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_READ_RATE: "500", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
     const secrets = ["a", "b"].map((letter) => letter.repeat(22));
     const own = { createsPerSecond: 5, readsPerSecond: 50, queueShare: 0.1 };
@@ -597,7 +600,7 @@ describe("the settings that a command requires", () => {
     expect(config.keyQuotas).toEqual(usual);
   });
 
-  it("of start are met by any kind of signer, and by chains of a file", () => {
+  it("of start are met by any kind of signer, and by chains in a file", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, FENCEPOST_RPC_URL: __, ...rest } = START;
     const file = { chains: [{ rpc: "http://a" }] };
     const mnemonic = "test test test test test test test test test test test junk";
@@ -634,7 +637,7 @@ describe("the settings that a command requires", () => {
     for (const key of SIGNER_KEYS.slice(1)) expect(line).toContain(SETTINGS[key].variable);
   });
 
-  it("report a wrong value once, and not also as missing", () => {
+  it("are reported once if invalid, and not also as missing", () => {
     const env = { ...START, FENCEPOST_DATABASE_URL: "mysql://x", FENCEPOST_PRIVATE_KEYS: "0x12" };
     expect(mistakes({ command: "start", env })).toHaveLength(2);
   });
@@ -649,7 +652,7 @@ describe("the settings that a command requires", () => {
     expect(mistakes({ command: "dev", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
   });
 
-  describe("dev: API keys, like start", () => {
+  describe("of dev include API keys", () => {
     const OWN = "is required by dev on a chain or with keys of your own (name:secret, comma-separated; or";
     it.each<[string, Given]>([
       ["a private key", { env: { FENCEPOST_PRIVATE_KEYS: KEY } }],
@@ -657,7 +660,7 @@ describe("the settings that a command requires", () => {
       ["an endpoint", { env: { FENCEPOST_RPC_URL: "http://localhost:8545" } }],
       ["chains in the file", { file: { chains: [{ rpc: "http://a" }] } }],
       // protects [Attacks] src/main/config/combinations.ts
-    ])("once %s is the user's own", (_, own) => {
+    ])("if %s is the user's own", (_, own) => {
       expect(mistakes({ command: "dev", ...own })).toEqual([
         `FENCEPOST_API_KEYS: ${OWN} FENCEPOST_AUTH=none to run open on this machine)`,
       ]);
@@ -667,26 +670,29 @@ describe("the settings that a command requires", () => {
     });
 
     // protects [Attacks] src/main/config/combinations.ts
-    it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("at the address %s, which others reach", (host) => {
-      const env = { FENCEPOST_HOST: host };
-      expect(mistakes({ command: "dev", env })).toEqual([
-        "FENCEPOST_API_KEYS: is required by dev, because FENCEPOST_HOST lets others reach it (name:secret, comma-separated; or FENCEPOST_HOST=127.0.0.1)",
-      ]);
-      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_AUTH: "none" } })).toEqual([
-        'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
-      ]);
-      expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS } })).toEqual([]);
-    });
+    it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])(
+      "on the address %s, which other machines can reach",
+      (host) => {
+        const env = { FENCEPOST_HOST: host };
+        expect(mistakes({ command: "dev", env })).toEqual([
+          "FENCEPOST_API_KEYS: is required by dev, because FENCEPOST_HOST lets others reach it (name:secret, comma-separated; or FENCEPOST_HOST=127.0.0.1)",
+        ]);
+        expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_AUTH: "none" } })).toEqual([
+          'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+        ]);
+        expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS } })).toEqual([]);
+      },
+    );
   });
 });
 
 describe("the table of settings", () => {
-  it("derives each variable from its key", () => {
+  it("derives each environment variable from its key", () => {
     const variable = (key: string) => `FENCEPOST_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
     for (const key of SETTING_KEYS) expect(SETTINGS[key].variable).toBe(variable(key));
   });
 
-  it("parses every default that it shows", () => {
+  it("can parse every default that it shows", () => {
     const { resolution } = load({});
     for (const { key, variable, value } of effectiveValues(resolution)) {
       if (value === NOT_SET || value === BY_CHAIN_ID || variable === null) continue;

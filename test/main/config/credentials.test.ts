@@ -9,8 +9,8 @@ const parsed = (raw: unknown) => {
   return "value" in result ? Object.fromEntries(result.value) : result.mistake;
 };
 
-describe("pools in the configuration", () => {
-  it("are an object in a file, and pairs in a variable; addresses in any casing", () => {
+describe("signer pools in the configuration", () => {
+  it("are an object in a file or pairs in a variable, with addresses in any casing", () => {
     expect(parsed({ payouts: [A.toUpperCase().replace("0X", "0x"), B], refunds: B })).toEqual({
       payouts: [A, B],
       refunds: [B],

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../../src/main/config/parsers.ts";
 
-describe("durations", () => {
+describe("duration settings", () => {
   it.each([
     ["10s", 10_000],
     ["250ms", 250],
@@ -40,7 +40,7 @@ describe("durations", () => {
     expect(parseDuration(text)).toBeNull();
   });
 
-  it("parse what they format", () => {
+  it("parse every duration as they format it", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 31_536_000_000 }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms);

@@ -11,8 +11,8 @@ function effective(content: unknown, variables: Record<string, string> = {}, sai
   return new Map(effectiveValues(resolution, said).map((row) => [row.key, row]));
 }
 
-describe("effective values", () => {
-  it("show every setting once, with unit and origin", () => {
+describe("the effective configuration that is printed", () => {
+  it("shows every setting once, with unit and origin", () => {
     const rows = effective({ leaseDuration: "20s", maxFeeGwei: "1.25" }, { FENCEPOST_PORT: "4000" });
     expect([...rows.keys()]).toEqual(SETTING_KEYS);
     expect(rows.get("leaseDuration")).toEqual({
@@ -26,7 +26,7 @@ describe("effective values", () => {
     expect(rows.get("databaseUrl")).toMatchObject({ value: "not set", origin: "default" });
   });
 
-  it("show the number of keys, never the keys", () => {
+  it("shows the number of keys, never the keys", () => {
     const rows = effective({
       privateKeys: ["1".repeat(64), "2".repeat(64)],
       apiKeys: [`ci:${"a".repeat(22)}`, `ops:${"b".repeat(22)}:read`],
@@ -35,7 +35,7 @@ describe("effective values", () => {
     expect(rows.get("apiKeys")?.value).toBe("ci:***, ops:***");
   });
 
-  it("show a chain's own settings", () => {
+  it("shows a chain's own settings", () => {
     const rows = effective({
       chains: [
         { rpc: "http://a", confirmations: 3, resubmitInterval: "off" },
@@ -49,13 +49,13 @@ describe("effective values", () => {
     expect(rows.has("chains[1].confirmations")).toBe(false);
   });
 
-  it("show that the environment replaced a chain's endpoint", () => {
+  it("shows that the environment replaced a chain's endpoint", () => {
     const rows = effective({ chains: [{ rpc: "http://a" }] }, { FENCEPOST_RPC_URL: "http://b" });
     expect(rows.get("chains[0].rpc")).toMatchObject({ value: "http://b/", origin: "environment" });
   });
 });
 
-describe("the most gas of one transaction", () => {
+describe("in the effective configuration, the gas cap per transaction", () => {
   // protects [Sent again, priced again, stuck] src/main/config/effective.ts
   it("is shown as the chain's known limit, or as unknown", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
@@ -72,8 +72,8 @@ describe("the most gas of one transaction", () => {
   });
 });
 
-describe("the ceilings of what a transaction may cost", () => {
-  it("are shown for the chain id that the one URL reports", () => {
+describe("in the effective configuration, the cost ceilings of a transaction", () => {
+  it("are shown for the chain id that the only endpoint reports", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
     const said = effective({}, variables, [31_337]);
     expect(said.get("maxFeeGwei")).toEqual({
@@ -85,7 +85,7 @@ describe("the ceilings of what a transaction may cost", () => {
     expect(effective({}, variables, [424_242]).get("maxFeeGwei")?.value).toBe("100 (chain 424242 is not a known one)");
   });
 
-  it("are shown for each of several chains, with a chain's own ones first", () => {
+  it("are shown for each of several chains, with a chain's own ceilings first", () => {
     const chains = [
       { id: 1, rpc: "http://a" },
       { rpc: "http://b", maxGasCostWei: "7" },

@@ -30,7 +30,7 @@ const port: number = 4321;
 export default defineConfig({ port, chains: [{ id: 1, rpc: "https://one" }] });
 `;
 
-describe("configuration file", () => {
+describe("the configuration file", () => {
   it("is optional", async () => {
     expect((await load()).config.port).toBe(3000);
   });
@@ -54,18 +54,18 @@ describe("configuration file", () => {
     expect((await load()).config.port).toBe(4003);
   });
 
-  it("may be named by a path in another directory", async () => {
+  it("may be given by a path in another directory", async () => {
     await write("fencepost.config.json", '{ "port": 1 }');
     await write("other.json", '{ "port": 2 }');
     expect((await load("other.json")).config.port).toBe(2);
     expect((await load(join(directory, "other.json"))).config.port).toBe(2);
   });
 
-  it("must exist if it is named", async () => {
+  it("must exist if its path is given", async () => {
     expect(await mistakes("nope.ts")).toEqual(["nope.ts: there is no such file"]);
   });
 
-  it("must be the only one", async () => {
+  it("must be the only one in its directory", async () => {
     await write("fencepost.config.json", "{}");
     await write("fencepost.config.ts", "export default {};");
     expect(await mistakes()).toEqual([
@@ -105,13 +105,13 @@ describe("configuration file", () => {
 });
 
 describe("defineConfig", () => {
-  it("returns what it is given", () => {
+  it("returns its argument unchanged", () => {
     const config = { leaseDuration: "10s", chains: [{ rpc: ["http://a"] }] } as const;
     expect(defineConfig(config)).toBe(config);
   });
 });
 
-describe("a configuration file with keys that other users of the machine can read", () => {
+describe("a configuration file that other users of the machine can read", () => {
   const OPEN = { databaseUrl: "postgres://localhost/db", rpcUrl: "http://127.0.0.1:1", auth: "none" };
   const PHRASE = "test test test test test test test test test test test junk";
   const start = (command: "start" | "config" = "start") =>
@@ -126,7 +126,7 @@ describe("a configuration file with keys that other users of the machine can rea
     ["a mnemonic", { ...OPEN, mnemonic: PHRASE }],
     ["API keys", { ...OPEN, auth: "keys", privateKeyFiles: ["k"], apiKeys: [{ name: "ci", secret: "s".repeat(22) }] }],
     // protects [Signers] src/main/config/file.ts
-  ])("refuses to start: %s", async (_, content) => {
+  ])("prevents a start if it contains %s", async (_, content) => {
     const name = "fencepost.config.json";
     for (const mode of [0o644, 0o640, 0o604]) {
       await writeMode(name, JSON.stringify(content), mode);
@@ -142,20 +142,20 @@ describe("a configuration file with keys that other users of the machine can rea
     await expect(start()).resolves.toMatchObject({ warnings: [] });
   });
 
-  it("is accepted if it reads its keys from elsewhere", async () => {
+  it("is accepted if it only reads its keys from elsewhere", async () => {
     const text = `export default { ...${JSON.stringify(OPEN)}, privateKeys: ["cd".repeat(32)] };`;
     await writeMode("fencepost.config.js", text, 0o644);
     await expect(start()).resolves.toMatchObject({ warnings: [] });
   });
 });
 
-it("a secret that cannot be masked is warned of at start, by the name of its setting", async () => {
+it("a secret that cannot be masked causes a warning at start with the name of its setting", async () => {
   const variables = { FENCEPOST_DATABASE_URL: "postgres://app:fencepost@localhost/db" };
   const { warnings } = await loadConfig({ command: "dev", variables, workingDirectory: directory, nodeId: "n" });
   expect(warnings).toEqual([expect.stringMatching(/^FENCEPOST_DATABASE_URL: .*choose another$/)]);
 });
 
-describe("the place of the signing keys", () => {
+describe("the place of the signing keys (process or thread)", () => {
   const KEY = "11".repeat(32);
   const START = {
     FENCEPOST_DATABASE_URL: "postgres://localhost/db",
@@ -168,7 +168,7 @@ describe("the place of the signing keys", () => {
     return (await loadConfig({ command, variables, workingDirectory: directory, nodeId: "n" })).config;
   };
 
-  it("is a process with start, else a thread, unless it is set", async () => {
+  it("is a separate process with start, otherwise a thread, unless configured", async () => {
     expect((await loaded("start")).signing).toBe("process");
     expect((await loaded("dev")).signing).toBe("thread");
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).signing).toBe("thread");

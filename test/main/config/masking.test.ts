@@ -14,7 +14,7 @@ import { SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
 import { unmaskedSecrets } from "../../../src/main/config/secrets.ts";
 
 describe("secrets that cannot be masked", () => {
-  it("are the words of the settings' names", () => {
+  it("include every word of the settings' names", () => {
     for (const key of SETTING_KEYS) {
       const { variable } = SETTINGS[key];
       expect([variable, isOwnWord(variable)]).toEqual([variable, true]);
@@ -26,7 +26,7 @@ describe("secrets that cannot be masked", () => {
     ["a part of a setting's name", "api_keys"],
     ["five characters", "abc12"],
     // protects [Attacks] src/domain/text/own-words.ts, src/domain/text/mask.ts, src/main/config/secrets.ts
-  ])("are warned of once at start, by the setting's name and not the value: %s", (_, password) => {
+  ])("cause one warning at start, with the setting's name and not the value: %s", (_, password) => {
     const variables = { FENCEPOST_DATABASE_URL: `postgres://app:${password}@db/app` };
     const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");
     expect(unmaskedSecrets(resolution)).toEqual([
@@ -37,7 +37,7 @@ describe("secrets that cannot be masked", () => {
     expect(unmaskedSecrets(resolution).join().replace("FENCEPOST_DATABASE_URL", "")).not.toContain(password);
   });
 
-  it("are only those", () => {
+  it("do not include ordinary secrets", () => {
     const variables = {
       FENCEPOST_DATABASE_URL: "postgres://app:hunter2@db/app",
       FENCEPOST_API_KEYS: "ci:s3cret-of-the-ci-machine",
@@ -47,7 +47,7 @@ describe("secrets that cannot be masked", () => {
   });
 });
 
-describe("URLs for people", () => {
+describe("masked URLs in messages", () => {
   it.each([
     ["postgres://app:hunter2@db:5432/orders", "postgres://app:***@db:5432/orders"],
     ["postgres://app@db/orders", "postgres://app@db/orders"],
@@ -55,7 +55,7 @@ describe("URLs for people", () => {
     ["postgres://db/d?user=app&password=hunter2", "postgres://db/d?user=app&password=***"],
     ["postgres://a:p@ss@db/d", "postgres://a:***@db/d"],
     ["no url", "***"],
-  ])("database: %s", (url, masked) => {
+  ])("hide the password of the database URL %s", (url, masked) => {
     expect(maskDatabaseUrl(url)).toBe(masked);
   });
 
@@ -66,11 +66,11 @@ describe("URLs for people", () => {
     ["https://token@rpc.example/eth", "https://***@rpc.example/eth"],
     ["https://rpc.example/eth?apikey=abc&x=1", "https://rpc.example/eth?apikey=***&x=***"],
     ["no url", "***"],
-  ])("endpoint: %s", (url, masked) => {
+  ])("hide the secrets of the endpoint URL %s", (url, masked) => {
     expect(maskRpcUrl(url)).toBe(masked);
   });
 
-  it("name their secrets in every spelling that a message may quote", () => {
+  it("have their secrets listed in every spelling that a message may quote", () => {
     expect(secretsOfDatabaseUrl("postgres://app:p%40ss|word@db/d")).toEqual([
       "p%40ss%7Cword",
       "p@ss|word",
@@ -84,10 +84,13 @@ describe("URLs for people", () => {
 
 const hex64 = fc.stringMatching(/^[1-9a-e][0-9a-f]{63}$/);
 const word = fc.stringMatching(/^[a-z]{8}$/);
-/** No letter in it occurs in any fixed text around, so that finding a piece of it is finding the secret. */
+/**
+ * A random secret. None of its letters occurs in the surrounding fixed text, so finding a piece of it means that the
+ * secret leaked.
+ */
 const token = fc.stringMatching(/^[QXZ0-9]{16,40}$/);
 
-describe("no secret is shown", () => {
+describe("a configured secret is never shown", () => {
   const secrets = fc.record({
     password: token,
     keys: fc.uniqueArray(hex64, { minLength: 1, maxLength: 3 }),
@@ -98,7 +101,7 @@ describe("no secret is shown", () => {
     query: token,
   });
 
-  it("by fencepost config, and the log masks each of them", () => {
+  it("by fencepost config, and the log masks it", () => {
     fc.assert(
       fc.property(secrets, ({ password, keys, words, apiSecret, rpcToken, rpcPassword, query }) => {
         const variables = {
@@ -121,7 +124,7 @@ describe("no secret is shown", () => {
     );
   });
 
-  it("by an error message about it", () => {
+  it("by an error message about its setting", () => {
     const broken = fc.record({ secret: token, slip: fc.constantFrom("!", "'", "@", " ", "x:") });
     fc.assert(
       fc.property(broken, ({ secret, slip }) => {

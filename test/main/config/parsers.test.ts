@@ -29,9 +29,10 @@ const value = <T>(parser: Parser<T>, raw: unknown): T | string => {
 };
 const refused = (parser: Parser<unknown>, raw: unknown) => "mistake" in parser(raw);
 
-describe("every parser", () => {
+describe("every parser of a setting", () => {
   it("returns a value or a one-line mistake for any input, and never throws", () => {
-    // Any code point, half a surrogate pair too. fast-check's unit "binary" builds a table of all of them first: a second.
+    // Text of any code points, including lone surrogates. fast-check's unit "binary" would first build a table of all
+    // of them, which takes a second.
     const anyText = fc.array(fc.nat(0x10ffff)).map((points) => String.fromCodePoint(...points));
     const raw = fc.oneof(fc.anything(), anyText, fc.webUrl(), fc.double(), fc.bigInt());
     fc.assert(
@@ -44,14 +45,14 @@ describe("every parser", () => {
     );
   });
 
-  it("parses a file's value and a variable's text alike", () => {
+  it("gives the same result for a file's value and a variable's text", () => {
     expect([value(integer(0, 9), 7), value(integer(0, 9), "7")]).toEqual([7, 7]);
     expect([value(flag, true), value(flag, "true"), value(flag, "false")]).toEqual([true, true, false]);
     expect(value(list(text), ["a", "b"])).toEqual(value(list(text), "a, b"));
   });
 });
 
-describe("numbers", () => {
+describe("number settings", () => {
   it.each([
     "-1",
     "1.5",
@@ -69,7 +70,7 @@ describe("numbers", () => {
     1.5,
     -1,
     Number.NaN,
-  ])("refuses %j as a whole number", (raw) => {
+  ])("refuse %j as a whole number", (raw) => {
     expect(refused(integer(0, Number.MAX_SAFE_INTEGER), raw)).toBe(true);
   });
 
@@ -85,7 +86,7 @@ describe("numbers", () => {
     for (const raw of ["0", "0.0000000001", "-1", "1,5", "", "1.", ".5", "1e9"]) expect(refused(gwei, raw)).toBe(true);
   });
 
-  it("format gwei so that they parse to the same", () => {
+  it("format gwei so that it parses to the same value", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 23n }), (wei) => {
         expect(value(gwei, formatGwei(wei))).toBe(wei);
@@ -94,15 +95,15 @@ describe("numbers", () => {
   });
 });
 
-describe("durations and choices", () => {
-  it("report their format, or their limits", () => {
+describe("duration and choice settings", () => {
+  it("report the expected format, or the limits", () => {
     expect(value(duration(500), "10")).toBe("! is not a duration (use 10s, 250ms, 5m)");
     expect(value(duration(500), 10)).toBe("! is not a duration (use 10s, 250ms, 5m)");
     expect(value(duration(500), "100ms")).toBe("! is too short (at least 500ms)");
     expect(value(duration(0), 0)).toBe(0);
   });
 
-  it("accept off only if the setting can be switched off", () => {
+  it("accept off only if the setting can be disabled", () => {
     expect(value(durationOrOff(100), "off")).toBeNull();
     expect(value(durationOrOff(100), "50ms")).toBe("! is too short (at least 100ms)");
     expect(value(durationOrOff(100), "of")).toBe("! is not a duration (use 10s, 250ms, 5m, or off)");
@@ -114,7 +115,7 @@ describe("durations and choices", () => {
   });
 });
 
-describe("lists", () => {
+describe("list settings", () => {
   it("report the position of a mistake, counted from one", () => {
     expect(value(list(integer(0, 9)), "1,2,x")).toBe("! is wrong at place 3: is not a whole number from 0 to 9");
     expect(value(list(integer(0, 9)), [1, 1])).toBe("! is wrong at place 2: given before");
@@ -123,10 +124,10 @@ describe("lists", () => {
   });
 });
 
-describe("credentials", () => {
+describe("credential settings", () => {
   const key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
-  it("take a private key with or without prefix, in any casing", () => {
+  it("accept a private key with or without prefix, in any casing", () => {
     expect(value(privateKey, key)).toBe(`0x${key}`);
     expect(value(privateKey, ` 0x${key.toUpperCase()} `)).toBe(`0x${key}`);
   });
@@ -143,11 +144,11 @@ describe("credentials", () => {
     expect(refused(privateKey, raw)).toBe(true);
   });
 
-  it("refuse one private key in two spellings", () => {
+  it("refuse the same private key in two spellings", () => {
     expect(value(list(privateKey), `${key},0x${key.toUpperCase()}`)).toBe("! is wrong at place 2: given before");
   });
 
-  it("check the number of a mnemonic's words", () => {
+  it("check the number of words of a mnemonic", () => {
     const words = "test test test test test test test test test test test junk";
     expect(value(mnemonic, `  ${words.replaceAll(" ", "  ").toUpperCase()}`)).toBe(words);
     for (const raw of ["", "test", `${words} test`, words.replace("junk", "ju-nk")])
@@ -156,7 +157,7 @@ describe("credentials", () => {
 
   const secret = "x".repeat(22);
 
-  it("read an API key, as text or as an object, with its scopes and limits", () => {
+  it("accept an API key as text or as an object, with its scopes and limits", () => {
     expect(value(apiKey, `ci:${secret}`)).toEqual({ name: "ci", secret });
     expect(value(apiKey, `ci:${secret}:read+operate`)).toEqual({ name: "ci", secret, scopes: ["read", "operate"] });
     const signer = `0x${"Ab".repeat(20)}`;

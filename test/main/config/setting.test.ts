@@ -5,7 +5,7 @@ import { ageOr, formatAge } from "../../../src/main/config/setting.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-describe("ages", () => {
+describe("age settings", () => {
   const { parse, fallback, unset } = ageOr("off", HOUR_MS);
 
   it.each([
@@ -30,7 +30,7 @@ describe("ages", () => {
       expect(parse(said)).toEqual({ mistake: "is too short (at least 1h, or off)" });
   });
 
-  it("are unlimited by default, and parse what they show", () => {
+  it("are unlimited by default, and parse every age as they format it", () => {
     expect([fallback, unset]).toEqual([null, "off"]);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 24 * 365 }), (hours) => {

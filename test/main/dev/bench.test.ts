@@ -6,7 +6,7 @@ import * as examples from "../../support/sample-answers.ts";
 const OPTIONS = { transactions: 20, callers: 4 };
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
-/** A node that refuses every `nth` create. */
+/** A fake node that refuses every `nth` create. */
 function ports(nth = Number.POSITIVE_INFINITY) {
   const sent: unknown[] = [];
   const client = {
@@ -20,9 +20,9 @@ function ports(nth = Number.POSITIVE_INFINITY) {
   return { sent, say: () => undefined, newId: () => "run", connect: async () => client as unknown as FencepostClient };
 }
 
-describe("a measurement", () => {
+describe("a benchmark by fencepost bench", () => {
   // protects [The command line] src/main/dev/demo/bench.ts
-  it("of a named node requires a signer, because each create costs gas", async () => {
+  it("of a given node requires a signer, because each create costs gas", async () => {
     const node = ports();
     for (const named of [{ url: "http://n" }, { profile: "production" }]) {
       await expect(bench({ ...OPTIONS, ...named }, node)).rejects.toThrow("--signer is missing");
@@ -30,7 +30,7 @@ describe("a measurement", () => {
     expect(node.sent).toEqual([]);
   });
 
-  it("sends zero-value transfers with their own ids, and counts refusals", async () => {
+  it("sends zero-value transfers with distinct request ids, and counts refusals", async () => {
     const node = ports(5);
     const report = await bench({ ...OPTIONS, url: "http://n", signer: SIGNER }, node);
     expect(report).toMatchObject({ node: "http://n", accepted: 16, failed: 4 });
@@ -41,7 +41,7 @@ describe("a measurement", () => {
     for (const intent of node.sent) expect(intent).toMatchObject({ payload: { to: SIGNER, value: "0" } });
   });
 
-  it("fails with the first refusal if nothing is accepted", async () => {
+  it("fails with the first refusal if no create is accepted", async () => {
     await expect(bench({ ...OPTIONS, url: "http://n", signer: SIGNER }, ports(1))).rejects.toThrow("refused");
   });
 });

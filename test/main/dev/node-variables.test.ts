@@ -8,7 +8,10 @@ const chain = { url: "http://127.0.0.1:8545", chainId: 31_337, accounts: [{ priv
 const variablesOf = (variables: Record<string, string>) =>
   nodeVariables(configFrom({ command: "dev", variables, file: null, flags: {} }, "n").config, DATABASE, chain as never);
 
-/** On a terminal the node is a process of its own, started by the same command on the chain and accounts of its parent. */
+/**
+ * On a terminal, `fencepost dev` runs its node as a separate process: the same command, with its parent's chain and
+ * accounts.
+ */
 it("dev on a terminal starts its node without authentication on its own chain, unless an API key is set", () => {
   const open = variablesOf({});
   expect(open).toMatchObject({ FENCEPOST_AUTH: "none", FENCEPOST_RPC_URL: chain.url, FENCEPOST_CHAIN_ID: "31337" });

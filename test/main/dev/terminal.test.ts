@@ -33,8 +33,8 @@ const hashAt = async (number: number) =>
 const baseFee = async () =>
   BigInt(((await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string }).baseFeePerGas);
 
-describe("keys of dev, on a real chain", () => {
-  it("r replaces the last blocks by a longer branch, as often as it is pressed", async () => {
+describe("terminal keys of fencepost dev", () => {
+  it("include r, which replaces the last blocks by a longer branch, each time it is pressed", async () => {
     const { keys, said } = playing();
     for (let round = 0; round < 2; round++) {
       await chain.mine(3);
@@ -49,13 +49,13 @@ describe("keys of dev, on a real chain", () => {
     }
   });
 
-  it("r reports that there are too few blocks", async () => {
+  it("include r, which reports if there are too few blocks", async () => {
     const { keys, said } = playing();
     await keys.press("r");
     expect(said).toEqual(["reorg: there are too few blocks yet"]);
   });
 
-  it("f raises the base fee of the next block fifty times", async () => {
+  it("include f, which raises the base fee of the next block fifty times", async () => {
     const { keys, said } = playing();
     await chain.rpc("hardhat_setNextBlockBaseFeePerGas", ["0x3b9aca00"]);
     await chain.mine();
@@ -66,7 +66,7 @@ describe("keys of dev, on a real chain", () => {
     expect(said[0]).toMatch(/^fee spike: the next block costs \d+ gwei/);
   });
 
-  it("f is a spike even if empty blocks have lowered the base fee to almost zero", async () => {
+  it("include f, which causes a spike even if empty blocks lowered the base fee to almost zero", async () => {
     const { keys, said } = playing();
     await chain.rpc("hardhat_setNextBlockBaseFeePerGas", ["0x7"]);
     await chain.mine();
@@ -76,7 +76,7 @@ describe("keys of dev, on a real chain", () => {
     expect(said[0]).toContain("costs 20 gwei");
   });
 
-  it("p pauses and resumes mining", async () => {
+  it("include p, which pauses and resumes mining", async () => {
     const { keys, said } = playing();
     await keys.press("p");
     await keys.press("p");
@@ -88,7 +88,7 @@ describe("keys of dev, on a real chain", () => {
     ]);
   });
 
-  it("k and s perform their actions, and any other key prints the help", async () => {
+  it("include k and s, which perform their actions; any other key prints the help", async () => {
     const { keys, said, restarts } = playing();
     await keys.press("k");
     await keys.press("s");
@@ -105,7 +105,7 @@ describe("keys of dev, on a real chain", () => {
     expect(said).toEqual(["send a transfer: the node is away", KILLED]);
   });
 
-  it("do not touch a chain of the user's own", async () => {
+  it("do not change a chain that the user provided", async () => {
     const { keys, said } = playing({ chain: null });
     await keys.press("r");
     await keys.remember();

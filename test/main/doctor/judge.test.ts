@@ -68,7 +68,7 @@ const silent = {
 } as const;
 const far = { nodeId: "n-9", url: "http://10.0.0.9:3000", version: "1.2.3" };
 
-/** Faulty situations, one fault each. */
+/** Situations with exactly one fault each. */
 const MISTAKES: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ["NODE_VERSION", { nodeVersion: "20.18.3" }, /Node 20.18.3 is too old/],
   ["NODE_VERSION", { nodeVersion: "18.20.0" }, /too old/],
@@ -167,15 +167,15 @@ const WARNINGS: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
 
 const off = (facts: Partial<Facts>) => judge({ ...WELL, ...facts }).filter(({ sign }) => sign !== "ok");
 
-describe("the doctor", () => {
+describe("fencepost doctor", () => {
   // protects [The command line] src/main/doctor/judge.ts, src/main/doctor/judge-database.ts, src/main/doctor/judge-chains.ts, src/domain/troubles/setup.ts
-  it("finds nothing where all is well", () => {
+  it("reports nothing if all is well", () => {
     expect(off({})).toEqual([]);
     expect(judge(WELL).length).toBeGreaterThan(7);
   });
 
   // protects [The command line] src/main/doctor/judge.ts, src/main/doctor/judge-database.ts, src/main/doctor/judge-chains.ts, src/domain/troubles/setup.ts
-  it.each(MISTAKES)("finds the mistake %s", (code, facts, text) => {
+  it.each(MISTAKES)("reports the mistake %s", (code, facts, text) => {
     const [finding, ...others] = off(facts);
     expect(others).toEqual([]);
     expect(finding).toMatchObject({ sign: "mistake", code, text: expect.stringMatching(text) });
@@ -191,7 +191,7 @@ describe("the doctor", () => {
   });
 
   // protects [The command line] src/main/doctor/judge.ts, src/main/doctor/judge-database.ts, src/main/doctor/judge-chains.ts, src/domain/troubles/setup.ts
-  it("does not take for wrong what only looks like it", () => {
+  it("does not report settings that only look wrong", () => {
     expect(off({ ...withDatabase({ pooled: true }), hasDirectUrl: true }), "a way past the pooler").toEqual([]);
     expect(off(withDatabase({ clockAheadMs: -900 })), "within the allowance").toEqual([]);
     expect(

@@ -10,7 +10,7 @@ function machine(...addresses: Machine["addresses"]): Machine {
   return { addresses, hostname: "box" };
 }
 
-describe("the URL a node advertises by itself", () => {
+describe("the URL that a node advertises by default", () => {
   it.each([["http://127.0.0.1:3000"], ["http://10.0.0.7:3000"], ["http://[::1]:3000"], ["http://box.local:3000"]])(
     "is its listening address, or the machine's first external one: %s",
     (url) => {
@@ -24,7 +24,7 @@ describe("the URL a node advertises by itself", () => {
     expect(advertisedUrl(url, machine(loopback, linkLocal))).toBe("http://box:3000");
   });
 
-  it("is found on this machine too", () => {
+  it("is found on the machine that runs the test", () => {
     expect(new URL(advertisedUrl("http://0.0.0.0:4000"))).toMatchObject({ port: "4000" });
     expect(advertisedUrl("http://0.0.0.0:4000")).not.toContain("0.0.0.0:");
   });

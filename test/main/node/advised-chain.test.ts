@@ -27,7 +27,7 @@ it.each([
   expect(await advised(said).feeMarket()).toEqual({ ...NO_MARKET, offer });
 });
 
-it("a custom repricing strategy that fails raises an alert, and the market decides", () => {
+it("a custom repricing strategy that fails raises an alert, and the market strategy is used", () => {
   const telemetry = recordTelemetry();
   const propose = (): never => {
     throw new Error("out of ideas");

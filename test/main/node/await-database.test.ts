@@ -11,7 +11,7 @@ const REFUSED = node("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:5432");
 const WRONG_PASSWORD = sql("28P01", "password authentication failed");
 
 // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
-describe("a database that does not answer now, and may later", () => {
+describe("a starting node waits for its database if", () => {
   it.each<[string, Error]>([
     ["nothing listens", REFUSED],
     ["nothing listens at any of its addresses", new AggregateError([REFUSED, node("ECONNREFUSED")])],
@@ -39,7 +39,7 @@ describe("a database that does not answer now, and may later", () => {
 });
 
 // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
-describe("an error that waiting cannot repair", () => {
+describe("a starting node does not wait for its database after", () => {
   it.each<[string, unknown]>([
     ["a wrong password", WRONG_PASSWORD],
     ["a user who is not let in", sql("28000")],
@@ -57,7 +57,7 @@ describe("an error that waiting cannot repair", () => {
   });
 });
 
-describe("waiting for the database", () => {
+describe("a node that waits for its database", () => {
   function patience() {
     const clock = createManualClock();
     const stop = new AbortController();
@@ -67,7 +67,7 @@ describe("waiting for the database", () => {
   }
 
   // protects [Explained, and said aloud] src/main/node/await-database.ts, src/adapters/postgres/session/is-away.ts
-  it("continues when it answers, and logs the begin and the end of the wait", async () => {
+  it("continues when the database answers, and logs the begin and the end of the wait", async () => {
     const { clock, said, patience: own } = patience();
     let tries = 0;
     const opened = awaitDatabase(async () => {
@@ -82,7 +82,7 @@ describe("waiting for the database", () => {
     ]);
   });
 
-  it("logs nothing if it answers at once", async () => {
+  it("logs nothing if the database answers at once", async () => {
     const { said, patience: own } = patience();
     expect(await awaitDatabase(() => Promise.resolve(7), own)).toBe(7);
     expect(said).toEqual([]);
@@ -110,7 +110,7 @@ describe("waiting for the database", () => {
     expect(await failed).toBe(WRONG_PASSWORD);
   });
 
-  it("ends at its abort signal", async () => {
+  it("stops at its abort signal", async () => {
     const { clock, stop, patience: own } = patience();
     const waiting = awaitDatabase(() => Promise.reject(REFUSED), own).catch(() => "stopped");
     await clock.advance(1_000);

@@ -43,7 +43,7 @@ describe("the extensions of an installation", () => {
       "ts",
     ],
     ["a function, in JavaScript", "export default (c) => ({ action: 'NOOP', reason: c.txId });", "mjs"],
-  ])("a hook may be %s", async (_, text, extension) => {
+  ])("accept as a stuck hook: %s", async (_, text, extension) => {
     const { stuckHook } = await fromModule(text, extension);
     expect(await stuckHook?.decide(context)).toEqual({ action: "NOOP", reason: "t" });
   });
@@ -53,14 +53,14 @@ describe("the extensions of an installation", () => {
     ["throws while it loads", "throw new Error('no database');"],
     ["decides nothing", "export default { reason: 'none' };"],
     ["exports nothing", "const a = 1;"],
-  ])("refuse a hook module that %s in one line", async (_, text) => {
+  ])("refuse in one line a hook module that %s", async (_, text) => {
     await expect(fromModule(text)).rejects.toMatchObject({
       name: "ConfigurationError",
       mistakes: [expect.stringMatching(/^FENCEPOST_STUCK_HOOK: .*hook\.ts [^\n]*$/)],
     });
   });
 
-  it("and so is one that is not there", async () => {
+  it("refuse a hook module that does not exist", async () => {
     const config = { ...nothing, stuckHook: { place: "nowhere/hook.ts", secret: null } };
     await expect(openExtensions({ config })).rejects.toThrow("FENCEPOST_STUCK_HOOK: nowhere/hook.ts cannot be loaded");
   });
@@ -74,7 +74,7 @@ describe("the extensions of an installation", () => {
     });
     afterEach(() => receiver.current.close());
 
-    it("sends signed requests to the stuck hook", async () => {
+    it("send signed requests to the stuck hook", async () => {
       receiver.current.answer = (response) => response.end('{"action":"NOOP","reason":"r"}');
       const config = { ...nothing, stuckHook: { place: url, secret: "s3cret" } };
       const { stuckHook } = await openExtensions({ config });
@@ -82,7 +82,7 @@ describe("the extensions of an installation", () => {
       expect(receiver.current.received[0]?.headers["fencepost-signature"]).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
     });
 
-    it("posts alerts to the webhook", async () => {
+    it("post alerts to the webhook", async () => {
       const extensions = await openExtensions({ config: { ...nothing, alertWebhook: { url, format: "slack" } } });
       for (const sink of extensions.sinks) sink({ type: "alert", severity: "ERROR", code: "TX_STUCK", message: "m" });
       await expect.poll(() => receiver.current.received.length, { timeout: 10_000 }).toBe(1);
@@ -96,7 +96,7 @@ describe("the extensions of an installation", () => {
   it.each([
     ["an object with a name", "export default { name: 'own', propose: () => null };", "own"],
     ["a function", "export default () => null;", "repricing-a function"],
-  ])("a repricing strategy may be %s", async (kind, text, name) => {
+  ])("accept as a repricing strategy: %s", async (kind, text, name) => {
     const path = join(directory.path, `repricing-${kind}.mjs`);
     writeFileSync(path, text);
     const { repricing } = await openExtensions({ config: { ...nothing, repricingModule: path } });
@@ -104,7 +104,7 @@ describe("the extensions of an installation", () => {
     expect(repricing?.propose({} as RepricingView)).toBeNull();
   });
 
-  it("refuse a repricing module without propose", async () => {
+  it("refuse a repricing module without `propose`", async () => {
     const path = join(directory.path, "repricing-nothing.mjs");
     writeFileSync(path, "export default { decide: () => null };");
     await expect(openExtensions({ config: { ...nothing, repricingModule: path } })).rejects.toThrow(

@@ -18,7 +18,7 @@ describe("the policies of a node", () => {
     expect(await loadPolicies({ policies: { file: null, document: null } })).toBeNull();
   });
 
-  it("are those of the configuration, or of the file", async () => {
+  it("are those of the configuration, or of the policy file", async () => {
     const document = { signers: { [SIGNER]: { chains: [1] } } };
     const file = join(directory.path, "policies.json");
     await writeFile(file, JSON.stringify(document));
@@ -28,7 +28,7 @@ describe("the policies of a node", () => {
     expect(read).toEqual(said);
   });
 
-  it("prevent a start if they are unreadable or wrong, instead of being ignored", async () => {
+  it("prevent a start if they are unreadable or invalid, instead of being ignored", async () => {
     const file = join(directory.path, "broken.json");
     await writeFile(file, "{");
     for (const broken of [file, join(directory.path, "missing.json")]) {

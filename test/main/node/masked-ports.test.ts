@@ -31,7 +31,7 @@ describe("secrets are masked", () => {
   });
 
   // protects [Attacks] src/main/node/masked-ports.ts
-  it("in a signer's refusal, and in the reason of its absence", async () => {
+  it("in a signer's refusal, and in the reason why it is unavailable", async () => {
     const signing = (error: Error): Promise<unknown> => {
       const signer: Signer = {
         addresses: () => ["0xaa"],

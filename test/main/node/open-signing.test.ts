@@ -4,19 +4,22 @@ import { launch } from "../../../src/main/node/open-signing.ts";
 
 const PIPED = { stdio: ["ignore", "ignore", "inherit", "pipe"] } satisfies SpawnOptions;
 
-/** If no file can be opened any more, Node returns a child without streams, and reports the error a moment later. */
+/**
+ * Imitates Node when no more files can be opened: it returns a child without streams and reports the error a moment
+ * later.
+ */
 function withoutStreams(): ChildProcess {
   const child = new ChildProcess();
   process.nextTick(() => child.emit("error", new Error("spawn EMFILE")));
   return child;
 }
 
-describe("a signing process that the machine cannot start", () => {
+describe("a signing process that the operating system cannot start", () => {
   it.each([
     ["is told a moment later", "ENOENT", () => spawn("/nowhere/node", [], PIPED)],
     ["leaves no channel", "EMFILE", withoutStreams],
     // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
-  ])("counts as ended with the reason if the error %s (%s)", async (_how, code, start) => {
+  ])("counts as ended, with the reason, if the error %s (%s)", async (_how, code, start) => {
     const launched = launch(start);
     expect(await launched.ended).toContain(code);
     launched.channel.on("error", () => undefined);

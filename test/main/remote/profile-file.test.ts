@@ -21,8 +21,8 @@ function written(text: string, mode = 0o600): void {
   chmodSync(file, mode);
 }
 
-describe("the file of profiles", () => {
-  it("is in XDG_CONFIG_HOME, unless that is not absolute", () => {
+describe("the file of command-line profiles", () => {
+  it("is in XDG_CONFIG_HOME, unless that path is not absolute", () => {
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "/x" }, home })).toBe("/x/fencepost/profiles.json");
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "x" }, home })).toBe(
       `${home}/.config/fencepost/profiles.json`,
@@ -31,7 +31,7 @@ describe("the file of profiles", () => {
   });
 
   // protects [The command line] src/main/remote/profile-file.ts
-  it("is readable by its owner only, and leaves no draft", async () => {
+  it("is readable by its owner only, and leaves no temporary file", async () => {
     await profilesIn(file).writeProfiles(PROFILES);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
@@ -46,7 +46,7 @@ describe("the file of profiles", () => {
   });
 
   // protects [The command line] src/main/remote/profile-file.ts
-  it.each(["0640", "0604", "0644", "0660"])("is refused where others can read it (mode %s)", async (octal) => {
+  it.each(["0640", "0604", "0644", "0660"])("is refused if other users can read it (mode %s)", async (octal) => {
     written(JSON.stringify(PROFILES), Number.parseInt(octal, 8));
     await expect(profilesIn(file).readProfiles()).rejects.toThrow(
       `${file}: holds API keys and is open to other users (mode ${octal}): chmod 600 ${file}`,

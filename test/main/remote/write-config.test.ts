@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("fencepost init", () => {
-  it("writes a valid file with the defaults", async () => {
+  it("writes a valid configuration file with the defaults", async () => {
     expect(await writeConfig(directory)).toEqual({ file: "fencepost.config.ts" });
     const request = { command: "config", variables: {}, workingDirectory: directory, nodeId: "n" } as const;
     const { config } = await loadConfig(request);
@@ -33,9 +33,12 @@ describe("fencepost init", () => {
   });
 
   // protects [The command line] src/main/remote/write-config.ts
-  it.each(["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"])("leaves %s alone", async (name) => {
-    writeFileSync(join(directory, name), "mine");
-    await expect(writeConfig(directory)).rejects.toThrow(`${name} exists already`);
-    expect(readFileSync(join(directory, name), "utf8")).toBe("mine");
-  });
+  it.each(["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"])(
+    "does not overwrite %s",
+    async (name) => {
+      writeFileSync(join(directory, name), "mine");
+      await expect(writeConfig(directory)).rejects.toThrow(`${name} exists already`);
+      expect(readFileSync(join(directory, name), "utf8")).toBe("mine");
+    },
+  );
 });

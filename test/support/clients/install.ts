@@ -8,7 +8,9 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const BUFFER = { maxBuffer: 64 * 1024 * 1024 };
 
-/** Kept between runs: they are large, and nothing of them is part of this package. */
+/**
+ * Where clients are installed. The directory is kept between runs, because they are large and not part of this package.
+ */
 const DIRECTORY = join(tmpdir(), "fencepost-clients");
 const WEB3_JS = "web3@4.16.0";
 const WEB3_PY = "web3==7.14.0";
@@ -25,7 +27,7 @@ export function program(file: string, argv: readonly string[]): Promise<Output> 
   return run(file, [...argv], BUFFER);
 }
 
-/** Null, with a loud message, if it is not available. */
+/** Installs a client. Returns null, with a message on standard error, if it is not available. */
 export async function installed(name: string, install: () => Promise<string>): Promise<string | null> {
   try {
     return await install();
@@ -42,7 +44,7 @@ export async function web3js(): Promise<string> {
   return directory;
 }
 
-/** The interpreter that has web3.py. */
+/** Path of a Python interpreter that has web3.py. */
 export async function web3py(): Promise<string> {
   const directory = await directoryOf("web3py");
   const python = join(directory, "bin/python");
@@ -71,7 +73,7 @@ export async function bun(): Promise<string> {
   return binaryOf("bun", `@oven/bun-${process.platform}-${arch}`, "bin/bun", BUN);
 }
 
-/** Name of the platform's own package: the one that chooses it needs an install script. */
+/** Installs the binary from the platform-specific package, because the general package would need an install script. */
 async function binaryOf(tool: string, name: string, path: string, version: string): Promise<string> {
   const directory = await directoryOf(tool);
   const binary = join(directory, "node_modules", name, path);

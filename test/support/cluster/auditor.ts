@@ -1,6 +1,6 @@
 /**
- * Invariants of a cluster at rest, whatever was done to it: compares the database, the chain and the answers to
- * callers, and reads the records made along the way.
+ * Checks the invariants of a cluster when all work is done: compares the database, the chain and the responses to
+ * callers, and evaluates the records made during the test.
  */
 import { expect } from "vitest";
 import type { CreatedTransaction } from "../../../src/client/index.ts";
@@ -12,7 +12,10 @@ import { terms, violations } from "./tripwires.ts";
 
 const PATIENCE = { giveUpMs: 120_000 };
 
-/** Waits for rest; then nothing accepted is lost, nothing is there twice, no nonce is missing, and no late write went through. */
+/**
+ * Waits until all work is done. Then checks that no accepted transaction is lost or duplicated, no nonce is missing,
+ * and no late write succeeded.
+ */
 export async function auditCluster(cluster: Cluster, accepted: readonly CreatedTransaction[]): Promise<Audit> {
   const { database, chain, nodes } = cluster;
   const ids = new Set(accepted.map(({ txId }) => txId));
@@ -31,7 +34,7 @@ export async function auditCluster(cluster: Cluster, accepted: readonly CreatedT
   return found;
 }
 
-/** I4: the answers to callers are true. */
+/** Invariant I4: the responses to callers are true. */
 function checkAnswers(accepted: readonly CreatedTransaction[], { stored }: Audit): void {
   const byId = new Map(stored.map((row) => [row.tx_id, row]));
   const changed = accepted.filter(({ txId, nonce, requestId }) => {
@@ -41,7 +44,7 @@ function checkAnswers(accepted: readonly CreatedTransaction[], { stored }: Audit
   expect(changed, "I4: accepted, and lost or changed").toEqual([]);
 }
 
-/** I1: one owner per token, and tokens only grow. */
+/** Invariant I1: each token has one owner, and tokens only grow. */
 async function checkTerms({ database }: Cluster): Promise<void> {
   const last = new Map<string, number>();
   for (const { signer, token } of await terms(database)) {

@@ -1,5 +1,5 @@
-// Loaded into a node before anything else (`--import`): at SIGUSR2 its main loop is blocked for BLOCK_MS, as by an
-// endless computation. The process is not stopped: its other threads go on.
+// Loaded into a node before anything else (`--import`): on SIGUSR2 its main loop blocks for BLOCK_MS, as in an endless
+// computation. The process is not stopped: its other threads continue.
 import { writeSync } from "node:fs";
 
 process.on("SIGUSR2", () => {

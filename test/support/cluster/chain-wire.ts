@@ -7,14 +7,14 @@ import type { Hex } from "../../../src/domain/lane.ts";
 import { deferred } from "../deferred.ts";
 import type { Database } from "../integration.ts";
 
-/** Signed payloads that one node put on the wire in one packet, when they arrived. */
+/** Signed payloads that one node sent in one HTTP request, and when they arrived. */
 export interface Packet {
   readonly atMs: number;
   readonly hashes: readonly Hex[];
 }
 
 export interface Hold {
-  /** The node is in the middle of a broadcast: its packet has left, and has no answer yet. */
+  /** Resolves when the node is in the middle of a broadcast: its request was sent and has no response yet. */
   readonly reached: Promise<Packet>;
   release(): void;
 }
@@ -26,8 +26,8 @@ export interface ChainWireOptions {
 }
 
 /**
- * The wire between one node and the chain. Each payload is looked up in the database at the instant it arrives, before
- * the chain receives it (I6): it must be stored, byte by byte, and this node must have claimed it, under whatever term.
+ * A proxy between one node and the chain. It looks each payload up in the database when it arrives, before the chain
+ * receives it (invariant I6): the same bytes must be stored and claimed by this node, under any term.
  */
 export class ChainWire {
   readonly url: string;
@@ -57,7 +57,7 @@ export class ChainWire {
     return this.packets.reduce((sum, { hashes }) => sum + hashes.length, 0);
   }
 
-  /** The node cannot reach the chain any more; open connections end. */
+  /** Cuts the node off from the chain and closes open connections. */
   cut(): void {
     this.isCut = true;
     this.server.closeAllConnections();
@@ -67,7 +67,7 @@ export class ChainWire {
     this.isCut = false;
   }
 
-  /** Packets with signed payloads stay on the wire until they are released. */
+  /** Holds requests with signed payloads until they are released. */
   hold(): Hold {
     const reached = deferred<Packet>();
     const released = deferred<void>();

@@ -1,4 +1,4 @@
-/** Several nodes on one database and one chain, each on wires of its own that a test can cut. */
+/** Several nodes on one database and one chain, each connected through proxies of its own that a test can cut. */
 import { createHash } from "node:crypto";
 import { privateKeyToAddress } from "viem/accounts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
@@ -29,7 +29,7 @@ export interface NodeOptions {
   readonly strike?: Stroke;
 }
 
-/** Node id by signer, of lanes whose owner's lease has not run out. */
+/** Node id by signer, for lanes whose owner's lease has not expired. */
 export type Owners = ReadonlyMap<string, string>;
 
 const KEYS: readonly Hex[] = Array.from(
@@ -38,12 +38,12 @@ const KEYS: readonly Hex[] = Array.from(
 );
 export const SIGNERS: readonly Address[] = KEYS.map((key) => privateKeyToAddress(key).toLowerCase() as Address);
 
-/** The keys of some of the signers, as a node is given them. */
+/** The setting with the keys of these signers. */
 export function keysOf(signers: readonly Address[]): Variables {
   return { FENCEPOST_PRIVATE_KEYS: signers.map((signer) => KEYS[SIGNERS.indexOf(signer)]).join(",") };
 }
 
-/** A lease that a test can wait out. */
+/** A lease short enough for a test to wait until it expires. */
 export const LEASE_MS = 3_000;
 export const SKEW_MS = 300;
 
@@ -73,7 +73,7 @@ export class Cluster {
     this.chain = chain;
   }
 
-  /** One more node, ready. */
+  /** Starts one more node and waits until it is ready. */
   async start({ variables = {}, strike }: NodeOptions = {}): Promise<ClusterNode> {
     const nodeId = `node-${++this.named}`;
     const { database } = this;
@@ -107,7 +107,7 @@ export class Cluster {
     return new Map(rows.map(({ signer, node_id }) => [signer, node_id]));
   }
 
-  /** Lanes by node, fewest first, once each of them is owned and no node has more than its share. */
+  /** Resolves with the owners when every lane is owned and no node has more than its share. */
   async untilSpread(over: readonly ClusterNode[], lanes = SIGNERS.length): Promise<Owners> {
     const share = Math.ceil(lanes / over.length);
     const names = new Set(over.map(({ nodeId }) => nodeId));
@@ -135,13 +135,13 @@ export function countByNode(owners: Owners): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** The node's own metrics, summed over labels. */
+/** The value of one of the node's metrics, summed over labels. */
 export async function metric({ url }: NodeProcess, name: string): Promise<number> {
   const { samples } = parseExposition(await (await fetch(`${url}/metrics`)).text());
   return samples.filter((sample) => sample.name === name).reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Instances that a node has been so far. */
+/** Number of instances that the node has registered so far. */
 export async function instancesOf({ database }: Cluster, { nodeId }: ClusterNode): Promise<number> {
   const rows = await database.query("SELECT 1 FROM fencepost.node_instance WHERE node_id = $1", [nodeId]);
   return rows.length;

@@ -4,7 +4,10 @@ import { SIGNERS } from "./cluster.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** The n-th create: each on its signer's lane, distinguished by its value, and independent of the chain. */
+/**
+ * The n-th create: on its signer's lane, with a value that identifies it, and with all fields that would otherwise be
+ * read from the chain.
+ */
 export function createOn(signers: readonly string[], prefix = "request"): (index: number) => CreateTransaction {
   return (index) => ({
     signer: signers[index % signers.length] as string,

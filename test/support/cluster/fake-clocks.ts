@@ -1,4 +1,4 @@
-/** Machines whose clock can be set while they run: libfaketime in front of a node, or of the PostgreSQL of the cluster. */
+/** Clocks that a test can set while programs run: libfaketime for a node, or for the PostgreSQL of the cluster. */
 import { existsSync } from "node:fs";
 import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,9 +13,12 @@ const FOLDERS = ["x86_64", "aarch64"].map((machine) => `/usr/lib/${machine}-linu
 const folder = FOLDERS.find((path) => existsSync(path));
 export const NO_LIBFAKETIME = "no libfaketime is installed: machines whose clock jumps stay untested";
 
-/** Wall clock of one machine. Timers and the monotonic clock go on, as if somebody had set the time of day. */
+/**
+ * The wall clock of one machine. Timers and the monotonic clock are not affected, as if an administrator had set the
+ * time.
+ */
 export class FakeClock {
-  /** For a process of several threads. */
+  /** Environment variables for a process with several threads. */
   readonly variables: Variables;
   private readonly directory: TemporaryDirectory;
   private readonly file: string;
@@ -32,13 +35,13 @@ export class FakeClock {
     return clock;
   }
 
-  /** Offset from the true time, from the next read of the clock on. */
+  /** Sets the offset from the true time, effective at the next read of the clock. */
   async set(offByMs: number): Promise<void> {
     await writeFile(`${this.file}.new`, `${offByMs < 0 ? "" : "+"}${offByMs / 1_000}\n`);
     await rename(`${this.file}.new`, this.file);
   }
 
-  /** A directory of PostgreSQL's programs, whose server lives by this clock. */
+  /** Creates a directory of PostgreSQL's programs whose server uses this clock. */
   async native(): Promise<string> {
     const bin = join(this.directory.path, "native", "bin");
     await mkdir(bin, { recursive: true });

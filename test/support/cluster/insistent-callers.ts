@@ -1,17 +1,17 @@
-/** Many callers, each on a connection of its own, that repeat what was refused until it is accepted. */
+/** Many callers, each on a connection of its own, that retry refused requests until they are accepted. */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { CreateTransaction } from "../../../src/client/index.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** No answer at all, or one that says when to come back. */
+/** Status codes to retry: no response at all (0), or a request to retry later. */
 const LATER = new Set([0, 409, 429, 503]);
 const GIVE_UP_MS = 120_000;
 
 export interface Served {
-  /** On this process's monotonic clock. */
+  /** Time of acceptance, on this process's monotonic clock. */
   readonly atMs: number;
-  /** Refusals before that, by what they said. */
+  /** The messages of the refusals before that. */
   readonly refusals: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export class InsistentCallers {
     this.agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, scheduling: "fifo" });
   }
 
-  /** All at once; resolves when the last one is served. */
+  /** Sends all requests at once; resolves when the last one is accepted. */
   send(transactions: readonly CreateTransaction[]): Promise<readonly Served[]> {
     return Promise.all(transactions.map((transaction) => this.insist(JSON.stringify(transaction))));
   }

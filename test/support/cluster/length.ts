@@ -1,2 +1,2 @@
-/** `npm run test:cluster` sets FENCEPOST_CLUSTER_LONG: more of the same, for those who have the time. */
+/** `npm run test:cluster` sets FENCEPOST_CLUSTER_LONG, which makes the tests larger and longer. */
 export const isLong = process.env.FENCEPOST_CLUSTER_LONG !== undefined;

@@ -1,8 +1,8 @@
-// Run by tests: `node light-process.mjs <role> <database> <signer> <lease>` is no node, only an instance with a
-// heartbeat and the store's own ports. SIGUSR2 makes it act in its role; it prints a line for each action.
+// Run by tests: `node light-process.mjs <role> <database> <signer> <lease>` is not a node, only an instance with a
+// heartbeat and the store's ports. SIGUSR2 makes it act in its role; it prints a line for each action.
 //
 //   claimant  claims the lane once per signal, after declaring expired instances dead
-//   writer    takes the lane and writes to it over many connections, for ever; the signal stops its heartbeat, not its
+//   writer    claims the lane and writes to it over many connections, for ever; the signal stops its heartbeat, not its
 // writes
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
@@ -13,7 +13,7 @@ const [role, databaseUrl, signer, lease] = process.argv.slice(2);
 const leaseDurationMs = Number(lease);
 const lane = { chainId: 31_337, signer };
 const instanceId = randomUUID();
-/** Each has four connections to write over. */
+/** Number of stores, each with four connections to write over. */
 const STORES = role === "writer" ? 4 : 1;
 const WRITERS_PER_STORE = 4;
 
@@ -32,7 +32,7 @@ async function beat() {
   if (beating) await patiently(() => store.renewInstance(instanceId, leaseDurationMs));
 }
 
-/** A call that waited too long, for a lock or a processor, has changed nothing, and may be retried. */
+/** Retries a call that waited too long for a lock or a processor: it has changed nothing. */
 async function patiently(work) {
   for (;;) {
     try {
@@ -51,7 +51,7 @@ async function claim() {
   say({ result: acquisition.result, token: acquisition.fence?.token ?? null });
 }
 
-/** Until nothing is accepted any more. */
+/** Writes until a write is refused by the fence. */
 async function write(to, fence) {
   for (let fenced = false; !fenced; ) {
     try {
@@ -60,7 +60,7 @@ async function write(to, fence) {
       } = await to.commit([{ kind: "suspend", fence, suspended: false }]);
       fenced = outcome.status === "fenced";
     } catch {
-      // Another session's lock; the next attempt follows at once.
+      // Another session holds the lock; retry at once.
     }
   }
 }

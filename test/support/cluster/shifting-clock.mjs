@@ -1,5 +1,5 @@
 // Loaded into a node before anything else (`--import`). From SIGUSR2 on, its wall clock is wrong by CLOCK_JUMP_MS, as
-// if somebody had set the machine's clock. The monotonic clock and timers are not affected.
+// if an administrator had set the machine's clock. The monotonic clock and timers are not affected.
 import { writeSync } from "node:fs";
 
 const RealDate = Date;

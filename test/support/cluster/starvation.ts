@@ -1,13 +1,13 @@
-/** Takes the processor away from others, for a bounded time, and measures how much of it a process had to do without. */
+/** Starves other processes of CPU time for a bounded time, and measures how much of it a process lacked. */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A busy loop ends by itself after this time, however the test ends. */
+/** Seconds after which a busy loop ends by itself, even if the test is killed. */
 const BUSY_AT_MOST_S = 90;
 
 /**
- * Loops that do nothing, each in a session of its own: Linux shares the processor out by session (autogroup), so loops in
- * the session of the tests would only starve the tests.
+ * Starts busy loops, each in a session of its own: Linux shares CPU time by session (autogroup), so loops in the
+ * session of the tests would starve only the tests.
  */
 export function startBusyLoops(count: number): () => void {
   const loops = Array.from({ length: count }, () =>
@@ -25,18 +25,18 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // The loop has already ended by itself.
   }
 }
 
 export interface Share {
-  /** All threads of it: they share what the scheduler gives to their session. */
+  /** CPU time of all threads of the process: they share what the scheduler gives to their session. */
   readonly ranMs: number;
-  /** Its main thread ran, or could have run while others did. */
+  /** Time in which its main thread ran, or was ready to run while others did. */
   readonly wantedMs: number;
 }
 
-/** Waiting time of a process since it began (Documentation/scheduler/sched-stats.rst). */
+/** CPU time and waiting time of a process since its start (Documentation/scheduler/sched-stats.rst). */
 export function shareOf(pid: number): Share {
   const [ran, waited] = statOf(`/proc/${pid}/schedstat`);
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => statOf(`/proc/${pid}/task/${thread}/schedstat`)[0]);

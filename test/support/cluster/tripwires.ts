@@ -8,18 +8,20 @@ export interface Term {
   readonly node_id: string;
 }
 
-/** Every change of the nodes to this database is recorded from now on, and checked at each COMMIT. */
+/**
+ * Installs triggers that record every change of the nodes to this database from now on, and check it at each COMMIT.
+ */
 export async function layTripwires(database: Database): Promise<void> {
   await database.query(await readFile(new URL("tripwires.sql", import.meta.url), "utf8"));
 }
 
-/** Writes that a fence should have refused. */
+/** Writes that the fence should have refused. */
 export async function violations(database: Database): Promise<readonly string[]> {
   const rows = await database.query<{ what: string }>("SELECT what FROM tripwire.violation ORDER BY at");
   return rows.map(({ what }) => what);
 }
 
-/** Every term so far, in the order they began. */
+/** Every term so far, in order of beginning. */
 export function terms(database: Database): Promise<readonly Term[]> {
   return database.query("SELECT signer, token::int AS token, instance_id, node_id FROM tripwire.term ORDER BY seq");
 }

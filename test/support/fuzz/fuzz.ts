@@ -1,6 +1,6 @@
 /**
- * Asks a node for everything that its own OpenAPI document says it serves, and for almost that. What it answers must be
- * documented: the status, the shape, the code of a problem. A 5xx is one fault, but for 503.
+ * Sends a node valid and almost valid requests for everything in its OpenAPI document. Each response must be
+ * documented: its status, its shape, its error code. Any 5xx except 503 is a fault.
  */
 import fc from "fast-check";
 import { type TSchema, Type } from "typebox";
@@ -11,9 +11,9 @@ import { inlined } from "../openapi-schemas.ts";
 import { type Documented, documentedOperations, type FuzzRequest, requestsFor } from "./requests.ts";
 
 export interface FuzzReport {
-  /** Each as one would read it out: which request, what was answered, what is wrong with that. */
+  /** Faults in readable form: the request, the response, and what is wrong with it. */
   readonly faults: readonly string[];
-  /** `operationId status` → how often. */
+  /** The number of responses by `operationId status`. */
   readonly answers: ReadonlyMap<string, number>;
   readonly operations: readonly string[];
 }
@@ -21,9 +21,12 @@ export interface FuzzReport {
 export interface FuzzPlan {
   readonly url: string;
   readonly requests: number;
-  /** The same seed makes the same requests; only ids that answers name differ. */
+  /** The same seed gives the same requests; only ids taken from responses differ. */
   readonly seed: number;
-  /** The signer of nonces that are reserved before the first request, so that there are some to use and to give back. */
+  /**
+   * The signer for which nonces are reserved before the first request, so that there are reservations to use and to
+   * release.
+   */
   readonly reserveFor: string;
 }
 
@@ -34,7 +37,7 @@ interface Answer {
 }
 
 const AT_ONCE = 8;
-/** Ids, and names of API keys. */
+/** Matches ids and names of API keys in responses. */
 const NAMED = /"(txId|reservationId|noticeId)":"([^"]{36})"|"(name)":"(stock-\d+)"/g;
 const MOST_KNOWN = 100;
 const MOST_FAULTS = 20;
@@ -78,8 +81,8 @@ const RESERVED = 8;
 const KEYS = 4;
 
 /**
- * Things that few requests make by chance, and that can be ended once each: reservations and API keys; and policies that
- * forbid nothing, which can be applied again whatever version is expected. What was answered.
+ * Creates things that random requests rarely create and that can each be ended only once: reservations and API keys;
+ * also policies without limits, which can be applied at any expected version. Returns the responses.
  */
 async function stock(url: string, signer: string): Promise<readonly string[]> {
   const make = async (path: string, body: object, method = "POST"): Promise<string> => {
@@ -94,7 +97,7 @@ async function stock(url: string, signer: string): Promise<readonly string[]> {
   ]);
 }
 
-/** Ids from answers: the newest of each kind. */
+/** The newest ids of each kind, taken from responses. */
 class Ids {
   private readonly byName = new Map<string, string[]>();
 
@@ -124,7 +127,10 @@ function spoken({ method, path, headers, body }: FuzzRequest): string {
   return `${method} ${path.slice(0, 200)} ${JSON.stringify(headers)} ${String(body).slice(0, 400)}`;
 }
 
-/** Names in front of patterns, as the router has them. Undefined: the document has no such operation. */
+/**
+ * The operation of a request. As in the router, literal names precede patterns. Undefined if the document has no such
+ * operation.
+ */
 function operationAt(operations: readonly Documented[], { method, path }: FuzzRequest): Documented | undefined {
   const [pathname = ""] = path.split("?", 1);
   const literal = operations.filter((each) => each.path === pathname);
@@ -132,16 +138,14 @@ function operationAt(operations: readonly Documented[], { method, path }: FuzzRe
   return fits.find((each) => each.method === method);
 }
 
-/**
- * For the router a parameter may be empty: `/signers//suspend` suspends nothing, and is still checked as that route.
- */
+/** To the router a parameter may be empty: `/signers//suspend` suspends nothing but is still checked as that route. */
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]*")}$`);
 }
 
 type Judge = (operation: Documented | undefined, request: FuzzRequest, answer: Answer) => string | null;
 
-/** Answers to requests of undocumented routes, or to invalid HTTP. */
+/** Allowed statuses for requests to undocumented routes or with invalid HTTP. */
 const ELSEWHERE = [204, 400, 403, 404, 405];
 
 function judgeBy(document: OpenApiDocument, operations: readonly Documented[]): Judge {

@@ -1,4 +1,4 @@
-/** Requests for the operations of an OpenAPI document: sound ones, almost sound ones, and nonsense. */
+/** Generates requests for the operations of an OpenAPI document: valid ones, almost valid ones, and nonsense. */
 import fc, { type Arbitrary } from "fast-check";
 import type { OpenApiDocument, Operation } from "../../../src/contract/openapi.ts";
 import { inlined } from "../openapi-schemas.ts";
@@ -11,7 +11,7 @@ export interface FuzzRequest {
   readonly body: string | Buffer | null;
 }
 
-/** Ids from answers, by their member's name; `pick` chooses one of them. */
+/** Returns an id from earlier responses by its member's name; `pick` chooses one of them. */
 export type Known = (name: string, pick: number) => string | undefined;
 
 export interface Documented {
@@ -28,7 +28,7 @@ export function documentedOperations(document: OpenApiDocument): readonly Docume
 
 const JSON_TYPE = "application/json";
 const OTHER_METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "QUERY", "TRACE"];
-/** A poll that waits is answered when something happens, and nothing has to. */
+/** Values for `wait`: zero or invalid, because a long poll ends only when something happens, which may be never. */
 const WAITS = fc.constantFrom("0", "-1", "31", "1e1", "x", "", "0x1");
 const BAD_SEGMENTS = [
   "%",
@@ -52,7 +52,7 @@ const BAD_BODIES: readonly (string | Buffer)[] = [
   JSON.stringify({ signer: "x".repeat(300 * 1024) }),
 ];
 
-/** Weighted towards what gets far: a request is mistaken in one place at most times. */
+/** Mostly requests that get far: at most one part of a request is usually invalid. */
 export function requestsFor(
   document: OpenApiDocument,
   { method, path, operation }: Documented,
@@ -84,7 +84,7 @@ export function requestsFor(
       body,
     })
     .map(({ segments, query, extra, headers, ...rest }) => {
-      // A route without a body gets no content type: a type without a body is an error by itself.
+      // A request without a body gets no content type, because a type without a body is an error by itself.
       const { "content-type": type = "", ...others } = headers;
       const isBare = schema === undefined && rest.body === null && type === JSON_TYPE;
       const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segments[name] ?? "");
@@ -103,7 +103,7 @@ interface QueryField {
   readonly text: Arbitrary<unknown>;
 }
 
-/** Any of the fields; or, of many of which each may be wrong, only those that have to be there. */
+/** Any of the query fields; or only the required ones, because many fields would make almost every request invalid. */
 function queryOf(fields: readonly QueryField[]): Arbitrary<Readonly<Record<string, unknown>>> {
   const requiredKeys = fields.filter(({ required }) => required).map(({ name }) => name);
   const recordOf = (some: readonly QueryField[]) =>
@@ -122,7 +122,7 @@ function usually<T>(value: T, other: Arbitrary<T>): Arbitrary<T> {
   return fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
 }
 
-/** An id from an answer, if there is one yet. */
+/** A path segment: an id from a response, if there is one yet. */
 function segment(name: string, schema: object, known: Known): Arbitrary<string> {
   const sound = fc.tuple(fitting(schema), fc.nat()).map(([value, pick]) => known(name, pick) ?? encodeText(value));
   return fc.oneof(

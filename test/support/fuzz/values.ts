@@ -1,4 +1,4 @@
-/** Values for a JSON schema: ones that fit it, and ones that almost do. */
+/** Generates values for a JSON schema: valid ones and almost valid ones. */
 import fc, { type Arbitrary } from "fast-check";
 
 interface Schema {
@@ -18,10 +18,13 @@ interface Schema {
   readonly examples?: readonly unknown[];
 }
 
-/** Small enough that a run does not spend its time on length. */
+/** Maximum length of generated values, so that a run does not spend its time on long ones. */
 const LONGEST = 40;
 
-/** A value that fits the schema. Half of the time one of the schema's examples, if it has any: those reach further. */
+/**
+ * A value that fits the schema. In half of the cases one of the schema's examples, if it has any, because examples get
+ * further.
+ */
 export function fitting(schema: Schema): Arbitrary<unknown> {
   const own = fittingAny(schema);
   return schema.examples === undefined ? own : fc.oneof(fc.constantFrom(...schema.examples), own);
@@ -80,7 +83,7 @@ export const stumbling: Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** Fits but for one place: another value there, one left out, one too many, or a name that is special. */
+/** A value that fits the schema except in one place: another value, a missing one, an extra one, or a special name. */
 export function almost(schema: Schema): Arbitrary<unknown> {
   const slip = fc.constantFrom("replace", "drop", "add", "special" as const);
   return fc.tuple(fitting(schema), fc.nat(), stumbling, slip).map(([value, at, other, how]) => {

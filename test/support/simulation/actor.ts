@@ -1,9 +1,9 @@
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
-/** A user who sends requests to any node that is up. A simulation is not at rest while one of them waits. */
+/** A simulated user who sends requests to any node that is up. A simulation is not finished while one of them waits. */
 export abstract class Actor {
-  /** Answers that none of them should ever see. */
+  /** Responses that a user must never get. */
   readonly absurd: string[] = [];
   protected readonly world: World;
   protected readonly dice: Dice;

@@ -7,19 +7,19 @@ import { makeTemporaryDirectory } from "../temporary-directory.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The file that `process-main.ts` and everything that it imports are in. */
+    /** Path of the bundle of `process-main.ts` and everything that it imports. */
     simulation: string;
   }
 }
 
 /**
- * A thousand simulations are most of a minute of processor time as plain JavaScript, and three times that in a process of
- * vitest: there each use of an imported name is a call, and coverage counts every branch that is taken.
+ * Bundles the simulation. A thousand simulations take most of a minute of CPU time as plain JavaScript, and three times
+ * that in a process of vitest, where each use of an imported name is a call and coverage counts every branch.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await makeTemporaryDirectory();
   const file = join(directory.path, "simulation.mjs");
-  // Loaded from its installed path; its `expect` works in any process.
+  // vitest is loaded from its installed path; its `expect` works in any process.
   const vitest = new URL("dist/index.js", pathToFileURL(createRequire(import.meta.url).resolve("vitest/package.json")));
   const bundle = await rolldown({
     input: fileURLToPath(new URL("./process-main.ts", import.meta.url)),

@@ -8,7 +8,7 @@ import { CHAIN_ID, SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 import type { Dice } from "./dice.ts";
 
-/** Any of the signers. */
+/** A pool of all signers. */
 export const POOL = "everybody";
 
 /** A caller's request; the value distinguishes payloads. */
@@ -16,9 +16,9 @@ export interface Wish {
   readonly signer: Address | typeof POOL;
   readonly requestId: string | null;
   readonly value: number;
-  /** The database refuses it, and everything that shares a transaction with it. */
+  /** True if the database refuses this request and every batch that contains it. */
   readonly poison: boolean;
-  /** Not mined by then, it is cancelled. */
+  /** The deadline: a transaction not mined by then is cancelled. */
   readonly validUntil?: string;
 }
 
@@ -31,12 +31,12 @@ const CLIENT_TIMEOUT_MS = 3_000;
 const PATIENCE = 40;
 
 /**
- * Callers of the API and of the intake table, who remember every word they were given: what was promised must be there
- * at the end, and what was refused for sure must not.
+ * Callers of the API and of the intake table that remember every response: what was promised must exist at the end, and
+ * what was definitely refused must not.
  */
 export class Callers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
-  /** Without a request id, and answered that nothing was accepted. */
+  /** Requests without a request id for which the response was that nothing was accepted. */
   readonly refused: Wish[] = [];
   readonly intake: { readonly txId: string; readonly wish: Wish }[] = [];
   unknown = 0;
@@ -54,17 +54,17 @@ export class Callers extends Actor {
     return this.serial;
   }
 
-  /** Some creates at once, single or as a batch, each followed up in the background. */
+  /** Sends some creates at once, singly or as a batch, and follows each in the background. */
   call(count: number): void {
     const wishes = Array.from({ length: count }, () => this.wish());
     const calls = this.dice.chance(0.3) ? [wishes] : wishes.map((wish) => [wish]);
     for (const batch of calls) this.begin(this.follow(batch));
   }
 
-  /** The rows that a caller's own transaction writes when it commits. */
+  /** Inserts the rows that a caller's own transaction writes when it commits. */
   writeIntake(): void {
     const { signer, ...rest } = this.wish();
-    // No signer is chosen for an intent that a caller writes into the database.
+    // Pools are not available for intents that a caller inserts into the database, so choose a signer.
     const wish = { ...rest, signer: signer === POOL ? (SIGNERS[0] as Address) : signer, poison: false };
     const ports = { codec: createCodec(), entropy: this.entropy, chainIds: [CHAIN_ID] };
     const intent = normalise(ports, requestOf(wish));
@@ -72,7 +72,7 @@ export class Callers extends Actor {
     this.intake.push({ txId: intent.txId, wish });
   }
 
-  /** New, or known: repeated honestly, or with another payload. */
+  /** A new request, an exact repeat of an earlier one, or one with the same id and another payload. */
   private wish(): Wish {
     const value = ++this.serial;
     const known = this.wishes.length === 0 ? null : this.dice.pick(this.wishes);
@@ -87,14 +87,14 @@ export class Callers extends Actor {
     return wish;
   }
 
-  /** Some have a short deadline; for some of these it is over when a node receives them. */
+  /** Some requests have a short deadline, which for some is over before a node receives them. */
   private time(): Pick<Wish, "validUntil"> {
     if (!this.timeDice.chance(0.2)) return {};
     const ms = this.timeDice.pick([1, 300, 2_000, 8_000, 30_000, 120_000]);
     return { validUntil: new Date(this.world.clock.now().getTime() + ms).toISOString() };
   }
 
-  /** Named requests are repeated until they are answered for good, as an idempotent client does. */
+  /** Requests with an id are repeated until they have a final response, as an idempotent client does. */
   private async follow(batch: readonly Wish[]): Promise<void> {
     let left = batch;
     for (let attempt = 0; left.length > 0 && attempt < PATIENCE; attempt++) {
@@ -117,7 +117,7 @@ export class Callers extends Actor {
     }
   }
 
-  /** True if a repeat makes sense. */
+  /** Records a response. Returns true if a repeat makes sense. */
   private note(wish: Wish, answer: Created | FencepostError | undefined): boolean {
     const again = wish.requestId !== null;
     if (answer === undefined) {
@@ -147,20 +147,23 @@ export class Callers extends Actor {
   }
 }
 
-/** A contract that needs most of the gas that the chain takes in one transaction: with a fifth on top it is too much. */
+/**
+ * A contract that needs most of the gas that the chain allows in one transaction; with the usual fifth on top it
+ * exceeds the cap.
+ */
 export const FURNACE: Address = `0x${"f".repeat(40)}`;
 export const TRANSACTION_GAS_CAP = 2_000_000n;
 export const FURNACE_GAS = 1_700_000n;
 
 /**
- * Expected refusals of a create to `FURNACE`: an endpoint reports false gas for a while, or the ceiling of this world
- * is for transfers only.
+ * Expected refusals of a create to `FURNACE`: an endpoint reports false gas for a while, or this world's cost ceiling
+ * suffices only for transfers.
  */
 const TOO_MUCH_GAS: ReadonlySet<string> = new Set(["GAS_OVER_BLOCK", "FEE_OVER_CEILING"]);
 
 /**
- * Receiver and gas, derived from the value so that a repeat has the same payload. Most requests bring their gas, some
- * leave it to the chain's estimate.
+ * Recipient and gas, derived from the value so that a repeat has the same payload. Most requests name their gas; for
+ * some it is estimated.
  */
 function receiverOf(value: number): { readonly to: Address; readonly gas?: number } {
   if (value % 8 === 1) return { to: FURNACE };

@@ -8,7 +8,7 @@ import { checkRemembered } from "../remembered.ts";
 import { SIGNERS } from "../world.ts";
 import type { Simulation } from "./simulate.ts";
 
-/** Everything that must hold after a simulation, whatever happened in it. */
+/** Checks everything that must hold after a simulation, whatever happened in it. */
 export function checkSimulation(simulation: Simulation): void {
   const { world, callers, consumer, crew } = simulation;
   const promises =
@@ -36,7 +36,7 @@ export function checkSimulation(simulation: Simulation): void {
   checkTimes(simulation);
 }
 
-/** A transaction that expired did so in its time, and nothing of it ran; and none is left held. */
+/** Checks that a transaction expired only after its deadline and never ran, and that none is left held. */
 function checkTimes({ world }: Simulation): void {
   const rows = world.rows();
   const expired = rows.filter(({ subState }) => subState === "EXPIRED");
@@ -52,7 +52,10 @@ function checkTimes({ world }: Simulation): void {
   ).toEqual([]);
 }
 
-/** Holds for prices of callers and of the market, true or false. Transactions of other programs are not ours to bound. */
+/**
+ * Checks the cost ceilings, for prices of callers and of the market, true or false. Transactions of other programs are
+ * ignored.
+ */
 function checkCosts({ world }: Simulation): void {
   const { feePerGas, gasCost } = world.ceilings;
   const ours = world
@@ -62,7 +65,10 @@ function checkCosts({ world }: Simulation): void {
   expect(dear, "no attempt above the ceilings").toEqual([]);
 }
 
-/** I4, I5: what was answered 2xx is there, as it was answered; what was refused for sure is not. */
+/**
+ * Invariants I4 and I5: every request with a 2xx response exists as the response said; every definitely refused one
+ * does not.
+ */
 function checkPromises({ world, callers, reservers }: Simulation): void {
   const { state } = world.database;
   const named = new Map<string, string>();
@@ -84,15 +90,16 @@ function checkPromises({ world, callers, reservers }: Simulation): void {
   for (const { value } of callers.refused) expect(values.has(BigInt(value)), `${value} was refused`).toBe(false);
 }
 
-/** An action reported as done was decided, and is kept; and the payload that was mined decides the outcome. */
+/** Every action reported as done was decided and recorded, and the mined payload decides the outcome. */
 function checkOrders({ world, operators }: Simulation): void {
   const { state } = world.database;
   for (const { action, txId, reason } of operators.obeyed) {
     const history = historyOf(state, txId);
     const steps = history.filter((step) => step.decision?.actor === "operator:sim");
-    // The same verdict again is answered, and not kept again.
+    // A repeated resolution gets a response but is not recorded again.
     if (action === "resolve") continue;
-    // A cancel is also answered and not kept if a cancel or placeholder of any origin already replaces the payload.
+    // A cancel also gets a response without a record if a cancel or placeholder of any origin already replaces the
+    // payload.
     const attempts = findTransaction(state, txId)?.attempts ?? [];
     const stands = action === "cancel" && attempts.some(({ kind }) => kind === "cancel" || kind === "placeholder");
     const kept = stands || steps.some((step) => step.reason === reason);
@@ -100,7 +107,7 @@ function checkOrders({ world, operators }: Simulation): void {
   }
 }
 
-/** The promised nonce; or a lower one, or none, if the history shows that it moved down or gave it up. */
+/** The promised nonce; a lower one, or none, only if the history shows that it moved down or was given up. */
 function mayHave(history: readonly HistoryRecord[], promised: number, nonce: number | null): boolean {
   const events = new Set(history.map(({ event }) => event));
   if (nonce === null) return events.has("giveUp") || events.has("expire");
@@ -108,8 +115,8 @@ function mayHave(history: readonly HistoryRecord[], promised: number, nonce: num
 }
 
 /**
- * Transactions on the chain are ours, each once, and all of them. Given nonces without a transaction are above
- * everything.
+ * All transactions on the chain are ours, each once, and none is missing. Assigned nonces without a transaction are
+ * above all mined ones.
  */
 function checkChain({ world }: Simulation): void {
   for (const signer of SIGNERS) {

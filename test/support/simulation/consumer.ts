@@ -3,7 +3,10 @@ import type { CompletionRecord } from "../../../src/ports/query-store.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
-/** Follows the feed while everything breaks, at any node that answers: each number once, in order, none missing. */
+/**
+ * Follows the feed during all faults, at any node that responds, and checks that each number comes once, in order,
+ * without a gap.
+ */
 export class Consumer {
   readonly seen: CompletionRecord[] = [];
   readonly violations: string[] = [];
@@ -11,7 +14,7 @@ export class Consumer {
   private readonly dice: Dice;
   private readonly nodes: () => readonly WorldNode[];
   private after = 0;
-  /** Numbers may leap once for each new epoch. */
+  /** Number of jumps in the sequence; one is allowed per new epoch. */
   private jumps = 0;
   private epoch: number | undefined;
 
@@ -21,7 +24,7 @@ export class Consumer {
     this.nodes = nodes;
   }
 
-  /** Never ends: the world it lives in does. */
+  /** Runs until the simulated world ends. */
   async follow(): Promise<never> {
     for (;;) {
       const nodes = this.nodes();

@@ -13,17 +13,17 @@ import type { Stops } from "./stops.ts";
 
 interface Member {
   readonly entry: WorldNode;
-  /** "starting" nodes take no requests; "gone" ones never come back: a restart is a new process. */
+  /** A "starting" node accepts no requests; a "gone" one never returns, because a restart is a new process. */
   phase: "starting" | "up" | "closing" | "gone";
   crashAt: { readonly name: Failpoint; passages: number } | null;
-  /** Until then nothing this node asked for goes out or comes back: SIGSTOP, or a very long collection of garbage. */
+  /** Until this time no request or response of this node passes, as with SIGSTOP or a very long garbage collection. */
   frozenUntilMs: number;
   lied: boolean;
-  /** Its second endpoint, if it has one. */
+  /** Faults of the node's second endpoint; null if it has none. */
   readonly elsewhere: Faults | null;
 }
 
-/** 0.004 ether for a unit of gas. */
+/** An absurd price: 0.004 ether per unit of gas. */
 const FORTUNE = 4n * 10n ** 15n;
 const COMMIT_FAULTS: readonly CommitFault[] = ["unavailable", "busy", "unknown-committed", "unknown-lost"];
 const CHAIN_METHODS = [
@@ -42,7 +42,7 @@ const RECEIPT_LIES: readonly ReceiptLie[] = [
   () => null,
 ];
 
-/** Calls beside the commits of lanes, each of which may fail by itself: those that change something, and those that read. */
+/** Store calls other than commits, each of which may fail by itself; some change data, others read. */
 const LEASE_CALLS = [
   "acquireLane",
   "claimLanes",
@@ -70,13 +70,13 @@ const READS = [
   "reservation",
 ] as const;
 
-/** Beyond any count that a simulation comes to by itself. */
+/** A false count, above any that a simulation reaches by itself. */
 const LIE = 1_000_000;
 
-/** Writes that no caller waits for: refused, they are made again. */
+/** Writes that no caller waits for; if refused, they are made again. */
 const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confirmations", "expire", "closeHoles"];
 
-/** Not often passed: aimed at more often, and there the first passage is as good as any. */
+/** Failpoints that are rarely passed. They are chosen more often, and always at their first passage. */
 const RARE: readonly Failpoint[] = [
   ...NONCE_FAILPOINTS,
   "lapse.committed",
@@ -87,7 +87,8 @@ const RARE: readonly Failpoint[] = [
 ];
 
 /**
- * Ensured, not left to chance: a reorg that meets mined and not final transactions, or a caller that releases a nonce.
+ * The rarest failpoints are chosen more often still: they need a reorg of mined but not final transactions, or a caller
+ * that releases a nonce.
  */
 const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"] as const).flatMap((name) =>
   Array.from({ length: 8 }, () => name),
@@ -96,15 +97,15 @@ const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"
 export interface CrewOptions {
   readonly slowness: number;
   readonly feeDice: Dice;
-  /** Decides which nodes have an endpoint that takes no batches, and how long each send takes there. */
+  /** Decides which nodes have an endpoint that refuses batches, and how long each send takes there. */
   readonly wireDice: Dice;
   readonly stops: Stops;
 }
 
-/** The nodes of a simulation, and everything that can happen to one of them. */
+/** The nodes of a simulation, and the faults that can happen to them. */
 export class Crew {
   readonly counts = new Map<string, number>();
-  /** Endpoints that give false receipts now. */
+  /** Endpoints that currently report false receipts. */
   private readonly receiptLies = new Map<Faults, ReceiptLie>();
   readonly violations: string[] = [];
   private readonly tokens = new Map<LaneKey, number>();
@@ -126,7 +127,7 @@ export class Crew {
     this.stops = options.stops;
   }
 
-  /** Those that a load balancer would send requests to. */
+  /** The nodes to which a load balancer would send requests. */
   readonly up = (): readonly WorldNode[] =>
     this.members.filter(({ phase }) => phase === "up" || phase === "closing").map(({ entry }) => entry);
 
@@ -144,14 +145,14 @@ export class Crew {
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
-    // A property of the payload, so that every node is of one mind.
+    // The refusal depends only on the payload, so that every node's signer refuses the same ones.
     entry.signer.refuse((unsigned) => {
       this.watchCost(unsigned);
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
     watchMemory(entry.store, (what) => this.violations.push(what));
-    // From its first answer on: there is no honest block to compare with.
+    // Lie from the first response on, so that there is no honest block to compare with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
     const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
     holder.member = member;
@@ -196,7 +197,7 @@ export class Crew {
     });
   }
 
-  /** One kind of call fails for a while, and no other: not carried out, or carried out and the answer lost. */
+  /** Makes one kind of call fail for a while: it is not carried out, or it is and its response is lost. */
   failCalls(): void {
     this.withMember(({ entry: { store } }) => {
       const changes = this.dice.chance(0.5);
@@ -217,13 +218,13 @@ export class Crew {
     });
   }
 
-  /** The database refuses a valid write: the owner reads the lane again, and plans anew. */
+  /** Makes the database refuse a valid write: the owner reloads the lane and plans again. */
   refuseWrites(): void {
     this.refusals += this.dice.int(1, 4);
     this.count("refused");
   }
 
-  /** A key service that is away for a while, or a signing process that died: what it remembered is lost. */
+  /** Makes the key service unreachable for a while, or restarts the signing process, which loses its memory. */
   loseSigner(mostMs: number): void {
     this.withMember(({ entry: { signer } }) => {
       signer.remember();
@@ -235,7 +236,7 @@ export class Crew {
     });
   }
 
-  /** A frozen network, or a stalled process, sometimes for longer than the lease. */
+  /** Freezes the node's connection to the database, sometimes for longer than the lease. */
   pauseStore(mostMs: number): void {
     this.withMember(({ entry }) => {
       entry.store.pause();
@@ -275,7 +276,7 @@ export class Crew {
     });
   }
 
-  /** The endpoint falls behind, catches up later. */
+  /** Makes an endpoint fall behind and catch up later. */
   lagChain(): void {
     this.withMember(({ entry, elsewhere }) => {
       const faults = this.dice.pick([entry.faults, elsewhere ?? entry.faults]);
@@ -285,7 +286,7 @@ export class Crew {
     });
   }
 
-  /** Its endpoint makes every call dearer than it is, for a few calls: under the chain's cap, or far over it. */
+  /** Makes the endpoint overstate the gas of every call for a few calls: below the chain's cap or far above it. */
   lieAboutGas(): void {
     this.withMember(({ entry: { faults } }) => {
       const claimed = this.dice.pick([1_900_000n, 14_191_170n]);
@@ -296,8 +297,8 @@ export class Crew {
   }
 
   /**
-   * Reports one count that is too high; a second read does not confirm it. Once per node: two equal false counts are a
-   * proof.
+   * Makes the endpoint report one count that is too high; a second read does not confirm it. Once per node, because two
+   * equal false counts would be believed.
    */
   lieAboutNonce(): void {
     this.withMember((member) => {
@@ -309,7 +310,10 @@ export class Crew {
     });
   }
 
-  /** Blocks that bound nothing and a market that would empty an account, for a while. */
+  /**
+   * Makes an endpoint report false base fees (zero, none or absurd) and a gas price that would empty an account, for a
+   * while.
+   */
   lieAboutFees(): void {
     const candidates = this.members.filter(({ phase }) => phase !== "gone");
     if (candidates.length > 0) this.lie(this.feeDice.pick(candidates).entry);
@@ -321,7 +325,7 @@ export class Crew {
     this.count("fees lied about");
   }
 
-  /** Nothing is signed above the ceilings, be the price the caller's or the market's. */
+  /** Checks that nothing is signed above the ceilings, whether the price is the caller's or the market's. */
   private watchCost({ gas, fees, nonce }: UnsignedTransaction): void {
     const { feePerGas, gasCost } = this.world.ceilings;
     const cap = feeCap(fees);
@@ -330,7 +334,10 @@ export class Crew {
     this.violations.push(`nonce ${nonce} was signed for ${gas} gas at ${cap} wei, above ${feePerGas} or ${gasCost}`);
   }
 
-  /** One of two endpoints counts far too many, on and on, and the other is a block late: no node may believe it. */
+  /**
+   * Makes one of two endpoints permanently report a far too high count while the other is a block behind: no node may
+   * believe it.
+   */
   lieForGood(): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
@@ -344,13 +351,16 @@ export class Crew {
     this.count("lied for good");
   }
 
-  /** One of its two endpoints shows blocks that no other endpoint has: nothing may be final by them. */
+  /**
+   * Makes one of the node's two endpoints report blocks that no other endpoint has: nothing may become final through
+   * them.
+   */
   inventBlocks(dice: Dice): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
     if (candidates.length === 0) return;
     const { entry, elsewhere } = dice.pick(candidates);
     const endpoints = [entry.faults, elsewhere ?? entry.faults];
-    // One at a time: if both endpoints claim the same, no node can know better.
+    // Only one endpoint at a time: if both claim the same, a node cannot detect the lie.
     for (const each of endpoints) each.inventBlocks(0);
     const faults = dice.pick(endpoints);
     faults.inventBlocks(dice.int(1, 12));
@@ -358,7 +368,10 @@ export class Crew {
     this.count("invented blocks");
   }
 
-  /** Blocks that an endpoint invents on top of the real chain. */
+  /**
+   * Checks that no transaction becomes final with fewer real confirmations than required, whatever blocks an endpoint
+   * invents.
+   */
   private watchDepth(write: LaneWrite): void {
     const { finality, confirmations } = this.world.settings;
     if (write.kind !== "transition" || finality !== "confirmations") return;
@@ -371,7 +384,9 @@ export class Crew {
     }
   }
 
-  /** One of its endpoints gives false receipts of real blocks, for long enough to decide by. */
+  /**
+   * Makes one endpoint report false receipts of real blocks, for long enough that a decision could be based on them.
+   */
   lieAboutReceipts(dice: Dice): void {
     const candidates = this.members.filter(({ phase }) => phase !== "gone");
     if (candidates.length === 0) return;
@@ -379,8 +394,8 @@ export class Crew {
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
     const lie = dice.pick(RECEIPT_LIES);
-    // Two endpoints with the same false receipt agree, and no node could know. Two different false receipts must decide
-    // nothing.
+    // If two endpoints report the same false receipt, a node cannot detect it, so skip that. Two different false
+    // receipts must decide nothing.
     if (other !== null && this.receiptLies.get(other) === lie) return;
     faults.lieAboutReceipts(lie);
     this.receiptLies.set(faults, lie);
@@ -391,7 +406,7 @@ export class Crew {
     this.count("lied about receipts");
   }
 
-  /** The connection that it listens on breaks, and is made again. */
+  /** Breaks the node's connection for hints, which it then restores. */
   loseHints(): void {
     this.withMember((member) => {
       const { wakeUps } = member.entry;
@@ -400,7 +415,7 @@ export class Crew {
     });
   }
 
-  /** The session of its lock ends while it lives, possibly without a notification. */
+  /** Ends the session of the node's lock while the node lives, possibly without a notification. */
   loseSession(): void {
     this.withMember(({ entry: { lock } }) => {
       if (this.dice.chance(0.5)) lock?.vanish();
@@ -409,7 +424,7 @@ export class Crew {
     });
   }
 
-  /** Like a restart of the server, with processes that reconnect slowly. */
+  /** Ends all sessions, as in a server restart after which processes reconnect slowly. */
   endSessions(): void {
     this.world.database.restarted();
     for (const member of this.members) {
@@ -421,7 +436,7 @@ export class Crew {
     this.count("sessions ended");
   }
 
-  /** Everything works again, and at least one node runs. */
+  /** Removes all faults and makes sure that at least one node runs. */
   heal(): void {
     for (const member of this.members) {
       const { entry, phase, elsewhere } = member;
@@ -470,7 +485,7 @@ export class Crew {
     return new Promise(() => undefined);
   }
 
-  /** Each send waits for the one before it, and then for a slow line. */
+  /** Each send waits for the previous one and then for a slow connection. */
   private async crawl(member: Member | null): Promise<void> {
     this.count("sent one by one");
     await this.world.clock.sleep(this.wireDice.int(0, 400));
@@ -486,8 +501,8 @@ export class Crew {
   }
 
   /**
-   * Tokens of accepted writes only grow (I2). And poison: a value that a database cannot store although the API accepts
-   * it, which fails its whole batch.
+   * Checks that tokens of accepted writes only grow (invariant I2). Also rejects poison: a value that the API accepts
+   * but the database cannot store, which fails its whole batch.
    */
   private watchCommits({ store }: WorldNode): void {
     const commit = store.commit.bind(store);

@@ -1,6 +1,6 @@
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 
-/** All chance of a simulation: the same seed throws the same numbers. */
+/** The random numbers of a simulation: the same seed gives the same numbers. */
 export class Dice {
   private readonly random: () => number;
 
@@ -12,7 +12,7 @@ export class Dice {
     return this.random() < probability;
   }
 
-  /** Both ends included. */
+  /** A random integer from `least` to `most`, both included. */
   int(least: number, most: number): number {
     return least + Math.floor(this.random() * (most - least + 1));
   }

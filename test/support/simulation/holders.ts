@@ -10,7 +10,7 @@ const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
 const LATER: readonly string[] = ["NOT_LEADER", "UNAVAILABLE"];
 
-/** People who hold single transactions back for a while, with a nonce or without, and let them go. */
+/** Simulated operators who hold single transactions, with or without a nonce, for a while and then release them. */
 export class Holders extends Actor {
   private readonly stops: Stops;
 
@@ -30,7 +30,8 @@ export class Holders extends Actor {
     const isDone = await this.order("suspend", txId);
     if (isDone === "done") this.stops.answered(`transaction ${txId}`);
     await this.world.clock.sleep(this.dice.int(100, 8_000));
-    // An action without an answer may be carried out late, and must not come after the action that ends it.
+    // A request without a response may be carried out late. Wait, so that it is not carried out after the request that
+    // ends it.
     if (isDone === null) await this.world.clock.sleep(LATE_MS);
     this.stops.lift(`transaction ${txId}`);
     while ((await this.order("resume", txId)) === null) {
@@ -39,7 +40,7 @@ export class Holders extends Actor {
     }
   }
 
-  /** Null: not done, or unknown. */
+  /** Null if the action was not carried out or its outcome is unknown. */
   private async order(action: "suspend" | "resume", txId: string): Promise<"done" | "over" | null> {
     const nodes = this.nodes();
     if (nodes.length === 0) return null;

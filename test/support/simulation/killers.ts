@@ -8,7 +8,9 @@ const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
 const LATER: readonly string[] = ["NOT_LEADER", "UNAVAILABLE"];
 
-/** People who stop everything, or one signer, on any node they reach, and end that after a while. */
+/**
+ * Simulated operators who kill everything, or one signer, through any node they reach, and end the kill after a while.
+ */
 export class Killers extends Actor {
   private readonly stops: Stops;
   private isKilling = false;
@@ -18,7 +20,7 @@ export class Killers extends Actor {
     this.stops = stops;
   }
 
-  /** One kill at a time: which of two ends the other is not what is tried here. */
+  /** Only one kill at a time: interactions of two kills are not tested here. */
   kill(): void {
     if (this.isKilling) return;
     this.isKilling = true;
@@ -35,10 +37,11 @@ export class Killers extends Actor {
     void answered.then((isDone) => isDone && this.stops.answered(subject, asked));
     const isDone = await Promise.race([answered, this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => false)]);
     await this.world.clock.sleep(this.dice.int(50, 4_000));
-    // Without an answer it may be carried out late, and must not come after the request that ends it.
+    // A request without a response may be carried out late. Wait, so that it is not carried out after the request that
+    // ends it.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
     while (!(await this.end(signer, subject))) await this.world.clock.sleep(200);
-    // A node that was cut off from the database writes its order later, and then that is ended too.
+    // A node that was cut off from the database may write its kill later; end that one too.
     while (this.isStanding()) {
       await this.world.clock.sleep(200);
       await this.end(signer, subject);

@@ -9,14 +9,16 @@ import type { Stops } from "./stops.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
-/** Values far from those of callers and reservers, so that a payload shows its sender. */
+/**
+ * First value of the operators' payloads, far from those of callers and reservers, so that a payload shows its sender.
+ */
 const FIRST_VALUE = 50_000_000;
-/** Refusals that an operator may be given though no node made a mistake. */
+/** Error codes that an operator may get without a fault of a node. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "SUBMISSION_REJECTED", "INVALID_REQUEST"];
 
-/** People who act on what they see, on any node they reach, and trust its answers. */
+/** Simulated operators who act on transactions through any node they reach, and rely on its responses. */
 export class Operators extends Actor {
-  /** Orders that were answered: each must be in the history. */
+  /** Actions that were reported as done: each must be in the history. */
   readonly obeyed: { readonly action: TransactionAction; readonly txId: string; readonly reason: string }[] = [];
   private serial = 0;
   private readonly stops: Stops;
@@ -26,19 +28,19 @@ export class Operators extends Actor {
     this.stops = stops;
   }
 
-  /** One action on one transaction that is not final, as far as the operator can see. */
+  /** Sends one action for a transaction that is not final, as far as the operator can see. */
   order(): void {
     const rows = [...this.world.database.state.transactions.values()].filter((row) => !isSettled(row.state));
     if (rows.length > 0) this.begin(this.give(this.dice.pick(rows)));
   }
 
-  /** A signer is suspended for a while; the operator who did it resumes it. */
+  /** Suspends a signer for a while; the same operator resumes it. */
   suspend(): void {
     this.begin(this.pause(this.dice.pick(SIGNERS)));
   }
 
   private async give({ txId }: TransactionRow): Promise<void> {
-    // An operator's action on a held transaction is carried out, once.
+    // An operator's action on a held transaction is carried out once, so a send is allowed from here on.
     this.stops.lift(`transaction ${txId}`);
     const reason = `order ${++this.serial}`;
     const { action, fields } = this.deed();
@@ -67,9 +69,10 @@ export class Operators extends Actor {
     const isDone = (await order("suspend")) !== null;
     if (isDone) this.stops.answered(subject);
     await this.world.clock.sleep(this.dice.int(100, 5_000));
-    // An action without an answer may be carried out late, and must not come after the action that ends it.
+    // A request without a response may be carried out late. Wait, so that it is not carried out after the request that
+    // ends it.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
-    // The first may or may not have been carried out; the second must be.
+    // The suspension may or may not have been carried out; the resumption must be.
     this.stops.lift(subject);
     while ((await order("resume")) === null) {
       await this.world.clock.sleep(200);
@@ -77,7 +80,7 @@ export class Operators extends Actor {
     }
   }
 
-  /** Null: not done, or unknown. */
+  /** Null if the action was not carried out or its outcome is unknown. */
   private async ask<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | null> {
     const nodes = this.nodes();
     if (nodes.length === 0) return null;

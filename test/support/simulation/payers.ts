@@ -4,22 +4,25 @@ import { SIGNERS, TO, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
-/** Values far from those of the others, so that a payload shows its sender. */
+/** First value of the payers' payloads, far from those of other actors, so that a payload shows its sender. */
 const FIRST_VALUE = 70_000_000;
-/** Refusals that any of them may be given though no node made a mistake. */
+/** Error codes that a payer may get without a fault of a node. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
 
-/** Callers who leave the price to the market, and others who name one above the ceiling, which no node may sign. */
+/**
+ * Simulated callers who leave the price to the market, and others who name one above the ceiling, which no node may
+ * sign.
+ */
 export class Payers extends Actor {
   refused = 0;
   private serial = 0;
 
-  /** Any price that the market asks for. */
+  /** Sends a transaction at whatever price the market asks for. */
   trust(): void {
     this.start(({ node }) => node.api.create(this.request({})), ["SUBMISSION_REJECTED"]);
   }
 
-  /** Above every ceiling. */
+  /** Sends a transaction, a reprice or a cancel with a price above every ceiling. */
   overpay(): void {
     const deed = this.dice.pick([
       async ({ node }: WorldNode) => this.taken(await node.api.create(this.request(this.tooMuch))),

@@ -1,14 +1,14 @@
 import { checkSimulation } from "./check.ts";
 import { type Simulation, simulate } from "./simulate.ts";
 
-/** Results of a number of seeds. */
+/** The results of several seeds. */
 export interface Played {
   readonly failures: readonly string[];
-  /** How often each trouble was met. */
+  /** How often each kind of fault occurred. */
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** One seed from its beginning to rest, checked. */
+/** Runs one seed until all work is done, and checks it. */
 export async function play(seed: number): Promise<Simulation> {
   const simulation = await simulate(seed);
   checkSimulation(simulation);
@@ -16,7 +16,7 @@ export async function play(seed: number): Promise<Simulation> {
   return simulation;
 }
 
-/** A failing seed is reported with the command that replays it; the others are played all the same. */
+/** Runs all seeds. A failing seed is reported with the command that replays it, and does not stop the others. */
 export async function playSeeds(first: number, count: number): Promise<Played> {
   const failures: string[] = [];
   const counts: Record<string, number> = {};

@@ -6,24 +6,27 @@ import { expect, inject, it } from "vitest";
 import type { Played } from "./play.ts";
 import { expectTrouble } from "./troubles.ts";
 
-/** FENCEPOST_SIM_SEEDS plays more of them, FENCEPOST_SIM_FIRST begins elsewhere. */
+/** FENCEPOST_SIM_SEEDS sets the number of seeds, FENCEPOST_SIM_FIRST the first one. */
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
 const COUNT = Math.ceil(Number(process.env.FENCEPOST_SIM_SEEDS ?? 1_000) / 4);
-/** Fewer do not meet every trouble. */
+/** Smallest number of seeds that meets every kind of fault. */
 const ENOUGH = 200;
 
 /**
- * A simulation runs much code for a short time: with its usual budget V8 spends a third of the processor time on
- * optimising functions that are soon over, and a fifth of the rest on a young generation that is too small. Stacks are
+ * A simulation runs much code for a short time. With its default budget V8 spends a third of the CPU time on optimising
+ * functions that are soon finished, and a fifth of the rest on a young generation that is too small. Stacks are
  * recorded only when a seed is replayed.
  */
 const V8_OPTIONS = ["--interrupt-budget=1000000", "--max-semi-space-size=64", "--stack-trace-limit=0"];
 
-/** A quarter of all seeds in a process of its own. Each quarter is a test file, so that they are spread over all cores. */
+/**
+ * Runs a quarter of all seeds in a process of its own. Each quarter is a test file, so that they are spread over all
+ * cores.
+ */
 export function playQuarter(quarter: 1 | 2 | 3 | 4): void {
   const first = FIRST + (quarter - 1) * COUNT;
   it(
-    `${COUNT} random worlds from seed ${first} on come to rest with every invariant whole`,
+    `${COUNT} random simulations from seed ${first} on end with every invariant intact`,
     async () => {
       const { failures, counts } = await playElsewhere(first);
       expect(failures).toEqual([]);
@@ -34,7 +37,7 @@ export function playQuarter(quarter: 1 | 2 | 3 | 4): void {
   );
 }
 
-/** The quarter that ends last has the counts of all; null before that, or if not all are played. */
+/** Sums the counts of all quarters when the last one has ended; null before that, or if not all are run. */
 async function sumOfQuarters(quarter: number, counts: Played["counts"]): Promise<Played["counts"] | null> {
   const fileOf = (each: number) => join(dirname(inject("simulation")), `quarter-${each}.json`);
   await writeFile(`${fileOf(quarter)}.new`, JSON.stringify(counts));

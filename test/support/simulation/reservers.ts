@@ -8,16 +8,19 @@ import type { Acknowledged } from "./callers.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const PATIENCE = 40;
-/** Values far from those of the others, so that a payload shows its sender. */
+/** First value of the reservers' payloads, far from those of other actors, so that a payload shows its sender. */
 const FIRST_VALUE = 1_000_000;
 
-/** Callers that sign themselves: they reserve, and then hand in, give back, forget, or send without a word. */
+/**
+ * Simulated callers that sign themselves. They reserve a nonce and then submit, release or forget it, or send the
+ * transaction past Fencepost.
+ */
 export class Reservers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
-  /** Reservations whose release was acknowledged: free for another caller. */
+  /** Reservations whose release was acknowledged, so that another caller may get their nonce. */
   readonly released: Reservation[] = [];
   private readonly signer = new FakeSigner(SIGNERS);
-  /** How many were sent without a word. */
+  /** Number of transactions that were sent past Fencepost. */
   hidden = 0;
   private serial = 0;
 
@@ -57,7 +60,10 @@ export class Reservers extends Actor {
     this.hidden++;
   }
 
-  /** Late, mostly: accepted if nothing has the nonce, else refused. */
+  /**
+   * Sends the transaction past Fencepost and submits it later, usually too late: accepted if nothing has the nonce,
+   * otherwise refused.
+   */
   private async hideAndTell(reservation: Reservation, serial: number): Promise<void> {
     await this.hide(reservation, serial);
     await this.world.clock.sleep(this.dice.int(0, 8_000));
@@ -81,7 +87,10 @@ export class Reservers extends Actor {
     return made?.rawTransaction as Hex;
   }
 
-  /** Repeated until it has a final answer. "over": too late, or done by an earlier request. Null: patience ran out. */
+  /**
+   * Repeats a request until it has a final response. "over" means too late, or carried out by an earlier try. Null if
+   * it gave up.
+   */
   private async surely<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | "over" | null> {
     for (let attempt = 0; attempt < PATIENCE; attempt++) {
       if (attempt > 0) await this.world.clock.sleep(this.dice.int(50, 800));

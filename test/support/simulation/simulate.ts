@@ -38,11 +38,12 @@ export interface Simulation {
   readonly crew: Crew;
 }
 
-/** One seed, one story: nodes, callers, a consumer, and faults until everything is healed and has come to rest. */
+/** Runs one seed: nodes, callers, a consumer, and faults, until everything is repaired and all work is done. */
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Separate dice: false prices, receipts and heads, deadlines and holds change nothing else in the story of a seed.
+  // Separate random generators, so that false prices, receipts and heads, deadlines and holds change nothing else in a
+  // seed's run.
   const feeDice = new Dice(seed + FEE_SEEDS);
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const headDice = new Dice(seed + HEAD_SEEDS);
@@ -104,10 +105,10 @@ function makeWorld(seed: number, dice: Dice): World {
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
       fetchReceiptUponEntry: dice.chance(0.2),
-      // All above the callers' offers, some below the market's peak.
+      // Ceilings above the callers' offers; some are below the market's peak.
       maxFeeWei: feeDice.pick([null, null, 25n * GWEI, 120n * GWEI]),
       maxGasCostWei: feeDice.pick([null, null, 21_000n * 40n * GWEI]),
-      // Reservations expire, and no node is up to repair the holes that they leave.
+      // Reservations may expire while no node runs, and leave holes, so holes must be repaired automatically.
       holePolicy: "heal",
       expiredReservations: feeDice.pick(["placeholder", "placeholder", "hole"]),
       maxReservationRepairs: 100_000,
@@ -124,7 +125,7 @@ function makeWorld(seed: number, dice: Dice): World {
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),
     },
-    // Deeper than any reorg: what a chain calls finalized does not go away.
+    // Tags are deeper than any reorg: a finalized block is never replaced.
     chain: {
       pool: dice.pick([GETH_POOL, ROOMY_POOL]),
       tagDepths: { safe: 2, finalized: 6 },
@@ -133,7 +134,7 @@ function makeWorld(seed: number, dice: Dice): World {
   });
   world.chain.burnGasAt(FURNACE, FURNACE_GAS);
   world.chain.mine(10);
-  // A property of the payload, so that a reorg does not change it.
+  // The result depends only on the payload, so that a reorg does not change it.
   world.chain.revertMined(({ value }) => value % 10n === 3n);
   return world;
 }
@@ -174,7 +175,7 @@ function act(simulation: Simulation, dice: Dice): void {
   deed();
 }
 
-/** Prices that no chain asks for, from one endpoint for a while; and people who would pay them. */
+/** One endpoint reports absurd prices for a while, and some callers would pay them. */
 function tellLies({ crew, payers }: Simulation, dice: Dice): void {
   if (dice.chance(0.04)) crew.lieAboutFees();
   if (dice.chance(0.1)) payers.trust();
@@ -189,15 +190,18 @@ function reorganise(world: World, crew: Crew, dice: Dice): void {
   crew.count("reorg");
 }
 
-/** Callers offer 20 gwei: some of these are beyond it, and one beyond what may be offered at all. */
+/**
+ * Moves the base fee. Callers offer 20 gwei: some of these values exceed that, and one exceeds what may be offered at
+ * all.
+ */
 function moveMarket(world: World, crew: Crew, dice: Dice): void {
   world.chain.setBaseFee(dice.pick([1n, 15n, 30n, 60n, 90n, 200n]) * GWEI);
   crew.count("base fee moved");
 }
 
 /**
- * A failover. If nothing can have been lost, the nodes go on by themselves; if commits may be lost, an operator looks
- * at it for a while, resumes the lanes, and restarts the nodes.
+ * A failover. If no commit can be lost, the nodes continue by themselves. If commits may be lost, an operator checks
+ * for a while, resumes the lanes, and restarts the nodes.
  */
 function changeHistory({ world, crew, stops }: Simulation, mayHaveLost: boolean): void {
   world.database.changeHistory(mayHaveLost);
@@ -220,7 +224,7 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
   return state === "RESERVED" ? [`reservation ${reservationId} of nonce ${nonce} is open`] : [];
 }
 
-/** Asked thousands of times in each simulation, so the answer to `unrest` is put together only for a failure that is printed. */
+/** Called thousands of times in each simulation, so the details of `unrest` are computed only for a failure message. */
 function isAtRest(simulation: Simulation): boolean {
   const { callers, reservers, operators, payers, holders, killers } = simulation;
   const waiting = [callers, reservers, operators, payers, holders, killers].some((actor) => actor.waiting > 0);
@@ -228,7 +232,7 @@ function isAtRest(simulation: Simulation): boolean {
   return unrest(simulation).length === 0;
 }
 
-/** Everything that is not at rest yet; empty at rest. */
+/** Everything that is still in progress; empty if all work is done. */
 function unrest(simulation: Simulation): readonly string[] {
   const { world, callers, reservers, operators, payers, holders, killers, consumer } = simulation;
   const { state } = world.database;

@@ -5,20 +5,20 @@ import { hashKey } from "../../doubles/memory-store/state.ts";
 import type { WitnessEntry } from "../../doubles/simulated-chain/core.ts";
 import type { World, WorldNode } from "../world.ts";
 
-/** A request without an answer may still be carried out for this long. */
+/** Time in ms for which a request without a response may still be carried out. */
 const LATE_MS = 25_000;
 
 /**
- * Watches the wire for sends that start after a stop was answered. A kill binds the node that answered it; a suspended signer
- * and a held transaction bind every node, because only the lane's owner answers those.
+ * Checks that no send starts after a stop was confirmed. A kill binds the node that confirmed it; a suspended signer
+ * and a held transaction bind every node, because only the lane's owner confirms those.
  */
 export class Stops {
   readonly violations: string[] = [];
-  /** How many stops of each kind came into force. */
+  /** Number of stops of each kind that came into force. */
   readonly counts = new Map<string, number>();
-  /** Answered and not ended: what is stopped, and the one node that it binds; null: every node. */
+  /** Stops that are confirmed and not ended: their subject, and the one node that is bound; null for every node. */
   private readonly inForce = new Map<string, WorldNode | null>();
-  /** When a request that ends a stop, or sends in spite of it, was last made. */
+  /** When the last request was made that ends a stop or sends in spite of it. */
   private readonly lifted = new Map<string, number>();
   private readonly world: World;
   private sender: WorldNode | null = null;
@@ -30,7 +30,7 @@ export class Stops {
     });
   }
 
-  /** The bytes leave here, from this node. */
+  /** Runs a send of this node, so that the sender is known when the bytes arrive. */
   readonly sending = <T>(node: WorldNode, send: () => T): T => {
     this.sender = node;
     try {
@@ -40,7 +40,7 @@ export class Stops {
     }
   };
 
-  /** A stop was answered. Ignored while an earlier request that lifts it may still be carried out. */
+  /** Records that a stop was confirmed. Ignored while an earlier request that lifts it may still be carried out. */
   answered(subject: string, node: WorldNode | null = null): void {
     const liftedAt = this.lifted.get(subject) ?? Number.NEGATIVE_INFINITY;
     if (this.world.clock.monotonicMs() - liftedAt <= LATE_MS) return;
@@ -49,13 +49,13 @@ export class Stops {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
-  /** A request that ends it, or asks for a send in spite of it, is about to be made. */
+  /** Call this before a request that ends a stop, or that causes a send in spite of it. */
   lift(subject: string): void {
     this.inForce.delete(subject);
     this.lifted.set(subject, this.world.clock.monotonicMs());
   }
 
-  /** Resumes everything, directly in the database. */
+  /** Lifts every stop, when everything is resumed directly in the database. */
   liftAll(): void {
     for (const subject of this.inForce.keys()) this.lift(subject);
   }
@@ -63,7 +63,7 @@ export class Stops {
   private look({ hash, from }: WitnessEntry, sender: WorldNode): void {
     const { state } = this.world.database;
     const txId = hash === null ? undefined : state.hashes.get(hashKey(this.world.chain.chainId, hash))?.txId;
-    // With its outcome a hold is over: a reorg that takes the outcome away does not bring the hold back.
+    // A hold ends with the transaction's outcome. A reorg that withdraws the outcome does not restore the hold.
     if (txId !== undefined && hasEnded(historyOf(state, txId))) this.inForce.delete(`transaction ${txId}`);
     for (const subject of ["everything", `kill ${from}`, `signer ${from}`, `transaction ${txId}`]) {
       const bound = this.inForce.get(subject);
@@ -73,7 +73,7 @@ export class Stops {
   }
 }
 
-/** It was settled after it was last held back. */
+/** Whether the transaction was settled after it was last held. */
 function hasEnded(history: readonly HistoryRecord[]): boolean {
   const settled = history.findLastIndex(({ state }) => isSettled(state));
   return settled > history.findLastIndex(({ event }) => event === "hold");

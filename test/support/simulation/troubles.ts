@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { FAILPOINTS } from "../../../src/ports/failpoints.ts";
 import type { Played } from "./play.ts";
 
-/** A run with too little trouble proves nothing. */
+/** Checks that enough faults of every kind occurred: otherwise the run proves nothing. */
 export function expectTrouble(counts: Played["counts"]): void {
   const troubles = [
     "takeover",

@@ -10,8 +10,8 @@ import type { Explanation, Transaction } from "../../../src/contract/schemas/tra
 import type { Asked } from "./staged-node.ts";
 
 /**
- * A night with troubles of every kind, as a node would report it: for pictures, and for tests of the page alone. Each
- * answer is one of the contract; a test validates them.
+ * A night with troubles of every kind, as a node would report it, for pictures and for tests of the page alone. A test
+ * validates each response against the contract.
  */
 
 const SIGNERS = [
@@ -30,13 +30,13 @@ const CHAIN = 8453;
 
 export interface NightOptions {
   readonly now: () => Date;
-  /** Without troubles: everything is well. */
+  /** If set, there are no troubles. */
   readonly isCalm?: boolean;
-  /** Text that callers and contracts chose. */
+  /** Text chosen by callers and contracts, to be shown on the page. */
   readonly words?: string;
-  /** How many lanes there are. */
+  /** Number of lanes. */
   readonly lanes?: number;
-  /** How long an answer is held that may be; absent: for as long as was asked for. */
+  /** How long long polls are held in ms; if absent, as long as the request asks for. */
   readonly heldMs?: number;
 }
 
@@ -85,7 +85,7 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
         return null;
     }
   };
-  // Nothing changes this night: an answer that is held is held to the end of its wait.
+  // Nothing changes in this scene, so a long poll is held until its wait ends.
   return (asked: Asked): unknown => {
     const ms = Number(asked.query.get("wait") ?? 0) * 1_000;
     return ms === 0 ? answer(asked) : held(heldMs ?? ms, () => answer(asked));
@@ -379,7 +379,7 @@ function transaction({ at, words }: Staged, n: number): Transaction {
   };
 }
 
-/** A token's transfer, and an unknown event with a contract's text. */
+/** On-chain data with a token transfer and an unknown event that contains a contract's text. */
 function onChain({ at, words }: Staged): NonNullable<Transaction["onChain"]> {
   const word = (value: number) => value.toString(16).padStart(64, "0");
   const token = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
@@ -501,7 +501,7 @@ function explanation({ words }: Staged): Explanation {
   };
 }
 
-/** For any number of lanes. */
+/** The n-th signer, for any number of lanes. */
 export function signerOf(n: number): string {
   return SIGNERS[n] ?? `0x${(n * 7_919 + 0x1000).toString(16).padStart(40, "a")}`;
 }

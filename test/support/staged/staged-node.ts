@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { type DashboardOptions, dashboardFiles } from "../../../src/adapters/dashboard/files.ts";
 import { PAGE_HEADERS } from "../../../src/adapters/http/routes/operations.ts";
 
-/** A request as the scene sees it: path under /api/v1 and query. */
+/** A request as the scene receives it: path under /api/v1 and query. */
 export interface Asked {
   readonly method: string;
   readonly path: string;
@@ -12,10 +12,10 @@ export interface Asked {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** A scene's answer; null: 404. A promise holds the answer open. */
+/** Returns a scene's response; null for 404. A promise holds the response open. */
 export type Scene = (asked: Asked) => unknown;
 
-/** Thrown by a scene: a problem document, as a node would send it. */
+/** Thrown by a scene to send a problem document as a node would. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -33,7 +33,7 @@ export interface StagedNode {
   close(): Promise<void>;
 }
 
-/** Speaks the contract with the page, under the page's own headers, and knows nothing but its scene. */
+/** Starts a server that delivers the page with its usual headers and answers its requests from a scene. */
 export async function startStagedNode(scene: Scene, options: DashboardOptions = {}): Promise<StagedNode> {
   const files = dashboardFiles(options);
   const asked: Asked[] = [];

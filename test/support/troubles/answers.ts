@@ -1,4 +1,4 @@
-/** Answers that are lost, late, dressed up or untrue. */
+/** Faults of an endpoint's responses: lost, late, wrapped or false. */
 
 import { keccak256 } from "viem";
 import { expect } from "vitest";
@@ -162,7 +162,7 @@ export const LIES: readonly Trouble[] = [
       await scene.payAll(0, 1, 2);
       await scene.untilAre("CONFIRMED", 0, 1, 2);
       const late = lagging(scene.spare, scene, { blocks: 1 });
-      // No block that would let it catch up with the lie.
+      // Stop mining, so that the chain's real count cannot reach the false one.
       await scene.chain.pause();
       const lie = scene.proxy.rule({ methods: [COUNT] }, raised(40));
       const asked = scene.pay(3);
@@ -202,7 +202,7 @@ export const LIES: readonly Trouble[] = [
 
 const raised = (by: number) => rewrite((count) => `0x${(Number(count) + by).toString(16)}`);
 
-/** "latest" is what a machine that lags has: so many blocks ago. */
+/** A rule that makes an endpoint's "latest" lag by this many blocks. */
 function lagging(
   proxy: RpcProxy,
   scene: Scene,
@@ -231,7 +231,7 @@ function heightOf(asked: unknown, head: string): unknown {
   return asked === "latest" || asked === "pending" ? head : asked;
 }
 
-/** An endpoint has no blocks above its head. */
+/** Hides blocks above the head of a lagging endpoint. */
 function past<T extends { readonly result: unknown } | { readonly error: unknown }>(reply: T, head: number) {
   if (!("result" in reply)) return reply;
   const [first] = Array.isArray(reply.result) ? reply.result : [reply.result];
@@ -272,7 +272,7 @@ export const RECEIPTS: readonly Trouble[] = [
       await scene.untilTaken(0, 1, 2);
       await scene.chain.mine(8);
       await scene.untilStruck(down, 5);
-      // The node's answers meanwhile must not be taken for an outcome.
+      // The node's responses to sends must not be taken for an outcome while receipts are unavailable.
       scene.chain.resume();
       await scene.until(() => scene.proxy.calls.filter(({ method }) => method === SEND).length >= 3, "sent");
       await scene.untilStruck(down, 12);

@@ -3,17 +3,19 @@ import type { Hex } from "../../../src/domain/lane.ts";
 import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 
 export interface ReorgOptions {
-  /** The other branch, block by block from its first one. Empty blocks by default. */
+  /** The transactions of the new branch's blocks, in order. Empty blocks by default. */
   readonly branch?: readonly (readonly Hex[])[];
-  /** Runs on the old state, before the first block of the other branch. */
+  /** Runs on the old state, before the first block of the new branch. */
   readonly before?: () => Promise<void>;
 }
 
 const BEAT_MS = 40;
-/** Deeper than any reorg here. */
+/** Number of snapshots to keep; deeper than any reorg in the tests. */
 const KEPT_SNAPSHOTS = 32;
 
-/** A real EVM whose blocks, prices and history a test has in hand. While it runs, there is a block on every beat. */
+/**
+ * A real EVM whose blocks, prices and history a test controls. While it is not paused, it mines at a fixed interval.
+ */
 export class DrivenChain {
   readonly node: DevChain;
   private readonly beforeBlock: unknown[] = [];
@@ -29,7 +31,7 @@ export class DrivenChain {
     this.beat();
   }
 
-  /** No more blocks by themselves. */
+  /** Stops automatic mining. */
   async pause(): Promise<void> {
     this.running = false;
     await this.turn;
@@ -39,7 +41,7 @@ export class DrivenChain {
     this.running = true;
   }
 
-  /** Every block from the next one on asks this price; null: the price follows the chain's own rule again. */
+  /** Fixes the base fee of every block from the next one on; null returns to the chain's own rule. */
   async holdBaseFee(wei: bigint | null): Promise<void> {
     await this.turn;
     this.baseFeeWei = wei;
@@ -49,7 +51,7 @@ export class DrivenChain {
     for (let mined = 0; mined < blocks; mined++) await this.inTurn(() => this.mineOne());
   }
 
-  /** Hands the chain bytes directly, past every node and proxy. */
+  /** Sends bytes directly to the chain, past every node and proxy. */
   async inject(raw: Hex): Promise<void> {
     await this.node.rpc("eth_sendRawTransaction", [raw]);
   }
@@ -67,14 +69,14 @@ export class DrivenChain {
     return pending.map(({ hash }) => hash);
   }
 
-  /** The last `depth` blocks are gone, with all they held; another branch, one block longer, is there instead. */
+  /** Removes the last `depth` blocks and their transactions, and mines another branch that is one block longer. */
   async reorg(depth: number, { branch = [], before }: ReorgOptions = {}): Promise<void> {
     await this.inTurn(async () => {
       const [snapshot] = this.beforeBlock.splice(-depth);
       await this.node.rpc("evm_revert", [snapshot]);
-      // The snapshot has brought the pool of its time back.
+      // Reverting to the snapshot also restored the mempool of that time, so empty it.
       await this.dropAll();
-      // Another miner: an empty block in place of an empty one must not have the same hash.
+      // Use another coinbase, so that an empty block on the new branch has another hash than the one it replaces.
       const miner = (++this.branches).toString(16).padStart(40, "c");
       await this.node.rpc("hardhat_setCoinbase", [`0x${miner}`]);
       await before?.();
@@ -101,7 +103,7 @@ export class DrivenChain {
     await this.node.mine();
   }
 
-  /** Blocks and reorgs never overlap. */
+  /** Runs work in turn, so that blocks and reorgs never overlap. */
   private inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.turn.then(work);
     this.turn = done.catch(() => undefined);

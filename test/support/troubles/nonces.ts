@@ -1,4 +1,4 @@
-/** Nonces that others use, that nothing holds, and chains that are not ours. */
+/** Faults with nonces: used by other programs, held by no transaction, or counted by a wrong chain. */
 import { keccak256 } from "viem";
 import { startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
 import { SIGNER } from "../integration.ts";
@@ -7,7 +7,7 @@ import { COUNT, type Scene } from "./scene.ts";
 import type { Trouble } from "./trouble.ts";
 
 const TAKEN = "FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY";
-/** From another mnemonic: another first block, the same chain id. */
+/** A mnemonic that gives another genesis block with the same chain id. */
 const OTHER_MNEMONIC = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
 async function usurp(scene: Scene, nonce: number): Promise<void> {

@@ -1,4 +1,4 @@
-/** Behaviour of a pool with accepted transactions, block prices, and account balances. */
+/** Faults of mempools that drop or refuse transactions, of block prices, and of account balances. */
 import { expect } from "vitest";
 import { SIGNER } from "../integration.ts";
 import { refuseWith } from "../rpc-proxy.ts";

@@ -1,4 +1,4 @@
-/** Attempts that compete with each other, and blocks that do not stay. */
+/** Faults with competing attempts of one transaction, and with blocks that are replaced. */
 import { keccak256 } from "viem";
 import { isTaken } from "../../../src/domain/chain/answers.ts";
 import { deferred } from "../deferred.ts";
@@ -10,7 +10,10 @@ import type { Trouble } from "./trouble.ts";
 
 const CHEAP = { fees: { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: GWEI } };
 
-/** Payload 0 is signed twice, no block has taken either, and whatever the node sends from here on is lost until the rule is lifted. */
+/**
+ * Payload 0 has two attempts, neither of which is mined. Everything that the node sends from here on is lost until the
+ * rule is lifted.
+ */
 async function bumped(scene: Scene): Promise<Rule> {
   await scene.pay(0, CHEAP);
   await scene.untilTaken(0);
@@ -23,7 +26,7 @@ async function bumped(scene: Scene): Promise<Rule> {
   return scene.onSends(badGateway);
 }
 
-/** The market is as cheap again as it was, and the pool holds this attempt and nothing else. */
+/** Restores the low price of before, with only this attempt in the mempool. */
 async function poolHolds(scene: Scene, attempt: number): Promise<void> {
   await scene.chain.dropAll();
   await scene.chain.holdBaseFee(GWEI);
@@ -71,14 +74,14 @@ export const ATTEMPTS: readonly Trouble[] = [
   },
 ];
 
-/** Final from three blocks on: two on top. */
+/** Waits until the transactions are mined, or final if the depth is above 2: three blocks make them final. */
 async function untilAsDeep(scene: Scene, depth: number, ...numbers: readonly number[]): Promise<void> {
   await (depth > 2 ? scene.untilAre("CONFIRMED", ...numbers) : scene.untilMined(...numbers));
 }
 
 const DEPTHS = range(10).map((index) => index + 1);
 
-/** Nothing here leaves a hole, so the policy has no say: one of the two is tried at each depth. */
+/** No fault here leaves a hole, so the hole policy makes no difference; each depth tests one of the two. */
 const policyOf = (depth: number): Policy => (depth % 2 === 0 ? "move" : "heal");
 
 const dropping = (depth: number): Trouble => ({
@@ -104,7 +107,7 @@ const moving = (depth: number): Trouble => ({
     const raws = await Promise.all([scene.bytesOf(0), scene.bytesOf(1)]);
     await scene.chain.mine(depth);
     await untilAsDeep(scene, depth, 0, 1);
-    // Both one block later, then in blocks of their own.
+    // The new branch has both transactions one block later, or in separate blocks.
     await scene.chain.reorg(depth, { branch: depth === 1 ? [[], raws] : [[], raws.slice(0, 1), raws.slice(1)] });
   },
 });

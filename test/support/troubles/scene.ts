@@ -1,4 +1,4 @@
-/** A whole node on a real database, which knows the real chain only through a proxy that does it harm. */
+/** A whole node on a real database, which reaches the real chain only through a proxy that injects faults. */
 import { keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { vi } from "vitest";
@@ -31,9 +31,9 @@ export type Policy = "heal" | "move";
 
 export interface Setting {
   readonly chain?: Partial<FencepostOptions["chains"][number]>;
-  /** Blocks wait until the trouble has been arranged. */
+  /** If set, no blocks are mined until the fault has been arranged. */
   readonly still?: true;
-  /** A second endpoint of the same chain, with a proxy of its own; or so many more. */
+  /** A second endpoint of the same chain with a proxy of its own; a number means that many more. */
   readonly spare?: true | 2;
 }
 
@@ -45,7 +45,7 @@ const QUICK = {
   reconciliationInterval: "300ms",
   grayZoneInterval: "300ms",
   nonceStateTimeout: "100ms",
-  // Nothing in these scenes is stuck merely because a machine is slow.
+  // A long time, so that no transaction is stuck only because a machine is slow.
   stuckAfter: "10m",
 } as const;
 
@@ -71,9 +71,9 @@ export class Scene {
   readonly database: Database;
   readonly events: readonly TelemetryEvent[];
   readonly policy: Policy;
-  /** Bytes that reached a proxy before the database knew them as claimed (I6). */
+  /** Bytes that reached a proxy before they were stored and claimed in the database (invariant I6). */
   readonly tooEarly: string[] = [];
-  /** All endpoints but the first. */
+  /** The proxies of all endpoints except the first. */
   readonly spares: readonly RpcProxy[];
   private readonly paid = new Map<number, string>();
 
@@ -103,8 +103,8 @@ export class Scene {
   }
 
   /**
-   * Has payload `number` executed: the chain counts it under that number. Requested like a good caller: again under the
-   * same request id if the outcome is unknown.
+   * Sends payload `number`; the contract counts its executions under that number. If the outcome is unknown, it is
+   * repeated with the same request id.
    */
   async pay(number: number, { gas = 100_000n, fees = {} }: PayOptions = {}): Promise<SentTransaction> {
     const price = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, ...fees };
@@ -131,7 +131,7 @@ export class Scene {
     return txId;
   }
 
-  /** The bytes of an attempt, from the database; the first one if none is named. */
+  /** The bytes of an attempt from the database; of the first one by default. */
   async bytesOf(number: number, ordinal = 1): Promise<Hex> {
     const [row] = await this.database.query<{ raw: string }>(
       "SELECT '0x' || encode(raw_transaction, 'hex') AS raw FROM fencepost.attempt WHERE tx_id = $1 AND ordinal = $2",
@@ -140,7 +140,7 @@ export class Scene {
     return (row as { raw: Hex }).raw;
   }
 
-  /** The lane's cursor, as the database has it. */
+  /** The lane's cursor in the database. */
   async nextNonce(): Promise<number> {
     const [lane] = await this.database.query<{ next_nonce: string }>("SELECT next_nonce FROM fencepost.lane");
     return Number(lane?.next_nonce);
@@ -150,13 +150,16 @@ export class Scene {
     return waitUntil(async () => (await fact()) || null, what, PATIENCE);
   }
 
-  /** A node has taken each of them, at whatever price. What they are called by then is a matter of how fast the machine is. */
+  /**
+   * Waits until a node has accepted each of these payloads, at any price. Their state by then depends on the machine's
+   * speed.
+   */
   async untilTaken(...numbers: readonly number[]): Promise<void> {
     const taken = (txId: string) => this.answers.some((event) => event.txId === txId && isTaken(event.answer));
     await this.until(() => numbers.every((number) => taken(this.txIdOf(number))), `${numbers.join(", ")} are taken`);
   }
 
-  /** Answers of nodes to sends, oldest first. */
+  /** The chain's answers to sends, oldest first. */
   get answers() {
     return this.events.filter((event) => event.type === "submit.answered");
   }
@@ -169,7 +172,7 @@ export class Scene {
     await this.until(look, `${numbers.join(", ")} are mined`);
   }
 
-  /** A lasting state: a final one, or STUCK if nothing moves. */
+  /** Waits for a lasting state: a final one, or STUCK if nothing can proceed. */
   async untilAre(state: string, ...numbers: readonly number[]): Promise<void> {
     const look = async () => {
       const views = await Promise.all(numbers.map((number) => this.view(number)));
@@ -193,9 +196,9 @@ export class Scene {
     await this.until(() => this.events.some((event) => event.type === "alert" && event.code === code), `alert ${code}`);
   }
 
-  /** Result of sends of this payload, at every price, through every endpoint. */
+  /** Applies a treatment to sends of this payload, at every price, through every endpoint. */
   onSendOf(number: number, treatment: Treatment, times?: number): Rule {
-    // With the byte that says how long it is: zeros before a number's own would make it another.
+    // Match the RLP length byte too: leading zeros would otherwise make another number match.
     const mark = `a0${payloadData(number).slice(2)}`;
     const when = ({ params }: ProxiedCall) => String(params[0]).includes(mark);
     return this.proxy.rule({ methods: [SEND], when, ...(times === undefined ? {} : { times }) }, treatment);
@@ -205,7 +208,7 @@ export class Scene {
     return this.proxy.rule({ methods: [SEND], ...(times === undefined ? {} : { times }) }, treatment);
   }
 
-  /** Another program's transaction from our key. */
+  /** A signed transaction of another program that uses our key. */
   async foreign(nonce: number, tipGwei = 50n): Promise<Hex> {
     const fees = { maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: tipGwei * GWEI };
     return privateKeyToAccount(KEYS[0]).signTransaction({
@@ -213,7 +216,7 @@ export class Scene {
     });
   }
 
-  /** Hashes of all that was on the wire. */
+  /** Hashes of every transaction that was sent through a proxy. */
   get witnessed(): readonly string[] {
     const sends = this.proxies.flatMap(({ calls }) => calls.filter(({ method }) => method === SEND));
     return sends.map(({ params }) => keccak256(params[0] as Hex));
@@ -252,7 +255,7 @@ export const it = base.extend<{ readonly stage: Staged }>({
         databaseUrl: database.url,
         chains: [{ rpc, ...QUICK, holePolicy: policy, ...options }],
         signers: [KEYS[0]],
-        // A machine that is busy with others must not cost this one its lanes: that is another suite's story.
+        // A long lease, so that a busy machine does not cost this node its lanes; other suites test that.
         ...{ leaseDuration: "120s", leaseRenewInterval: "5s" },
         onEvent: (event) => void events.push(event),
       });

@@ -1,18 +1,18 @@
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 
-/** Address of the contract. */
+/** The address of the counting contract. */
 export const TALLY: Address = `0x${"7a".repeat(20)}`;
 
 /**
- * Counts how often each number was called, in the storage slot of that number; reverts while the gate, the last slot of
- * all, is shut. What was executed is read from the chain's state, which nothing of ours has a hand in. Written by hand,
- * because there is no compiler here.
+ * A contract that counts calls with each number in the storage slot of that number, and reverts while the gate, the
+ * last slot, is shut. The test reads executions from the chain's state, independently of Fencepost. Written as
+ * bytecode, because there is no compiler here.
  */
 const RUNTIME: Hex = `0x${[
-  "5f1954601057", // the gate is shut: to the end
-  "5f35", // the number
-  "8054600101905500", // one more
+  "5f1954601057", // if the gate is shut, jumps to the end
+  "5f35", // reads the number
+  "8054600101905500", // adds one to its count
   "5b5f5ffd",
 ].join("")}`;
 
@@ -28,7 +28,7 @@ export async function setGate(node: DevChain, gate: "open" | "shut"): Promise<vo
   await node.rpc("hardhat_setStorageAt", [TALLY, GATE, word(gate === "shut" ? 1 : 0)]);
 }
 
-/** The calldata that counts this payload. */
+/** The calldata of a call that counts this payload. */
 export const payloadData = word;
 
 export async function executions(node: DevChain, payload: number): Promise<number> {

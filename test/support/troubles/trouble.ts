@@ -5,20 +5,20 @@ import { SIGNER } from "../integration.ts";
 import type { PayOptions, Policy, Scene, Setting } from "./scene.ts";
 import { executions } from "./tally.ts";
 
-/** Outcomes of payloads, by number: `CONFIRMED` by default. */
+/** The final states of payloads, by number; `CONFIRMED` by default. */
 export type Ends = Readonly<Record<number, string>>;
 
 export interface Trouble {
   readonly name: string;
   readonly setting?: Setting;
-  /** Both if none is named: then the policy must make no difference. */
+  /** The hole policies to test; both if absent, because then the policy must make no difference. */
   readonly policies?: readonly Policy[];
-  /** Sends payloads, brings the trouble about, and takes its cause away. What it has done is still to be repaired. */
+  /** Sends payloads, causes the fault, and removes its cause. The damage is still to be repaired. */
   strike(scene: Scene): Promise<unknown>;
   readonly ends?: Ends;
-  /** Outcome of the payload that is sent at the end. */
+  /** Options of the payload that is sent at the end. */
   readonly afterwards?: PayOptions;
-  /** If `move` leaves the head STUCK: the reason it must give, the one action that repairs it, and its result. */
+  /** If `move` leaves the head STUCK: the expected reason, the one action that repairs it, and its result. */
   readonly stuck?: {
     readonly payload: number;
     readonly reason: RegExp;
@@ -30,7 +30,7 @@ export interface Trouble {
 export type Case = readonly [name: string, trouble: Trouble, policy: Policy];
 
 const POLICIES: readonly Policy[] = ["heal", "move"];
-/** Sent when all is over: a lane that is whole takes it at once. */
+/** Number of the payload that is sent at the end: an intact lane confirms it at once. */
 const AFTERWARDS = 999;
 
 export function casesOf(troubles: readonly Trouble[]): readonly Case[] {
@@ -39,7 +39,7 @@ export function casesOf(troubles: readonly Trouble[]): readonly Case[] {
   );
 }
 
-/** These troubles, each under one policy. A name that no trouble has fails. */
+/** The faults with these names, each under one policy. Throws for an unknown name. */
 export function named(
   troubles: readonly Trouble[],
   wanted: readonly (readonly [name: string, policy: Policy])[],
@@ -51,7 +51,7 @@ export function named(
   });
 }
 
-/** The whole life of a trouble, and what the contract promises at its end. */
+/** Runs a fault from beginning to end, and checks what the contract promises afterwards. */
 export async function endure(scene: Scene, { strike, stuck, ends = {}, afterwards }: Trouble): Promise<void> {
   await strike(scene);
   scene.chain.resume();
@@ -91,7 +91,10 @@ async function settledPayloads({ database }: Scene): Promise<number> {
   return rows.length;
 }
 
-/** Once if reported as confirmed, never if reported as failed: by the chain's own count. */
+/**
+ * Checks by the chain's own count that the payload was executed once if reported as confirmed, and never if reported as
+ * failed.
+ */
 async function expectEnd(scene: Scene, number: number, end: string): Promise<void> {
   const view = await scene.view(number);
   expect(inWords(view), `payload ${number}`).toBe(end);

@@ -1,7 +1,7 @@
 import { byId } from "./dom.js";
 import { queryOf } from "./routes.js";
 
-/** The dashboard uses the public API only. */
+/** Sends the dashboard's requests to the node. The dashboard uses the public API only. */
 
 const KEY = "fencepost-api-key";
 
@@ -21,11 +21,14 @@ class Unanswered extends Error {
   }
 }
 
-/** Timeout of a request: a frozen process still accepts connections. */
+/** Timeout of a request. Needed because a frozen node process still accepts connections. */
 const ANSWER_MS = 20_000;
 const ACTION_MS = 30_000;
 
-/** Sends a request under /api/v1. Asks the user for a key if the node requires one, then repeats the request. */
+/**
+ * Sends a request to a path under /api/v1. If the node requires an API key, the user is prompted for one and the
+ * request is repeated.
+ */
 export async function callApi(path, { query = {}, method = "GET", body, headers = {}, signal, withinMs } = {}) {
   const text = queryOf(query);
   const url = `api/v1${path}${text === "" ? "" : `?${text}`}`;
@@ -44,14 +47,14 @@ export async function callApi(path, { query = {}, method = "GET", body, headers 
   }
 }
 
-/** Reads the whole answer: headers do not prove that a body follows. */
+/** Sends a request and reads the whole response: received headers do not prove that the body follows. */
 async function reach(url, options) {
   const response = await fetch(url, options);
   const { ok, status } = response;
   return { ok, status, body: await response.json().catch(() => null) };
 }
 
-/** Runs `work` with a signal that aborts after `ms`, or when `signal` does. */
+/** Runs `work` with a signal that aborts after `ms`, or when `signal` aborts. */
 async function within(ms, signal, work) {
   const limit = new AbortController();
   const leave = () => limit.abort(signal.reason);
@@ -70,7 +73,7 @@ export function hasKey() {
   return sessionStorage.getItem(KEY) !== null;
 }
 
-/** Forgets the key: the next request asks for another. */
+/** Deletes the stored API key, so that the next request prompts for another. */
 export function forgetKey() {
   sessionStorage.removeItem(KEY);
 }
@@ -89,7 +92,10 @@ function read({ ok, status, body }) {
 
 let asking = null;
 
-/** Requests with a 401 at the same time share one dialog. A key that changed meanwhile is tried first. */
+/**
+ * Prompts for an API key. Concurrent requests that got a 401 share one dialog. A key that changed in the meantime is
+ * tried first.
+ */
 function askForKey(refused) {
   if (sessionStorage.getItem(KEY) !== refused) return Promise.resolve();
   asking ??= openDialog(refused).finally(() => {
@@ -109,13 +115,13 @@ function openDialog(refused) {
       resolve();
     };
     byId("key-form").addEventListener("submit", submit, { once: true });
-    // The dialog stays open on Escape: without a key there is nothing to show.
+    // Keep the API key dialog open on Escape: without a key the page has nothing to show.
     dialog.oncancel = (event) => event.preventDefault();
     if (!dialog.open) dialog.showModal();
   });
 }
 
-/** A UUID without `crypto.randomUUID`, which plain http lacks. */
+/** Makes a UUID. `crypto.randomUUID` does not exist on pages served by plain http. */
 export function randomId() {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -14,7 +14,7 @@ import { drawTab } from "./tab.js";
 import { drawTop } from "./top.js";
 import { followWorld, sightNow } from "./world.js";
 
-/** Shortest interval between two reloads after changes. */
+/** Shortest interval between two reloads of the page's data, in milliseconds. */
 const LOOK_MS = 1_000;
 
 const NOT_FOUND = {
@@ -42,7 +42,7 @@ function pageOf({ parts: [kind, id, more] }) {
   }
 }
 
-/** The current page. `data` is kept while it reloads, and while the node does not answer. */
+/** The current page. `data` is kept while the page reloads, and while the node does not answer. */
 let shown = null;
 
 function open() {
@@ -94,7 +94,7 @@ function lookIfSeen() {
   if (!document.hidden) void look();
 }
 
-/** Schedules one reload, however often it is called. */
+/** Schedules one reload of the page's data; calls before that reload have no further effect. */
 function lookSoon() {
   if (document.hidden) return;
   clearTimeout(shown.timer);
@@ -121,7 +121,9 @@ function loading() {
   );
 }
 
-/** Shows a refusal. The top bar shows that the node does not answer. */
+/**
+ * Shows that a request failed. If the page already has data and the node does not answer, only the top bar shows that.
+ */
 function problemOf(problem, hasData) {
   if (problem === null || (hasData && problem.status === undefined)) return null;
   const isSilence = problem.status === undefined && ["TypeError", "TimeoutError"].includes(problem.name);
@@ -136,7 +138,7 @@ function problemOf(problem, hasData) {
   );
 }
 
-/** Marks data without a recent answer as stale. An empty page says itself what it waits for. */
+/** Marks the page as stale if its data has no recent answer. An empty page shows its own message. */
 function drawStaleness() {
   const { kind, since, why } = sightNow();
   document.documentElement.toggleAttribute("data-stale", kind !== "live");
@@ -147,7 +149,7 @@ function drawStaleness() {
   draw(notice, notice.hidden ? null : [text, old]);
 }
 
-/** Navigates within a page; a typed address becomes a history entry. */
+/** Changes the query in the current page's address, which adds an entry to the browser's history. */
 function go(query) {
   location.hash = linkTo(shown.route.parts, query);
 }
@@ -160,7 +162,8 @@ addEventListener("hashchange", open);
 addEventListener("look-again", look);
 addEventListener("redraw", redraw);
 document.addEventListener("visibilitychange", () => document.hidden || void look());
-// The top bar shows missing answers by a timer; the page is redrawn only if that begins or ends.
+// Whether the node had answered recently at the last tick. While it does, the timer only updates the live ages;
+// otherwise it redraws the page.
 let wasLive = false;
 setInterval(() => {
   tick();

@@ -7,13 +7,13 @@ const KEY = Symbol("key");
 const PROPERTIES = Symbol("properties");
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "rect", "line", "polyline"]);
-/** Set as properties: after user input, the attributes have no effect. */
+/** Names that are set as properties of an element: after user input, their attributes have no effect. */
 const LIVE = new Set(["value", "checked", "disabled", "selected", "open"]);
-/** Allowed link targets: this page, its siblings, or http(s). Never scripts. */
+/** Allowed link targets: this page, sibling pages, or http(s). Script URLs are never allowed. */
 const SAFE_LINK = /^(#|https?:\/\/|[a-z]+$)/i;
 
 /**
- * A virtual element: `h("p.quiet.wide", properties, ...children)`. Properties may be left out; they are attributes, `on…`
+ * Makes a virtual element: `h("p.quiet.wide", properties, ...children)`. `properties` is optional: attributes, `on…`
  * handlers, `style` as an object, and `key` to identify the element in a list.
  */
 export function h(selector, ...content) {
@@ -71,7 +71,7 @@ function update(element, { properties, children }) {
   for (const name of Object.keys(before)) if (!(name in properties)) set(element, name, null);
   draw(element, children);
   for (const [name, value] of Object.entries(properties)) {
-    // Compared with the last rendering, not with the document, so that user input is kept.
+    // Compare a property with the last rendering, not with the document, so that user input is kept.
     if (before[name] !== value) set(element, name, value);
   }
   element[PROPERTIES] = properties;
@@ -80,7 +80,7 @@ function update(element, { properties, children }) {
 function set(element, name, value) {
   if (name.startsWith("on")) element[name] = value;
   else if (LIVE.has(name) && name in element) element[name] = value ?? "";
-  // Initial value of a field; user input is kept.
+  // `initially` sets a field's first value only; user input is kept.
   else if (name === "initially") element.setAttribute("value", value ?? "");
   else if (name === "style") for (const [rule, to] of Object.entries(value ?? {})) element.style.setProperty(rule, to);
   else if (value === null || value === undefined || value === false) element.removeAttribute(name);

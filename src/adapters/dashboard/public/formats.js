@@ -4,7 +4,7 @@ export function shortHex(hex) {
   return hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
-/** A transaction's id begins with its time, so its end distinguishes neighbours. */
+/** Shortens a transaction's id to its end: ids begin with the creation time, so neighbours differ only at the end. */
 export function shortId(txId) {
   return txId.length <= 14 ? txId : `…${txId.slice(-8)}`;
 }
@@ -24,7 +24,7 @@ export function gweiOf(wei) {
   return gwei.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** Converts to a decimal number of units with so many digits, without floating point. */
+/** Converts a decimal amount to its smallest unit (`digits` decimals), without floating point. */
 export function weiOf(amount, digits = WEI_DIGITS) {
   const [whole, fraction = ""] = amount.split(".");
   return BigInt(whole + fraction.padEnd(digits, "0")).toString();
@@ -44,12 +44,12 @@ export function timeOf(iso) {
   return new Date(iso).toLocaleTimeString([], { hour12: false });
 }
 
-/** Date and time, to the second. */
+/** Formats a date and time, to the second. */
 export function momentOf(iso) {
   return new Date(iso).toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false });
 }
 
-/** "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d". */
+/** Formats a duration: "320 ms", "4.2 s", "3 min", "2 h 5 min", "3 d". */
 export function durationOf(ms) {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1_000;
@@ -62,15 +62,15 @@ export function durationOf(ms) {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** A duration in whole seconds, for live counters. */
+/** Formats the time since `iso` in whole seconds, for live counters. */
 export function ageOf(iso, now) {
   const ms = Math.max(0, now - Date.parse(iso));
   return ms < 10_000 ? `${Math.floor(ms / 1_000)} s` : durationOf(ms);
 }
 
 /**
- * Spells out invisible characters and those that change the writing direction (line ends, NUL, bidi marks, zero
- * widths), so that a text cannot look like another.
+ * Invisible characters and those that change the writing direction (line ends, NUL, bidi marks, zero widths). They are
+ * spelled out, so that one text cannot look like another.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
@@ -82,12 +82,12 @@ function codeOf(character) {
   return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** Shortens long texts, and says how much is missing. */
+/** Shortens a long text and adds how much was cut. */
 export function cut(text, most = 2_000) {
   return text.length <= most ? text : `${text.slice(0, most)}… and ${plural(text.length - most, "character")} more`;
 }
 
-/** "NONCE_CONSUMED_EXTERNALLY" → "nonce consumed externally". */
+/** Turns an error code into words: "NONCE_CONSUMED_EXTERNALLY" → "nonce consumed externally". */
 export function wordsOf(code) {
   return code.toLowerCase().replaceAll("_", " ");
 }

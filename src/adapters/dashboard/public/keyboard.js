@@ -2,10 +2,10 @@ import { byId } from "./dom.js";
 import { linkTo } from "./routes.js";
 
 const PLACES = { n: [], t: ["tx"], l: ["lanes"], f: ["feed"], c: ["cluster"], p: ["policies"] };
-/** Targets of `j` and `k`: the first link of each row and of each problem. */
+/** Selector of the rows and problems that the keys `j` and `k` move between. */
 const ROWS = "main tbody tr, main .trouble";
 
-/** `g` was pressed; the next key chooses the page. */
+/** True after `g` was pressed: the next key chooses the page. */
 let isGoing = false;
 
 export function listenToKeys() {
@@ -34,7 +34,7 @@ function isTyping({ tagName }) {
   return tagName === "INPUT" || tagName === "TEXTAREA" || tagName === "SELECT";
 }
 
-/** The row's main link, which is not always its first. */
+/** Focuses the main link of the next row, which is not always the row's first link. */
 function step(by) {
   const links = [...document.querySelectorAll(ROWS)]
     .map((row) => row.querySelector("a.name, a.hex, a"))

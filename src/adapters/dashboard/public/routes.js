@@ -1,6 +1,6 @@
 /**
- * The address: path and query behind `#`. It determines all that a page shows, so that a link shows the same to
- * others.
+ * The page's address: path and query behind `#`. It determines everything that a page shows, so that a shared link
+ * shows the same page.
  */
 
 const HOME = "/";
@@ -15,7 +15,7 @@ export function parseRoute(hash) {
   };
 }
 
-/** A typed address may be encoded wrongly. */
+/** Decodes a part of the address. An address typed by the user may be encoded wrongly. */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -24,7 +24,7 @@ function decoded(part) {
   }
 }
 
-/** Encodes `parts`, and leaves out empty members of `query`. */
+/** Makes a link: encodes `parts`, and leaves out empty members of `query`. */
 export function linkTo(parts, query = {}) {
   const path = parts.map(encodeURIComponent).join("/");
   const text = queryOf(query);

@@ -31,7 +31,7 @@ export function searchBox() {
       maxlength: "255",
       oninput: typed,
       onkeydown: pressed,
-      // A click on a result arrives after the box has lost its focus.
+      // Close the list of results with a delay: the click on a result arrives after the search box has lost its focus.
       onblur: () => setTimeout(close, 150),
     }),
     h("kbd", { "aria-hidden": "true" }, "/"),
@@ -100,7 +100,7 @@ function close() {
   redraw();
 }
 
-/** The page of a search result. */
+/** Returns the address of a search result's page. */
 function placeOf({ kind, txId, chainId, signer, nonce }) {
   if (txId !== undefined) return toTransaction(txId);
   if (signer !== undefined && chainId !== undefined) return toLane(chainId, signer, { at: nonce });

@@ -1,23 +1,23 @@
 /**
- * Freshness of the page's data. Each source has the time of its last good answer; a refusal, a 503 or no answer does
- * not count. "Live" and green depend on nothing else.
+ * Freshness of the page's data. For each source, the time of its last good answer is kept; a refusal, a 503 or a
+ * missing answer does not count. The "Live" mark and the green headline depend only on these times.
  */
 
-/** Longest time that the node holds a poll: a good answer must arrive this often. */
+/** Longest time that the node holds a poll open. A good answer must arrive at least this often. */
 export const HELD_SECONDS = 10;
-/** Additional delay after which a held poll counts as unanswered. */
+/** Extra delay after which a poll that the node holds open counts as unanswered. */
 export const LATE_MS = 15_000;
-/** Browsers run the timers of a hidden tab once a minute. */
+/** Limit for a hidden tab: browsers run its timers only once a minute. */
 const LATE_HIDDEN_MS = 90_000;
 
-/** State of each source: `goodAt`, and the last failure since then. */
+/** State of each data source: `goodAt` (time of the last good answer) and the last failure since then. */
 const followed = new Map();
 
 export function answered(name, now = Date.now()) {
   followed.set(name, { goodAt: now, failure: null });
 }
 
-/** `error`: as thrown by `callApi`. */
+/** Records that a data source failed. `error`: as thrown by `callApi`. */
 export function failed(name, error, now = Date.now()) {
   const before = followed.get(name);
   const failure = { at: before?.failure?.at ?? now, text: failureOf(error) };
@@ -25,9 +25,9 @@ export function failed(name, error, now = Date.now()) {
 }
 
 /**
- * `live`: all of `names` have a recent good answer. `blind`: one is refused or unanswered; `why` names it. `unknown`:
- * neither a recent answer nor a failure, as after loading or in a hidden tab. `since`: time of the oldest last good
- * answer; null: none.
+ * Freshness of the sources `names`. `live`: all have a recent good answer. `blind`: one is refused or unanswered; `why`
+ * names it. `unknown`: neither a recent answer nor a failure, for example after loading or in a hidden tab. `since`:
+ * time of the oldest last good answer; null if there is none.
  */
 export function sightOf(names, { now = Date.now(), isHidden = document.hidden } = {}) {
   const all = names.map((name) => followed.get(name) ?? { goodAt: null, failure: null });
@@ -39,7 +39,7 @@ export function sightOf(names, { now = Date.now(), isHidden = document.hidden } 
   return { kind: isLate ? "unknown" : "live", since, why: null };
 }
 
-/** The missing part, as a sentence without its full stop. */
+/** Describes why a source failed, as a sentence without its full stop. */
 function failureOf({ status, message }) {
   if (status === undefined) return "The node does not answer";
   if (status === 403) return "This API key may not see it";

@@ -6,10 +6,13 @@ export const STAGES = ["create", "allocate", "sign", "broadcast", "receipt", "fi
 
 const TRACKING = { PENDING: 3, BROADCAST: 4, STALE: 4, UNKNOWN_SUBMIT_RESULT: 3, MINED: 5 };
 
-/** Requested ends, which are no failures: the nonce was used without effect. */
+/** Ends that were requested and are not failures: the nonce was used without effect. */
 const CLOSED = ["CANCELLED", "EXPIRED"];
 
-/** Number of completed stages, and the condition: "moving", "done", "closed", "failed" or "stuck". */
+/**
+ * Number of stages that a transaction has completed, and its condition: "moving", "done", "closed", "failed" or
+ * "stuck".
+ */
 export function progressOf({ state, subState, nonce }) {
   switch (state) {
     case "CREATED":
@@ -25,18 +28,18 @@ export function progressOf({ state, subState, nonce }) {
     case "REORGED":
       return { passed: 4, mood: "waiting" };
     default:
-      // Refused before it had a nonce.
+      // A failed transaction without a nonce was refused before allocation, so only its first stage counts as passed.
       return { passed: nonce === null ? 1 : STAGES.length, mood: CLOSED.includes(subState) ? "closed" : "failed" };
   }
 }
 
-/** Current stage: the first that is not completed. A final transaction is in completion. */
+/** Current stage of a transaction: the first that is not completed. For a final transaction it is `complete`. */
 export function stageOf(transaction) {
   const { passed, mood } = progressOf(transaction);
   return mood === "failed" || mood === "closed" ? "complete" : STAGES[Math.min(passed, STAGES.length - 1)];
 }
 
-/** State, with the sub-state or the reason of its end. */
+/** State of a transaction, with its sub-state or the reason of its end. */
 export function stateOf(transaction) {
   const { state, subState } = transaction;
   return h(
@@ -47,7 +50,7 @@ export function stateOf(transaction) {
   );
 }
 
-/** Seven marks: one per stage, with the current one highlighted. */
+/** Draws a transaction's progress as seven marks, one per stage, with the current stage highlighted. */
 export function fenceOf(transaction) {
   const { passed, mood } = progressOf(transaction);
   const posts = STAGES.map((_, index) => h("span", { class: postClass(index, passed, mood) }));
@@ -60,7 +63,7 @@ function postClass(index, passed, mood) {
   return index === passed && mood !== "failed" && mood !== "closed" ? "post next" : "post";
 }
 
-/** History steps that end each stage; creation ends with the row itself. */
+/** History steps that end each stage; the stage `create` ends when the row is inserted. */
 const ENDS = {
   allocate: ["allocate"],
   sign: ["sign"],
@@ -69,8 +72,8 @@ const ENDS = {
 };
 
 /**
- * Duration of each stage in milliseconds, in order; null: not ended. The last receipt counts, since a reorg may
- * withdraw one. A receipt before the recorded send counts as zero.
+ * Duration of each stage in milliseconds, in order; null if the stage has not ended. The last receipt counts, because a
+ * reorg may withdraw an earlier one. If the receipt is older than the recorded send, the duration is zero.
  */
 export function stageDurations({ createdAt, history: steps, receipt, confirmedAt, updatedAt, state }) {
   const history = steps ?? [];

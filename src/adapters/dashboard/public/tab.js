@@ -1,9 +1,9 @@
-/** The tab's title and icon show the number of problems, or that it is unknown. */
+/** Shows the number of problems, or that it is unknown, in the tab's title and icon. */
 import { attentionSight, world } from "./world.js";
 
 const FENCE =
   "<path d='M1 5l2-3 2 3v10H1zM6 5l2-3 2 3v10H6zM11 5l2-3 2 3v10h-4z'/><path d='M0 7h16v1.6H0zM0 11h16v1.6H0z'/>";
-/** One icon colour for light, one for dark browser themes. */
+/** Colour of the tab's icon by severity. */
 const COLOURS = { calm: "#1f7a4d", warning: "#b36b00", bad: "#c8281c", unknown: "#78857d" };
 const MOST = 99;
 
@@ -20,7 +20,7 @@ export function drawTab(title) {
   document.querySelector("link[rel=icon]").href = `data:image/svg+xml,${encodeURIComponent(icon)}`;
 }
 
-/** `count` null: unknown. */
+/** State shown by the tab. `count` is null if the number of problems is unknown. */
 function stateOf() {
   if (attentionSight().kind !== "live" || world.attention === null) return { count: null, mood: "unknown" };
   const { items, more } = world.attention;

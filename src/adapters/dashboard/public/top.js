@@ -1,4 +1,4 @@
-/** The top bar: navigation, search, and whether the node answers. */
+/** The top bar: navigation, search, and the status of the connection to the node. */
 import { forgetKey, hasKey } from "./api.js";
 import { byId, draw, h } from "./dom.js";
 import { age } from "./parts/words.js";
@@ -80,7 +80,7 @@ function mark() {
   );
 }
 
-/** "Live" depends only on the age of the last good answer. */
+/** Connection status. "Live" depends only on the age of the last good answer. */
 function status() {
   const { kind, since } = sightNow();
   if (kind === "live") return h("span.status", { title: "Age of the last good answer" }, "live ", age(since, ""));

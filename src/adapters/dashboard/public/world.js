@@ -1,13 +1,15 @@
 /**
- * Data of all pages: the list of problems and the overview. The node holds both polls until they change; pages reload
- * their own data after a change.
+ * Data shared by all pages: the list of problems and the overview. The node holds both polls until something changes;
+ * then each page reloads its own data.
  */
 import { callApi } from "./api.js";
 import { answered, failed, HELD_SECONDS, LATE_MS, sightOf } from "./sight.js";
 
 const PAUSE_MS = 1_000;
 const RETRY_MS = 2_000;
-/** Poll interval of a hidden tab, which holds no connection: a browser has six per host. */
+/**
+ * Poll interval of a hidden tab. A hidden tab keeps no poll open, because a browser allows six connections per host.
+ */
 const HIDDEN_MS = 15_000;
 
 export const world = {
@@ -17,7 +19,9 @@ export const world = {
   isDev: document.documentElement.hasAttribute("data-dev"),
 };
 
-/** Freshness of all sources, or of the list of problems only, which is all that a hidden tab polls. */
+/**
+ * Freshness of all shared data. In a hidden tab only the list of problems counts, because nothing else is polled there.
+ */
 export function sightNow() {
   return sightOf(document.hidden ? ["/attention"] : ["/attention", "/overview"]);
 }
@@ -30,7 +34,7 @@ export function chainOf(chainId) {
   return world.overview?.chains.find((chain) => chain.chainId === Number(chainId)) ?? null;
 }
 
-/** `onNews`: redraw. `onMoved`: transactions changed, so lists are outdated. */
+/** Polls the shared data. `onNews`: redraws the page. `onMoved`: transactions changed, so lists are outdated. */
 export function followWorld({ onNews, onMoved }) {
   follow("/attention", {
     onFailed: onNews,
@@ -55,7 +59,7 @@ export function followWorld({ onNews, onMoved }) {
   });
 }
 
-/** Polls in a loop. `isForSeen`: not while the tab is hidden. */
+/** Polls one path in a loop. `isForSeen`: pause while the tab is hidden. */
 async function follow(path, { onAnswer, onFailed, isForSeen = false }) {
   let revision;
   for (;;) {
@@ -72,7 +76,7 @@ async function follow(path, { onAnswer, onFailed, isForSeen = false }) {
       onAnswer(answer);
       await pauseUntilSeen(document.hidden ? HIDDEN_MS : PAUSE_MS);
     } catch (error) {
-      // A request aborted by this page says nothing about the node.
+      // Ignore a request that this page aborted: its failure does not mean that the node is down.
       if (!leaving.signal.aborted) {
         failed(path, error);
         onFailed();
@@ -94,7 +98,7 @@ function nextVisibility() {
   });
 }
 
-/** Polls at once when the tab becomes visible. */
+/** Waits `ms`, or until the tab becomes visible. */
 function pauseUntilSeen(ms) {
   return document.hidden ? Promise.race([pause(ms), nextVisibility()]) : pause(ms);
 }

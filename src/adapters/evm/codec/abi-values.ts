@@ -59,8 +59,8 @@ function refuse({ parameter, value, path }: Place, what: string) {
 }
 
 /**
- * Strings longer than this are shown by length only. A truncated secret would not match the mask's patterns and would
- * leak.
+ * Longest string that an error message shows; longer ones are shown by length only. A truncated secret would not match
+ * the mask's patterns and would leak.
  */
 const LONGEST_SHOWN = 42;
 
@@ -141,7 +141,10 @@ function toBytes(place: Place, length: number | null) {
   return value.toLowerCase() as Hex;
 }
 
-/** An unpaired surrogate has no UTF-8 encoding: the encoder would sign U+FFFD instead. */
+/**
+ * Converts a string argument. An unpaired surrogate is refused: it has no UTF-8 encoding, so the encoder would sign
+ * U+FFFD instead.
+ */
 function toText(place: Place) {
   const { value } = place;
   if (typeof value !== "string") throw refuse(place, "must be a string");

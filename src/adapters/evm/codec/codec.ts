@@ -26,7 +26,8 @@ export function createCodec(): Codec {
     const known = signatures.get(text);
     if (known !== undefined) return known;
     const parsed = parseSignature(text);
-    // Callers use few functions. A caller that invents signatures only empties the cache.
+    // Clear the cache of signatures when it is full. Callers use few functions; one that invents signatures can only
+    // empty the cache.
     if (signatures.size >= SIGNATURES_KEPT) signatures.clear();
     signatures.set(text, parsed);
     return parsed;
@@ -66,8 +67,8 @@ function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknow
 }
 
 /**
- * Only functions of that name are validated: the ABI of a library may contain functions with types that cannot be
- * called from outside.
+ * Finds the ABI functions that the caller may mean. Only functions of that name are validated: a library's ABI may
+ * contain others whose types cannot be called from outside.
  */
 function candidates(callee: Exclude<Callee, string>, bySignature: (text: string) => AbiFunction) {
   if (!("abi" in callee)) return functionsIn(callee).map(readFunction);
@@ -88,7 +89,7 @@ function functionsIn(abi: readonly unknown[]): readonly AbiItem[] {
   return readAbi(abi).filter((item) => item.type === "function");
 }
 
-/** Reports a mistake in `abi` under that field's name. */
+/** Reports a mistake in the caller's `abi` under that field's name. */
 function inAbi<T>(read: () => T) {
   try {
     return read();
@@ -107,8 +108,8 @@ function listed(names: readonly string[]) {
 const inWords = ({ name, inputs }: AbiFunction) => `${name}(${inputs.map(({ type }) => type).join(",")})`;
 
 /**
- * Encodes with the one function that takes these arguments. If only one function has this number of parameters, its
- * error is thrown, because it is the most specific.
+ * Encodes the call with the one function that accepts these arguments. If only one function has this number of
+ * parameters, its error is thrown, because it is the most specific.
  */
 function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown[]) {
   const [only, ...more] =
@@ -165,7 +166,7 @@ interface AbiItem {
   readonly inputs?: unknown;
 }
 
-/** An ABI as JSON, or as a list of human-readable lines. */
+/** Parses an ABI given as JSON or as a list of human-readable lines. */
 function readAbi(abi: readonly unknown[]): readonly AbiItem[] {
   if (!abi.every((item) => typeof item === "string")) return abi.map(readItem);
   if (abi.join("").length > LONGEST_SIGNATURE) {
@@ -192,7 +193,7 @@ function readFunction({ type, name, inputs }: AbiItem) {
   return { name, selector, inputs: read };
 }
 
-/** "constructor(address)" is a mistake of the caller, not a function of that name. */
+/** Valid function names. "constructor(address)" is a mistake of the caller, not a function named `constructor`. */
 const FUNCTION_NAME = /^(?!(?:constructor|receive|fallback)$)[A-Za-z_$][\w$]*$/;
 const KNOWN_TYPE =
   /^(?:address|bool|string|bytes|bytes(?:[1-9]|[12]\d|3[0-2])|u?int(?:\d{1,3})?|tuple)((?:\[\d{0,4}\])*)$/;
@@ -220,7 +221,10 @@ function isKnownType(type: string) {
   return KNOWN_TYPE.test(type) && integerFits && !bits.startsWith("0");
 }
 
-/** `uint` and `int` mean 256 bits (Solidity ABI); the selector is computed from the long form. */
+/**
+ * Canonical name of a type: `uint` and `int` mean 256 bits (Solidity ABI), and the selector is computed from the long
+ * form.
+ */
 const canonical = (type: string) => type.replace(/^(u?int)(?=\[|$)/, "$1256");
 
 const USUAL_TYPES =
@@ -233,7 +237,7 @@ function noSuchType(type: string) {
   return `\`${type.slice(0, 40)}\` is no Solidity type${near === null ? "" : `; did you mean \`${near}\`?`}`;
 }
 
-/** viem throws many error classes here. Each means that the caller's input is wrong. */
+/** Runs `act`. viem throws many error classes here, and each means that the caller's input is wrong. */
 function foreign<T>(path: string, complaint: string, act: () => T, signature = "") {
   try {
     return act();
@@ -242,14 +246,17 @@ function foreign<T>(path: string, complaint: string, act: () => T, signature = "
   }
 }
 
-/** Position of the argument that has this type, counted like `args`. Empty if the type is inside a tuple. */
+/** Position in `args` of the argument that has this type. Empty if the type is inside a tuple. */
 function placeOf(type: string, signature: string) {
   const inner = signature.slice(signature.indexOf("(") + 1, signature.lastIndexOf(")"));
   const at = inner.includes("(") ? -1 : inner.split(",").findIndex((each) => each.trim().split(" ")[0] === type);
   return at === -1 ? "" : `argument ${at}: `;
 }
 
-/** The first line of viem's message names the rule. The offending type or text is in `metaMessages` or `details`. */
+/**
+ * Error text for the caller. The first line of viem's message names the rule; the offending type or text is in
+ * `metaMessages` or `details`.
+ */
 function wordsOf(error: unknown, signature: string) {
   const { metaMessages, details } = error as { metaMessages?: readonly string[]; details?: string };
   const type = /^Type "(.*)" is not a valid ABI type/s.exec(metaMessages?.[0] ?? "")?.[1];

@@ -10,10 +10,10 @@ type Signature = Exclude<Parameters<typeof recoverAddress>[0]["signature"], stri
 type Bare = Parameters<typeof serializeTransaction>[0];
 
 const UNSIGNED = { r: undefined, s: undefined, v: undefined, yParity: undefined, sidecars: undefined };
-/** EIP-4844: GAS_PER_BLOB. */
+/** Gas per blob (EIP-4844, GAS_PER_BLOB). */
 const GAS_PER_BLOB = 131_072n;
 
-/** viem's fields of a payload, with those of its signature if it is signed. */
+/** Parses a transaction payload with viem; includes the signature's fields if the payload is signed. */
 export function parsePayload(rawTransaction: Hex) {
   const parsed: Parsed = parseTransaction(rawTransaction as Parameters<typeof parseTransaction>[0]);
   const { r, s, v, yParity } = parsed as Partial<Signature>;
@@ -27,7 +27,8 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
     const { chainId, maxFeePerBlobGas, blobVersionedHashes, type = "legacy" }: Parsed = parsed;
     if (chainId === undefined) throw new Error("it names no chain (EIP-155)");
     if (signature === null) throw new Error("it is not signed");
-    // Blob sidecars are not part of the signed bytes (EIP-4844), and the transaction hash is computed without them.
+    // Remove the blob sidecars: they are not part of the signed bytes (EIP-4844), and the transaction hash is computed
+    // without them.
     const bare = { ...parsed, ...UNSIGNED } as Bare;
     const hasBlobs = "sidecars" in parsed && parsed.sidecars !== undefined;
     const named = hasBlobs ? serializeTransaction(bare, { ...signature, v: undefined } as Signature) : rawTransaction;
@@ -60,14 +61,14 @@ function feesOf({ type, maxFeePerGas, maxPriorityFeePerGas = 0n, gasPrice = 0n }
 export const TYPES = { legacy: "0x0", eip2930: "0x1", eip1559: "0x2", eip4844: "0x3", eip7702: "0x4" } as const;
 
 /**
- * A pending transaction in geth's JSON format. Clients require fields that they do not use: ethers refuses an object
- * without a signature, web3.py one without `input`.
+ * Returns a pending transaction in geth's JSON format. Clients require even fields that they do not use: ethers refuses
+ * an object without a signature, web3.py one without `input`.
  */
 export async function transactionObject(rawTransaction: Hex): Promise<TransactionObject> {
   return viewOf(rawTransaction, await decodeTransaction(rawTransaction));
 }
 
-/** The view of bytes that were decoded already. */
+/** Formats a transaction whose bytes were already decoded in geth's JSON format. */
 export function viewOf(rawTransaction: Hex, decoded: DecodedTransaction): TransactionObject {
   const { envelope, unsigned, signer, txHash } = decoded;
   const { to, data, fees, accessList } = unsigned;
@@ -79,16 +80,16 @@ export function viewOf(rawTransaction: Hex, decoded: DecodedTransaction): Transa
     ...amountsInHex(unsigned),
     gasPrice: numberToHex(fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice),
     ...(envelope === "legacy" ? {} : { accessList }),
-    // Only blob (EIP-4844) and delegation (EIP-7702) transactions have these.
+    // Only blob transactions (EIP-4844) and delegations (EIP-7702) have the following fields.
     ...(maxFeePerBlobGas === undefined ? {} : { ...inHex({ maxFeePerBlobGas }), blobVersionedHashes }),
     ...(authorizationList === undefined ? {} : { authorizationList: authorizationList.map(inHex) }),
-    // r and s are quantities in JSON-RPC: they have no leading zeros.
+    // Format the signature's r and s as JSON-RPC quantities, which have no leading zeros.
     ...inHex({ r: BigInt(r), s: BigInt(s), ...(envelope === "legacy" ? { v } : { v: yParity, yParity }) }),
     ...{ blockHash: null, blockNumber: null, transactionIndex: null },
   };
 }
 
-/** Every amount of a transaction as JSON-RPC writes it: chain id, nonce, value, gas and prices. */
+/** Formats the amounts of a transaction (chain id, nonce, value, gas, prices) as JSON-RPC hex quantities. */
 export function amountsInHex({ chainId, nonce, value, gas, fees }: UnsignedTransaction) {
   const { type: _, ...prices } = fees;
   return inHex({ chainId, nonce, value, gas, ...prices });

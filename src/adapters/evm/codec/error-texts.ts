@@ -10,10 +10,13 @@ export type NodeError = Pick<RpcErrorAnswer, "code" | "message"> & { readonly da
 const LONGEST_TEXT = 2_000;
 const LONGEST_DETAIL = 300;
 const DEEPEST = 4;
-/** Members in which proxies and tools keep the node's own error. */
+/** Members of an error's `data` in which proxies and tools put the node's own error. */
 const INNER_KEYS: readonly string[] = ["message", "data", "error", "originalError", "cause", "reason"];
 
-/** The message and every text inside `data`: gateways wrap the node's error in a -32603 of their own. */
+/**
+ * Collects the message of a node's error and every text inside `data`: gateways wrap the node's error in a -32603 of
+ * their own.
+ */
 export function textsOf(error: NodeError): readonly string[] {
   const texts = [error.message];
   collect(error.data, texts, 0);
@@ -30,9 +33,9 @@ function collect(value: unknown, texts: string[], depth: number) {
 const EMBEDDED_BYTES = /^(?:reverted )?(0x(?:[0-9a-f]{2})*)$/i;
 
 /**
- * Return data of a reverted execution: `data` (geth, Reth, anvil), `data.data` (Hardhat, EDR), or after the word
- * "Reverted" (OpenEthereum, Nethermind). Null if there is none. "0x" counts as none, because zkSync adds it to every
- * error.
+ * Finds the return data of a reverted execution in an error: in `data` (geth, Reth, anvil), in `data.data` (Hardhat,
+ * EDR), or after the word "Reverted" (OpenEthereum, Nethermind). Null if there is none. "0x" counts as none, because
+ * zkSync adds it to every error.
  */
 export function revertDataOf(data: unknown, depth = 0): Hex | null {
   if (depth > DEEPEST) return null;
@@ -57,7 +60,7 @@ export function shorten(text: string): string {
 }
 
 const SOLIDITY_ERRORS = parseAbi(["error Error(string)", "error Panic(uint256)"]);
-/** Length in hex digits: prefix, 4-byte selector, one 32-byte word. */
+/** Length of the data of `Panic(uint256)` in characters: prefix, 4-byte selector, one 32-byte word. */
 const PANIC_LENGTH = 2 + 8 + 64;
 
 /** Panic codes from the Solidity documentation. */
@@ -75,8 +78,8 @@ const PANICS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Decodes `Error(string)` and `Panic(uint256)` to text that PostgreSQL can store: it refuses NUL, and the failing write
- * would be retried without end. A custom error keeps its data, so that the contract's ABI can decode it.
+ * Decodes `Error(string)` and `Panic(uint256)` to text that PostgreSQL can store: PostgreSQL refuses NUL, and the
+ * failing write would be retried without end. Other errors keep their data, so that the contract's ABI can decode it.
  */
 export function decodeRevert(data: Hex): Revert {
   try {
@@ -85,15 +88,20 @@ export function decodeRevert(data: Hex): Revert {
     const words = PANICS[String(args[0])] ?? "unknown panic";
     if (data.length === PANIC_LENGTH) return { name, message: `${words} (0x${args[0].toString(16)})`, data };
   } catch {
-    // A contract may revert with any bytes.
+    // Ignore a decoding error: a contract may revert with any bytes.
   }
   return { name: null, message: null, data };
 }
 
-/** The contract's author chooses the revert data. Longer data is shown undecoded. */
+/**
+ * Longest revert data that is decoded, because the contract's author chooses its size. Longer data is shown undecoded.
+ */
 const LONGEST_DATA = 10_000;
 
-/** The ABI is the caller's and the data the contract's. Null if they do not match. */
+/**
+ * Decodes a custom error with the ABI that the caller supplied. Null if the ABI does not match the contract's revert
+ * data.
+ */
 export function decodeError(abi: readonly unknown[], data: Hex): DecodedError | null {
   if (data.length > LONGEST_DATA) return null;
   try {
@@ -103,7 +111,7 @@ export function decodeError(abi: readonly unknown[], data: Hex): DecodedError | 
       readonly errorName: string;
       readonly args?: readonly unknown[];
     };
-    // viem also decodes Solidity's own errors; error-texts.ts does that with readable messages.
+    // viem also decodes Solidity's built-in errors. Skip these: `decodeRevert` handles them with readable messages.
     if (!errors.some((error) => "name" in error && error.name === errorName)) return null;
     return { name: errorName, args: (args ?? []).map(asJson) };
   } catch {

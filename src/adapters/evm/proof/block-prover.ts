@@ -3,7 +3,7 @@
  * header to every transaction and receipt (Yellow Paper, section 4.4). So a false receipt needs another block hash.
  *
  * Some blocks cannot be recomputed from the public encoding: OP deposits, Arbitrum, Bor, zkSync, unknown forks. Their
- * receipts are unproven, not contradicted, and the endpoint is believed.
+ * receipts count as unproven, not as contradicted, and are accepted without proof.
  */
 import { Worker } from "node:worker_threads";
 import type { Hash, Hex } from "../../../domain/lane.ts";
@@ -17,11 +17,11 @@ import { type Fields, read, resultOf, withholds } from "../rpc/rpc-errors.ts";
 import { workerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 
-/** A larger block is not fetched in full. Its receipts are unproven. */
+/** Largest number of transactions in a block that is fetched in full. Receipts of larger blocks stay unproven. */
 const MOST_TRANSACTIONS = 5_000;
 /** Limit on receipts that are fetched one by one if the node has no `eth_getBlockReceipts`. */
 const MOST_SINGLE_RECEIPTS = 500;
-/** After a block of which nothing can be proved, this many blocks are not tried: they have the same encoding. */
+/** Number of blocks that are not tried after an unprovable block, because they have the same encoding. */
 const UNPROVABLE_BLOCKS = 256;
 const BLOCKS_REMEMBERED = 64;
 
@@ -42,7 +42,7 @@ export class BlockProver {
     start: () => new Worker(new URL("./worker/prove-worker.js", import.meta.url), { name: "fencepost-prove" }),
     failure: (message, options) => new ProofFailed(message, options),
   });
-  /** Blocks by hash never change, so each is proved once while it is cached. */
+  /** Proved blocks by hash. A block's content never changes, so each block is proved once while it is cached. */
   readonly #proved = new Map<Hash, Map<Hash, Proved>>();
 
   async settle(endpoint: Endpoint, block: BlockPlace, transactions: readonly Settling[]) {
@@ -91,7 +91,7 @@ export class BlockProver {
   }
 }
 
-/** The proving thread failed. The endpoint is not suspected, and other blocks do not wait. */
+/** The proving thread failed. The failure is not counted against the endpoint, and other blocks do not wait. */
 export class ProofFailed extends ChainUnavailable {
   override readonly name = "ProofFailed";
 }
@@ -100,7 +100,7 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
   if (!proved) return { kind: "absent", detail: "its block, which is proved, does not contain it" };
   const { receipt, raw } = proved;
   if (sentBy === undefined || raw === null) return { kind: "agreed", receipt };
-  // A transaction without a chain id (before EIP-155) cannot be decoded here. Its sender stays unproven.
+  // A transaction without a chain id (before EIP-155) cannot be decoded here, so its sender stays unproven.
   const sent = await decodeTransaction(raw).catch(() => null);
   if (sent === null) return { kind: "unproven" };
   const { signer, unsigned } = sent;
@@ -111,8 +111,8 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
 }
 
 /**
- * The block's number and hash replace the receipt's. The price paid is not committed to by a block, so it is
- * recomputed.
+ * Builds a receipt from proved data. The block's number and hash replace the receipt's. A block's hash does not commit
+ * to the price paid, so the price is kept only if it equals the recomputed one.
  */
 function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransaction): Receipt {
   const read = readReceipt(receipt);
@@ -122,7 +122,7 @@ function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransact
 }
 
 /**
- * Fetches the block and its receipts. Receipts that the node does not show are left out: system transactions may have
+ * Fetches a block and its receipts. Receipts that the node does not return are left out: system transactions may have
  * none.
  */
 async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behind" | "unproven"> {
@@ -142,7 +142,7 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
 
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<Fields | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
-  // A node that never returns a full block would otherwise block the decision without end.
+  // Give up proving if the node refuses to return the full block: waiting for it would block the decision without end.
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
   const block = read.optional(read.record)(resultOf(reply, saysNoSuchBlock), "the block");
   if (block === null) return "behind";

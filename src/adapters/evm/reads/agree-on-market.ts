@@ -1,10 +1,10 @@
 /**
- * Fee market of a chain whose endpoints may report false prices. A header that hashes to its block's hash has a true
- * base fee, so with two endpoints up the base fee is that of the newest header that both have. Tips and gas prices are
- * in no header: the lower of the two markets counts (domain/two-markets.ts).
+ * Determines the fee market of a chain whose endpoints may report false prices. A header that hashes to its block's
+ * hash has a true base fee. So if two endpoints are up, the base fee is taken from the newest header that both have.
+ * Tips and gas prices are in no header: the lower of the two markets counts (domain/two-markets.ts).
  *
- * Some chains have headers that cannot be recomputed here (zkSync, Arbitrum, Bor, unknown forks): two endpoints agree
- * on a header that does not hash. On these chains agreement is enough, and no price waits for a proof.
+ * Headers of some chains cannot be recomputed here (zkSync, Arbitrum, Bor, unknown forks): two endpoints agree on a
+ * header that does not hash. On these chains the agreement of two endpoints is enough, and no price waits for a proof.
  */
 
 import { lowerOf, type MarketWord, type SharedBaseFee } from "../../../domain/fees/two-markets.ts";
@@ -16,13 +16,13 @@ import { fetchBlocks, readBlock } from "../rpc/read-block.ts";
 import { BadAnswer, RpcErrorAnswer, type RpcReply, read, resultOf } from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
 
-/** A price waits this long for a stalled second endpoint. Later the endpoint counts as down. */
+/** Longest time that a price waits for a stalled second endpoint. After it, the endpoint counts as down. */
 const SECOND_WORD_MS = 1_000;
-/** If the second endpoint does not answer, a market that both agreed on within this time is still used. */
+/** How long a market that two endpoints agreed on is used while the second endpoint does not answer. */
 const KEPT_MS = 60_000;
 /**
- * A lone endpoint's headers hashed once and do not any more: after this many blocks the chain counts as forked to
- * another encoding.
+ * Number of blocks after which the chain counts as forked to another header encoding, if the headers of the only
+ * endpoint no longer hash to their blocks' hashes.
  */
 const REFUSED_BLOCKS = 256;
 
@@ -30,13 +30,13 @@ interface Word extends ShownMarket {
   readonly endpoint: Endpoint;
 }
 
-/** Answers `Chain.feeMarket`. */
+/** Implements `Chain.feeMarket`. */
 export function openMarket(endpoints: Endpoints, clock: Clock): () => Promise<FeeMarket> {
-  /** Newest header that hashed to its block's hash; null: no header of this chain did yet. */
+  /** Newest header that hashed to its block's hash; null if no header of this chain has done so yet. */
   let proved: Block | null = null;
   let agreed: { readonly market: FeeMarket; readonly ms: number } | null = null;
 
-  /** Answers of the two endpoints that arrive in time. */
+  /** Asks two endpoints for the market and returns the responses that arrive in time. */
   async function askTwo(two: readonly Endpoint[]): Promise<readonly Word[]> {
     const asked = two.map((endpoint) => endpoints.tryOne(endpoint, fetchWord, []));
     const early = await Promise.race(asked);
@@ -75,8 +75,8 @@ export function openMarket(endpoints: Endpoints, clock: Clock): () => Promise<Fe
 }
 
 /**
- * The newest header that both endpoints have, as each shows it. Empty if their chains differ below the lower head, or
- * if one does not answer.
+ * The newest header that both endpoints have, as each of them returned it. Empty if their chains differ below the lower
+ * head, or if one does not answer.
  */
 async function sharedHeader(endpoints: Endpoints, a: Word, b: Word): Promise<readonly Version[]> {
   if (a.head.hash === b.head.hash) return [a, b];
@@ -96,7 +96,10 @@ function marketOf({ endpoint, market, head }: Word): MarketWord {
   return { label: endpoint.rpc.label, market, baseFee: head.baseFeePerGas };
 }
 
-/** Base fee of the version that hashes. If none hashes: the base fee that all versions have. */
+/**
+ * Base fee of the header version that hashes to the block's hash. If none does, the base fee on which all versions
+ * agree.
+ */
 function sharedBaseFee(versions: readonly Version[]): SharedBaseFee {
   const proved = versions.find(({ head }) => head.headerHolds === true);
   const [first, ...others] = (proved === undefined ? versions : [proved]).map(({ head }) => head.baseFeePerGas);
@@ -117,15 +120,18 @@ function forgery({ endpoint, head }: Version) {
   return `${endpoint.rpc.label} shows block ${head.number} with a header that does not hash to ${head.hash}`;
 }
 
-/** The fee history is the claim of one endpoint, so it counts for tips only. */
+/** Takes the base fee from a proved block. The fee history is the claim of one endpoint, so it counts for tips only. */
 function pricedBy(market: FeeMarket, { baseFeePerGas }: Block): FeeMarket {
   if (baseFeePerGas === null) return { ...market, baseFees: [], priorityFees: [] };
   return { ...market, baseFees: [baseFeePerGas] };
 }
 
-/** Number of blocks whose median limits a first price. */
+/** Number of recent blocks whose median limits the first price of a transaction. */
 const BLOCKS = 100;
-/** A low tip that is still paid: the lowest tips in a block are often the builder's own. */
+/**
+ * Percentile of a block's tips that is taken as a low but accepted tip. The lowest tips are often the block builder's
+ * own transactions.
+ */
 const TIP_PERCENTILE = 25;
 
 /** The fee market that one endpoint reports, with its newest block. */
@@ -134,7 +140,10 @@ export interface ShownMarket {
   readonly head: Block;
 }
 
-/** One round trip for fee history, legacy price and head. Only the head distinguishes a base fee of zero from none. */
+/**
+ * Reads fee history, legacy price and head in one round trip. Only the head tells a base fee of zero from a chain
+ * without base fees.
+ */
 export async function fetchFeeMarket(rpc: RpcTransport): Promise<ShownMarket> {
   const [history, price, head] = await rpc.batch([
     { method: "eth_feeHistory", params: [`0x${BLOCKS.toString(16)}`, "latest", [TIP_PERCENTILE]] },
@@ -154,7 +163,7 @@ export async function fetchFeeMarket(rpc: RpcTransport): Promise<ShownMarket> {
 function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | "priorityFees"> | null {
   if (saysNothing(reply)) return null;
   const history = read.record(resultOf(reply), "eth_feeHistory");
-  // One base fee for each block asked for, and one for the next block.
+  // The response contains one base fee for each requested block, and one for the next block.
   const baseFees = read
     .array(history.baseFeePerGas, "feeHistory.baseFeePerGas")
     .slice(-BLOCKS - 1)
@@ -169,7 +178,10 @@ function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | 
   return { baseFees, priorityFees };
 }
 
-/** Chains with dynamic fees may not serve `eth_gasPrice`. Then the price is the base fee plus 10 %. */
+/**
+ * Reads the legacy gas price. Chains with dynamic fees may not serve `eth_gasPrice`; then the price is the base fee
+ * plus 10 %.
+ */
 function readPrice(reply: RpcReply | undefined, baseFees: readonly bigint[]) {
   if (!saysNothing(reply)) return read.bigint(resultOf(reply), "eth_gasPrice");
   return ((baseFees.at(-1) ?? 0n) * 11n) / 10n;

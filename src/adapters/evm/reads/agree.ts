@@ -1,6 +1,6 @@
 /**
- * Compares what several endpoints answer about one block. Two equal answers decide. No endpoint is preferred for its
- * first answer: if one fails, the next is asked.
+ * Compares the responses of several endpoints about one block. Two equal responses decide. No endpoint is preferred for
+ * responding first: if one fails, the next is asked.
  */
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction/transaction.ts";
@@ -40,8 +40,8 @@ function agreedHash(said: readonly Said<Hash | null>[]) {
 }
 
 /**
- * Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its claim counts. Without
- * the second endpoint, one that claims too high a head would make every receipt look deep enough.
+ * Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its claim counts. Two are
+ * required because one endpoint that reports too high a head would make every receipt look deep enough.
  */
 export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise<number> {
   if (endpoints.size === 1) return upTo;
@@ -54,14 +54,14 @@ export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise
   return Math.min(upTo, second);
 }
 
-/** Receipts of one block. They are asked for when the block is `depth` blocks deep. */
+/** Request for the receipts of one block, made when the block is `depth` blocks deep. */
 export interface Question {
   readonly block: BlockPlace;
   readonly transactions: readonly Settling[];
   readonly depth: number;
 }
 
-/** Null if fewer than two endpoints are up. */
+/** Compares the receipts of several endpoints. Null if fewer than two endpoints are up. */
 export async function agreeOnReceipts(endpoints: Endpoints, question: Question) {
   const { transactions } = question;
   const said = await endpoints.readEach(
@@ -71,19 +71,22 @@ export async function agreeOnReceipts(endpoints: Endpoints, question: Question) 
   return said === null ? null : transactions.map((_, index) => verdictOn(wordsOn(said, index)));
 }
 
-/** Answer of one endpoint about one transaction of a block. Two answers agree if their keys are equal. */
+/** Response of one endpoint about one transaction of a block. Two responses agree if their keys are equal. */
 interface Word {
   readonly key: string;
   readonly text: string;
-  /** "late": the endpoint's blocks, or its receipt index, have not reached this block yet. */
+  /** Meaning of the response. "late": the endpoint's blocks, or its receipt index, have not reached this block yet. */
   readonly means: Receipt | "absent" | "moved" | "withheld" | "late";
-  /** Contents of a transaction that this node did not sign. They are part of the key. */
+  /** Contents of a transaction that this node did not sign. They are part of the compared key. */
   readonly sent?: SentContents;
 }
 
 type LabelledWord = Word & Pick<Said<Word>, "label">;
 
-/** Answers about one transaction. `said`: per endpoint, one answer for each transaction, in the order asked. */
+/**
+ * Responses of all endpoints about one transaction. `said`: for each endpoint, one response per transaction, in the
+ * order requested.
+ */
 function wordsOn(said: readonly Said<readonly Word[]>[], index: number): readonly LabelledWord[] {
   return said.map(({ label, answer }) => ({ label, ...(answer[index] as Word) }));
 }
@@ -109,7 +112,10 @@ function verdictOn(words: readonly LabelledWord[]): ReceiptVerdict {
   return { kind: "agreed", receipt: withAgreedPrice(means, same), ...(sent && { sent }) };
 }
 
-/** The price paid decides no outcome, and not every node reports it. If endpoints differ, the price is unknown. */
+/**
+ * Sets the receipt's price paid to the one that endpoints agree on. If they differ, the price is unknown: it affects no
+ * outcome, and not every node reports it.
+ */
 function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
   const others = same.flatMap(({ means }) => (typeof means === "object" ? means : []));
   const isSaid = (field: "effectiveGasPrice" | "besideGas") => others.every((each) => each[field] === receipt[field]);
@@ -123,8 +129,8 @@ function highest(receipts: readonly Receipt[]): Pick<Receipt, "besideGas" | "bes
 }
 
 /**
- * All questions leave in one tick, and so in one request. Receipts are asked for again only if a node's receipt index
- * lags behind its blocks.
+ * Asks one endpoint about the transactions of a block. All calls are made in one tick, so they share one request.
+ * Receipts are requested again only if the node's receipt index lags behind its blocks.
  */
 async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<readonly Word[]> {
   const hashes = transactions.map(({ txHash }) => txHash);
@@ -132,7 +138,8 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     fetchBlockNumber(endpoint.rpc),
     fetchBlocks(endpoint.rpc, [block.number]),
     fetchShownAtOnce(endpoint, block.hash, hashes),
-    // The hash of a transaction that was signed here proves its sender, so only foreign ones are fetched.
+    // Fetch only transactions that were not signed here: for a transaction signed here, the hash already proves its
+    // sender.
     Promise.all(transactions.map(({ txHash, sentBy }) => (sentBy ? fetchTransaction(endpoint.rpc, txHash) : null))),
   ]);
   const needed = block.number + depth;
@@ -148,7 +155,8 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     const receipt = found.get(each.txHash);
     if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
     if (!held.has(each.txHash)) return saying("has that block without this transaction", "absent");
-    // A node may still be writing the receipt index of its newest block. For an older block the index is complete.
+    // The newest block's receipt index may still be incomplete ("late"). For an older block it is complete, so a
+    // missing receipt is withheld.
     return saying("has it in that block, but no receipt", head > block.number ? "withheld" : "late");
   });
 }
@@ -165,20 +173,20 @@ function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransact
   const { receipt, json } = shown;
   const { status, gasUsed } = receipt;
   const logs = logsIn(json);
-  // Nodes differ in whether they report a contract address for a deployment that reverted.
+  // Ignore the contract address of a deployment that reverted: some nodes report it, others do not.
   const deploys = status === "success" && receipt.contractAddress !== null;
   const digest = JSON.stringify(logs);
   const outcome = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
   const word = { key: `${status} ${gasUsed} ${deploys} ${digest}`, text: outcome, means: receipt };
   if (sentBy === undefined || sender === null) return word;
-  // The contents decide whose transaction this is (5-receipt/receipt.ts), so two endpoints must agree on them.
+  // Include the contents in the compared key, because they decide whose transaction this is (5-receipt/receipt.ts).
   const { to, value, data } = sender;
   const contents = `${value} wei to ${to} with ${data}`;
   const text = `${outcome}, ${contents.slice(0, 200)}`;
   return { ...word, key: `${word.key} ${contents}`, text, sent: { to, value, data } };
 }
 
-/** The contents of a log without its indexes: nodes count those differently. */
+/** Contents of a receipt's logs without their indexes, which nodes count differently. */
 function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
   return read.array(json.logs, "receipt.logs").map((each) => {
     const { address, topics, data } = read.record(each, "receipt.logs[]");
@@ -188,19 +196,22 @@ function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
 }
 
 /**
- * `safe` and `finalized`, by the agreement of several endpoints. An endpoint that has never shown a tag has no vote on
- * it: not every node supports these tags, and nothing would become final beside one that does not. An endpoint that has
- * shown the tag and does not now is waited for: otherwise its refusal would leave the decision to one other endpoint,
- * which may report a false block.
+ * The tags `safe` and `finalized`, decided by the agreement of several endpoints. An endpoint that has never returned a
+ * block for a tag has no vote on it, because not every node supports the tags and nothing would ever become final. An
+ * endpoint that supported the tag before and fails now is waited for: otherwise the decision would be left to one other
+ * endpoint, which may report a false block.
  */
 type Tag = Exclude<BlockTag, "latest">;
 
-/** Answer of one endpoint about a tag. `trouble`: why it shows no block, unless it reports that the tag does not exist. */
+/**
+ * Response of one endpoint about a tag. `trouble`: why it returned no block, unless it reports that the tag does not
+ * exist.
+ */
 type TagWord = Awaited<ReturnType<ReturnType<typeof asking>>>;
 
 /**
- * The block that two voting endpoints have reached. The answer of one decides if no other votes or is up. Null if no
- * endpoint shows the tag.
+ * Returns the block of a tag that two voting endpoints have reached. A single vote decides if no other endpoint votes
+ * or is up. Null if no endpoint supports the tag.
  */
 export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
   const said = await endpoints.readEach(asking(tag), (answers) => agreedBlock(answers) !== null);
@@ -228,7 +239,8 @@ function asking(tag: Tag) {
       const block = await show(rpc, endpoint);
       return { block, votes: knewIt || block !== null, trouble: null };
     } catch (error) {
-      // Nodes refuse an unknown tag with texts and codes of their own.
+      // An endpoint that never supported the tag may refuse it with any text and code, because nodes have no common
+      // error for an unknown tag.
       if (knewIt || !(error instanceof RpcErrorAnswer) || saysOverLimit(error)) throw error;
       return { block: null, votes: false, trouble: error.message };
     }
@@ -237,7 +249,10 @@ function asking(tag: Tag) {
 
 const shownBy = (said: readonly Said<TagWord>[]): readonly Block[] => said.flatMap(({ answer }) => answer.block ?? []);
 
-/** Compares number and hash: with the hash alone, one endpoint could attach a false number to a true hash. */
+/**
+ * Finds the block on which two endpoints agree. Number and hash are compared: with the hash alone, one endpoint could
+ * attach a false number to a true hash.
+ */
 function agreedBlock(said: readonly Said<TagWord>[]) {
   const shown = shownBy(said);
   const place = ({ number, hash }: Block) => `${number} ${hash}`;
@@ -245,7 +260,7 @@ function agreedBlock(said: readonly Said<TagWord>[]) {
   return shown.find((block) => place(block) === agreed) ?? null;
 }
 
-/** The answer that two endpoints gave; null if no two are equal. */
+/** Returns a text that two endpoints gave; null if no two texts are equal. */
 function saidTwice<T extends string>(said: readonly T[]) {
   return said.find((each, index) => said.indexOf(each) < index) ?? null;
 }

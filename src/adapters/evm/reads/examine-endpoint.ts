@@ -9,7 +9,7 @@ import { createTransport, type RpcTransport, type TransportOptions } from "../rp
 export type EndpointFacts = Awaited<ReturnType<typeof examineEndpoint>>;
 export type AnsweringEndpoint = Extract<EndpointFacts, { readonly kind: "answers" }>;
 
-/** A JSON-RPC request for each ability. */
+/** JSON-RPC request that tests each ability of an endpoint. */
 const ABILITIES = {
   finalized: ["eth_getBlockByNumber", ["finalized", false]],
   safe: ["eth_getBlockByNumber", ["safe", false]],
@@ -24,7 +24,7 @@ interface EndpointQuestion extends Pick<TransportOptions, "url" | "clock" | "tim
   readonly signers: readonly string[];
 }
 
-/** `label`: origin of the URL, without credentials. */
+/** Examines one endpoint. `label` is the origin of its URL, without credentials. */
 export async function examineEndpoint({ signers, ...options }: EndpointQuestion) {
   const rpc = createTransport({ ...options, report: () => undefined });
   const { label } = rpc;
@@ -34,11 +34,11 @@ export async function examineEndpoint({ signers, ...options }: EndpointQuestion)
     const { number, timestamp } = block as { readonly number: string; readonly timestamp: string };
     return {
       ...{ kind: "answers" as const, label, chainId, head: Number(number), syncing: await isSyncing(rpc) },
-      /** Timestamp of the head minus this machine's clock. */
+      /** Timestamp of the endpoint's newest block minus this machine's clock, in milliseconds. */
       headAheadMs: Number(timestamp) * 1_000 - options.clock.now().getTime(),
-      /** Methods and tags that a node uses and this endpoint refused. */
+      /** Methods and tags that Fencepost needs and this endpoint refused. */
       lacks: await lacksOf(rpc),
-      /** Balance in wei for each signer asked for; absent if the endpoint did not answer. */
+      /** Balance in wei of each requested signer; absent if the endpoint did not answer. */
       balances: await balancesOf(rpc, signers),
     };
   } catch (error) {
@@ -48,13 +48,16 @@ export async function examineEndpoint({ signers, ...options }: EndpointQuestion)
   }
 }
 
-/** An endpoint that does not answer `eth_syncing` counts as synced. */
+/** True if the endpoint is still syncing. An endpoint that does not answer `eth_syncing` counts as synced. */
 async function isSyncing(rpc: RpcTransport) {
   const answer = await rpc.request("eth_syncing", []).catch(() => false);
   return answer !== false && answer !== null;
 }
 
-/** Only an error answer, or null instead of a block, counts as lacking. No answer proves nothing. */
+/**
+ * Finds abilities that an endpoint lacks. Only an error response, or null instead of a block, counts as lacking; a
+ * missing response proves nothing.
+ */
 async function lacksOf(rpc: RpcTransport): Promise<readonly Ability[]> {
   const asked = Object.entries(ABILITIES).map(async ([name, [method, params]]) => {
     const lacking = await rpc.request(method, params).then(
@@ -74,7 +77,7 @@ async function balancesOf(rpc: RpcTransport, signers: readonly string[]): Promis
   return new Map((await Promise.all(asked)).flat());
 }
 
-/** Chain id of every endpoint that answers. Endpoints that are down are checked when they come back. */
+/** Reads the chain id of every endpoint that answers. Endpoints that are down are checked when they are up again. */
 export async function askChainIds({ urls, ...options }: Pick<EndpointsOptions, "urls" | "clock" | "timeoutMs">) {
   const claims = urls.map(async (url) => {
     const rpc = createTransport({ ...options, url, report: () => undefined });

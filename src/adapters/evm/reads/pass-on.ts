@@ -4,20 +4,20 @@ import { ChainUnavailable, type MayLeave, type PassedAnswer } from "../../../por
 import { describeFailure, type Endpoint, type Endpoints } from "../rpc/endpoints.ts";
 import { BadAnswer, RpcErrorAnswer, RpcNotStarted, RpcUnreachable, saysOverLimit } from "../rpc/rpc-errors.ts";
 
-/** The code that geth uses for a response that is too large. */
+/** Error for a response that is too large, with the code that geth uses. */
 const TOO_LARGE: PassedAnswer = { kind: "error", code: -32003, message: "response too large: ask for less at once" };
 
 /**
- * Asks one endpoint after another until one answers a caller's JSON-RPC request. The outcome does not change an
- * endpoint's health: otherwise a caller that asks for too much would put the node's endpoints out of use. For the same
- * reason a request that timed out is not given to the next endpoint.
+ * Forwards a caller's JSON-RPC request to one endpoint after another until one answers. The outcome does not change an
+ * endpoint's health: otherwise a caller with too large requests could put the node's endpoints out of use. For the same
+ * reason a request that timed out is not sent to the next endpoint.
  */
 export function passOn(endpoints: Endpoints, method: string, params: unknown): Promise<PassedAnswer> {
   return askInTurn(endpoints, endpoints.usable(), ({ rpc }) => rpc.pass({ method, params: params ?? [] }));
 }
 
 /**
- * Sends a transaction that somebody else signed. If there are private endpoints, only they get it; read-only endpoints
+ * Sends a transaction that the caller signed. If there are private endpoints, only they receive it; read-only endpoints
  * never do. `mayLeave` is called for each endpoint when a connected socket is free for the bytes.
  */
 export async function passSigned(
@@ -43,7 +43,8 @@ async function askInTurn(
   const reasons: string[] = [];
   for (const endpoint of candidates) {
     try {
-      // An endpoint whose connection ended may serve another chain now, so it proves its chain id first.
+      // After its connection ended, an endpoint's URL may lead to another chain, so its chain id is checked before the
+      // request.
       if (endpoint.chain !== "proven") await endpoints.askOne(endpoint, async () => undefined);
       return { kind: "result", result: await ask(endpoint) };
     } catch (error) {
@@ -56,7 +57,10 @@ async function askInTurn(
   throw new ChainUnavailable(reasons.length === 0 ? "no endpoint serves this chain" : reasons.join("; "));
 }
 
-/** The answer that the error carries; null if the endpoint gave none. Rethrows errors that are no endpoint's. */
+/**
+ * Returns the endpoint's response that an error carries; null if the endpoint gave none. Rethrows errors that were not
+ * caused by an endpoint.
+ */
 function answerIn(error: unknown): PassedAnswer | null {
   if (error instanceof RpcUnreachable) return error.kind === "tooLarge" ? TOO_LARGE : null;
   if (error instanceof BadAnswer) return null;

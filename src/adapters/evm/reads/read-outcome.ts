@@ -1,6 +1,6 @@
 /**
- * Logs and revert reason of a mined transaction, for display. The data is untrusted: contracts write logs and reasons,
- * endpoints report them. Malformed data is a bad answer, and every list and text has a limit.
+ * Reads the logs and the revert reason of a mined transaction, for display. The data is untrusted: contracts write it,
+ * endpoints report it. Malformed data counts as a bad response, and every list and text has a limit.
  */
 import { numberToHex, parseAbiItem, toEventSelector } from "viem/utils";
 import type { Hash, Hex } from "../../../domain/lane.ts";
@@ -20,7 +20,7 @@ import { callObject } from "./simulate-call.ts";
 
 const MOST_LOGS = 100;
 const MOST_TOPICS = 4;
-/** Limit on the data of each log and of a revert reason. An explorer shows more. */
+/** Limit on the bytes shown of each log and of a revert reason. A block explorer shows the rest. */
 const MOST_BYTES = 1_024;
 
 type Ask = (method: string, params: unknown) => Promise<PassedAnswer>;
@@ -57,8 +57,8 @@ function readLog(value: unknown): ShownLog {
 }
 
 /**
- * Replays the call on the block before. Null if it does not revert now: earlier transactions of its block may have
- * caused the revert.
+ * Replays a reverted call on the block before its own to get the reason. Null if it does not revert there: earlier
+ * transactions of its own block may have caused the revert.
  */
 async function fetchRevert(ask: Ask, call: Call, onBlock: number): Promise<Revert | null> {
   const answer = await ask("eth_call", [callObject(call), numberToHex(onBlock)]);
@@ -71,12 +71,13 @@ async function fetchRevert(ask: Ask, call: Call, onBlock: number): Promise<Rever
 const cut = (data: Hex) => data.slice(0, 2 + 2 * MOST_BYTES) as Hex;
 
 /**
- * Events of the token standards and of contracts that most others inherit. The first topic identifies the signature;
- * topics and data must also match its layout.
+ * Well-known events: those of the token standards and of widely inherited contracts. The first topic identifies the
+ * signature; topics and data must also match its layout.
  */
 
 /**
- * Static types only: each word is an address, a number or a bool. Topics hold the indexed parameters, data the others.
+ * Well-known events. They have static types only, so each word is an address, a number or a bool. Topics hold the
+ * indexed parameters, data the others.
  */
 const KNOWN = [
   "event Transfer(address indexed from, address indexed to, uint256 value)",
@@ -128,7 +129,9 @@ function fitted({ name, inputs }: Layout, topics: readonly Hash[], data: Hex): K
   return args.length === inputs.length ? { name, args } : null;
 }
 
-/** Null if the word is not a value of this type: then it is another event with the same selector. */
+/**
+ * Decodes a word as `type`; null if it is not a valid value, which means that another event has the same first topic.
+ */
 function wordAs(type: string, word: string) {
   if (type === "uint256") return BigInt(`0x${word}`).toString();
   if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;

@@ -16,14 +16,15 @@ import {
 } from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
 
-/** A receipt, and the node's JSON for it. Logs are compared between endpoints and then dropped. */
+/** A receipt with the node's JSON. The JSON's logs are compared between endpoints and then dropped. */
 export interface ShownReceipt {
   readonly receipt: Receipt;
   readonly json: Fields;
 }
 
 /**
- * Receipts by hash, in the order asked; null for one that the node does not know. Each is checked against its block.
+ * Fetches receipts by hash, in the order requested; null for a receipt that the node does not have. Each receipt is
+ * checked against its block.
  */
 export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
   const receipts = (await fetchByHash(rpc, hashes)).map((shown) => shown?.receipt ?? null);
@@ -48,12 +49,13 @@ async function fetchByHash(rpc: RpcTransport, hashes: readonly Hash[]): Promise<
   });
 }
 
-/** Largest value of the database column. */
+/** Highest transaction index that the database column can store. */
 const LAST_PLACE = 2 ** 31 - 1;
 
 /**
- * True if the block contains the receipt's transaction at the receipt's number and hash. A wrong block number would
- * falsify depths and reorg handling. The index decides nothing: chains with system transactions count it differently.
+ * True if the block contains the receipt's transaction, and number and hash match. A wrong block number would falsify
+ * depths and reorg handling. The transaction's index is not checked, because chains with system transactions count it
+ * differently.
  */
 export function standsIn({ hash, number, transactionHashes }: Block, receipt: Receipt): boolean {
   const { blockHash, blockNumber, transactionIndex, txHash } = receipt;
@@ -62,14 +64,20 @@ export function standsIn({ hash, number, transactionHashes }: Block, receipt: Re
 }
 
 /**
- * If at most this share of a block's transactions is wanted, single receipts are fewer bytes than all receipts of the
- * block.
+ * Largest share of a block's transactions for which single receipts are fetched instead of all receipts of the block,
+ * to save bytes.
  */
 const FEW = 2 / 3;
-/** Upper limit on single requests: calls count against rate limits, and some endpoints take no batches. */
+/**
+ * Largest number of receipts that are fetched singly: calls count against rate limits, and some endpoints accept no
+ * batches.
+ */
 const FEW_CALLS = 10;
 
-/** Receipts of one block among `hashes`, fetched in one of three ways. Every receipt is checked against the block. */
+/**
+ * Fetches those receipts of one block whose hashes are in `hashes`, in one of three ways. Every receipt is checked
+ * against the block.
+ */
 export async function fetchShownInBlock(
   endpoint: Endpoint,
   block: Block,
@@ -95,8 +103,8 @@ export async function fetchShownInBlock(
 }
 
 /**
- * Receipts by block hash, without fetching the block first: one round trip instead of two. The list may contain
- * receipts of other blocks, and lack those that the node has not indexed yet.
+ * Fetches receipts by block hash without the block itself, which saves one round trip. The list may contain receipts of
+ * other blocks, and may lack receipts that the node has not indexed yet.
  */
 export async function fetchShownAtOnce(endpoint: Endpoint, blockHash: Hash, hashes: readonly Hash[]) {
   const list = hashes.length > FEW_CALLS ? await fetchBlockReceipts(endpoint, blockHash) : "unsupported";
@@ -109,14 +117,20 @@ function areOf(block: Block, receipts: readonly (ShownReceipt | null)[]): receip
   return receipts.every((shown) => shown !== null && standsIn(block, shown.receipt));
 }
 
-/** True if there is one receipt for each transaction of the block: a receipt listed twice would hide a missing one. */
+/**
+ * True if the list has exactly one receipt for each transaction of the block. Without this check, a receipt listed
+ * twice would hide a missing one.
+ */
 function isListOf({ transactionHashes }: Block, list: readonly unknown[]) {
   if (list.length !== transactionHashes.length || list.includes(null)) return false;
   const listed = new Set(list.map(hashIn));
   return transactionHashes.every((hash) => listed.has(hash));
 }
 
-/** If the node's transaction index lags behind its blocks or fails, the receipts are asked for in another way. */
+/**
+ * Fetches receipts by transaction hash. If the node's transaction index lags behind its blocks or fails, they count as
+ * missing and are fetched in another way.
+ */
 async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (ShownReceipt | null)[]> {
   try {
     return await fetchByHash(rpc, hashes);
@@ -126,12 +140,12 @@ async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise
   }
 }
 
-/** Only the hash is read: receipts that were not asked for are not validated. */
+/** Reads only the transaction hash of a receipt: receipts that were not requested are not validated. */
 function hashIn(receipt: unknown) {
   return read.hash(read.record(receipt, "the receipt").transactionHash, "receipt.transactionHash");
 }
 
-/** `eth_getBlockReceipts` with the parameter form that this node takes; the form is remembered. */
+/** Calls `eth_getBlockReceipts` in the parameter form that this node accepts, and remembers the form. */
 export async function fetchBlockReceipts(
   endpoint: Endpoint,
   hash: Hash,
@@ -142,7 +156,7 @@ export async function fetchBlockReceipts(
       const result = await endpoint.rpc.request("eth_getBlockReceipts", [parameter]);
       return result === null ? "gone" : read.array(result, "the block's receipts");
     } catch (error) {
-      // Reth and Besu report an orphaned block with an error, geth with null.
+      // For an orphaned block, Reth and Besu return an error, geth returns null.
       if (saysNoSuchBlock(error)) return "gone";
       const lacksMethod = saysMethodUnsupported(error);
       if (!lacksMethod && !refusesParameter(error)) {
@@ -157,7 +171,9 @@ export async function fetchBlockReceipts(
 
 const refusesParameter = saying([-32602]);
 
-/** Null also for a receipt without a block: some rollups return one for a pre-confirmed transaction. */
+/**
+ * Parses a receipt. Null also for a receipt without a block: some rollups return one for a pre-confirmed transaction.
+ */
 function readShown(value: unknown): ShownReceipt | null {
   if (value === null) return null;
   const json = read.record(value, "the receipt");
@@ -179,10 +195,10 @@ export function readReceipt(receipt: Fields): Receipt {
   };
 }
 
-/** More than the total supply of wei: no transaction can have paid it, so it is not added to the costs. */
+/** Upper limit of a cost in wei. It exceeds the total supply, so a higher cost is false and is not added. */
 const MOST_WEI = 2n ** 128n;
 
-/** Costs besides gas: the blob fields of EIP-4844, and `l1Fee` of OP Stack rollups. */
+/** Reads costs besides gas: the blob fields of EIP-4844, and `l1Fee` of OP Stack rollups. */
 function readBeside(receipt: Fields): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
   const member = memberReader(receipt, "receipt");
   const names = ["blobGasUsed", "blobGasPrice", "l1Fee"];

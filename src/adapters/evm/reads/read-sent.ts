@@ -16,15 +16,15 @@ import {
 } from "../rpc/rpc-errors.ts";
 import type { RpcCall } from "../rpc/wire.ts";
 
-/** Transaction count at a block; null if the node has pruned that state. */
+/** Fetches an address's transaction count at a block; null if the node has pruned that state. */
 export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: number): Promise<number | null> {
   const count = await callOne(rpc, { method: COUNT, params: [address, numberToHex(blockNumber)] }, saysStateGone);
   return count === undefined ? null : read.number(count, COUNT);
 }
 
 /**
- * Transactions of one address in a block. Those of other senders are not decoded: a rollup may have transaction types
- * that are unknown here.
+ * Fetches the transactions of one address in a block. Transactions of other senders are not decoded: a rollup may have
+ * types that are unknown here.
  */
 export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber: number) {
   const call = { method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] };
@@ -39,7 +39,7 @@ export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber
     .map((each) => ({ ...readTransaction(each), block }));
 }
 
-/** Erigon, Reth and newer geth find a transaction by sender and nonce; most nodes do not. */
+/** Fetches a transaction by sender and nonce. Erigon, Reth and newer geth support this; most nodes do not. */
 export async function fetchBySenderAndNonce(rpc: Batch, address: Address, nonce: number) {
   const result = await callOne(rpc, bySenderAndNonce(address, nonce), saysMethodUnsupported);
   return result === undefined ? "unsupported" : askedFor(result, { from: address, nonce });
@@ -87,9 +87,10 @@ function readFees(fields: Fields): Fees {
 }
 
 /**
- * An error that means "state is pruned". geth: "missing trie node", "historical state … is not available"; Erigon: "old
- * data not available due to pruning"; Reth: "state at block … is pruned"; Nethermind: "No state available"; Besu:
- * "World state unavailable"; gateways: "archive". Only texts about state match: an unknown block is not pruned state.
+ * Recognizes an error that means "state is pruned". geth: "missing trie node", "historical state … is not available";
+ * Erigon: "old data not available due to pruning"; Reth: "state at block … is pruned"; Nethermind: "No state
+ * available"; Besu: "World state unavailable"; gateways: "archive". Only texts about state match: an unknown block is
+ * not pruned state.
  */
 const saysStateGone = saying(
   [],
@@ -103,16 +104,16 @@ type CountTag = "latest" | "pending";
 
 export const fetchCount = (rpc: Batch, address: Address, tag: CountTag) => fetchNumber(rpc, COUNT, [address, tag]);
 
-/** A request that collects calls until the end of the current tick. */
+/** A batch request that collects calls until the end of the current tick. */
 interface Gathering {
   readonly calls: RpcCall[];
   readonly replies: Promise<readonly RpcReply[]>;
 }
 
 /**
- * Reads transaction counts together with the head of the endpoint. All counts asked of one endpoint in one tick share
- * one `eth_blockNumber`. It is the first call of the request; if the calls need several requests, it is answered before
- * the others leave. A head read after a count would vouch for blocks that the count does not include.
+ * Reads transaction counts together with the endpoint's head. All counts requested from one endpoint in one tick share
+ * one `eth_blockNumber`. It is the first call of the batch; if the calls need several requests, its response arrives
+ * before the others are sent. A head read after a count would claim blocks that the count does not include.
  */
 export function countsAtHead() {
   const gatherings = new Map<Endpoint, Gathering>();
@@ -129,7 +130,7 @@ export function countsAtHead() {
     return { calls, replies };
   }
 
-  /** A refused call fails alone; the other calls of the request are answered. */
+  /** A call that the node refuses fails alone; the other calls of the batch still get their results. */
   return async (endpoint: Endpoint, address: Address, tag: CountTag) => {
     const { calls, replies } = gather(endpoint);
     const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
@@ -139,9 +140,9 @@ export function countsAtHead() {
 }
 
 /**
- * Hashes of one sender's transactions in the node's pool, by nonce. geth and Reth serve `txpool_contentFrom`; Erigon
- * and some rollups `eth_getTransactionBySenderAndNonce`. Null if the node serves neither, which is common for hosted
- * nodes.
+ * Fetches the hashes of one sender's transactions in the node's pool, by nonce. geth and Reth serve
+ * `txpool_contentFrom`; Erigon and some rollups serve `eth_getTransactionBySenderAndNonce`. Null if the node serves
+ * neither, which is common for hosted nodes.
  */
 export async function fetchPooled(rpc: Batch, address: Address, nonces: readonly number[]) {
   const shown = await callOne(rpc, { method: "txpool_contentFrom", params: [address] }, saysMethodUnsupported);

@@ -9,10 +9,10 @@ import { recogniseWordings } from "../submit/submission-wordings.ts";
 import { fetchFeeMarket } from "./agree-on-market.ts";
 
 /**
- * Without a gas limit: `eth_estimateGas`. With one: `eth_call`. The balance is read in the same batch, because EDR and
- * Erigon let a call spend more than the account has. The receiver's code is read in two cases: if the cost of a plain
- * transfer is known, because only code makes the estimate necessary; and if the call would have no effect on an address
- * without code. An unknown error is thrown, so that another endpoint is asked.
+ * Simulates a call: with `eth_estimateGas` if it has no gas limit, else with `eth_call`. The balance is read in the
+ * same batch, because EDR and Erigon let a call spend more than the account has. The receiver's code is read in two
+ * cases: if the cost of a plain transfer is known, because only code makes the estimate necessary; and if the call
+ * would have no effect on an address without code. An unknown error is thrown, so that another endpoint is asked.
  */
 export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
   const asksCode = call.asksCode === true || (call.gas === undefined && call.gasWithoutCode !== undefined);
@@ -34,27 +34,27 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
   return refusal;
 }
 
-/** The head is read first: the later answers are then from that block or a newer one. */
+/** Reads the head first, so that all later responses are from that block or a newer one. */
 export async function fetchProspect(rpc: RpcTransport, call: Call): Promise<Prospect> {
   const head = (await fetchTagged(rpc, "latest")) as Block;
   const [simulation, { market }] = await Promise.all([simulateCall(rpc, call), fetchFeeMarket(rpc)]);
   return { head, market, simulation };
 }
 
-/** The receiver's code as a flag; absent if the answer cannot be read. */
+/** Whether the receiver has code; absent if the response cannot be read. */
 function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
   if (reply?.ok !== true || typeof reply.result !== "string") return {};
   if (reply.result === "0x") return { hasCode: false };
   return CODE.test(reply.result) ? { hasCode: true } : {};
 }
 
-/** The first byte is enough: code may have 48 kB, and it is not decoded here. */
+/** Matches the first byte of code. That is enough: code may have 48 kB, and it is not decoded here. */
 const CODE = /^0x[0-9a-fA-F]{2}/;
 
-/** An unreadable answer counts as code, so that the estimate decides. */
+/** True if the receiver has no code. An unreadable response counts as code, so that the gas estimate decides. */
 const hasNoCode = (reply: RpcReply | undefined) => reply?.ok === true && reply.result === "0x";
 
-/** A call as `eth_call` and `eth_estimateGas` take it. */
+/** Builds the call object of `eth_call` and `eth_estimateGas`. */
 export function callObject({ from, to, data, value, gas, accessList }: Call) {
   const limit = gas === undefined ? gas : numberToHex(gas);
   return defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit, accessList });
@@ -76,7 +76,7 @@ function classifyFailure(error: Error | undefined, call: Call): Simulation | nul
   for (const outcome of ["gasTooLow", "gasOverBlock"] as const) {
     if (wordings.some((each) => each.cause === outcome)) return { outcome, detail };
   }
-  // An estimate that runs out of gas has tried the block's gas limit.
+  // If an estimate runs out of gas, the node has already tried the block's gas limit.
   if (says(error, OUT_OF_GAS)) return { outcome: call.gas === undefined ? "gasOverBlock" : "gasTooLow", detail };
   return says(error, HALTED) ? { outcome: "revert", revert: { name: null, message: detail, data: "0x" } } : null;
 }
@@ -84,7 +84,10 @@ function classifyFailure(error: Error | undefined, call: Call): Simulation | nul
 const OUT_OF_GAS = /out ?of ?gas|gas required exceeds allowance/i;
 const REVERTED = /\brevert(ed)?\b/i;
 const REASON = /reverted(?: with reason string)?:? '?(.+?)'?$/is;
-/** Execution that ended without REVERT: `assert` of old Solidity, invalid jumps, code over the size limit. */
+/**
+ * Error texts of an execution that ended without REVERT: `assert` of old Solidity, invalid jumps, code over the size
+ * limit.
+ */
 const HALTED = new RegExp(
   [
     "invalid ?(fe)?opcode|bad ?instruction|opcode ?not ?found|\\bnotactivated\\b",
@@ -99,7 +102,7 @@ function revertOf(error: RpcErrorAnswer): Simulation | null {
   const data = revertDataOf(error.data);
   if (data !== null) return { outcome: "revert", revert: decodeRevert(data) };
   if (error.code !== 3 && !says(error, REVERTED)) return null;
-  // Some providers remove the revert data; the reason may still be in the message.
+  // Some providers remove the revert data, but the revert reason may still be in the error message.
   const message = REASON.exec(error.message)?.[1];
   const words = message === undefined || SAYS_NO_REASON.test(message) ? null : shorten(message);
   return { outcome: "revert", revert: { name: words === null ? null : "Error", message: words, data: "0x" } };

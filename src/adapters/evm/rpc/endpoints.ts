@@ -17,7 +17,7 @@ import { type SendRule, sendRuleOf, withoutSendRule } from "./send-rule.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
 export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs" | "mask"> {
-  /** URLs in order of preference. User and password in a URL are sent as basic authentication. */
+  /** RPC URLs in order of preference. User and password in a URL are sent as basic authentication. */
   readonly urls: readonly string[];
   readonly chainId: number;
   readonly telemetry: Telemetry;
@@ -26,11 +26,11 @@ export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "time
 
 /**
  * A request to one endpoint. If it throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer`, the next endpoint is
- * asked.
+ * tried.
  */
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
 
-/** The answer of one endpoint, with the endpoint's label. */
+/** The response of one endpoint, with the endpoint's label. */
 export interface Said<T> {
   readonly label: string;
   readonly answer: T;
@@ -40,17 +40,17 @@ const PROBE_AGAIN: BackoffRule = { firstMs: 1_000, mostMs: 30_000 };
 
 /**
  * The endpoints of one chain, in order of preference. An endpoint that keeps failing is skipped and probed in the
- * background, with back-off. One that falls behind the others is skipped until it catches up (head-watch.ts). One that
- * serves another chain is never used. If none is known to be up, all are tried: a wrong opinion about health may cost
- * time, but not reachability.
+ * background, with back-off. An endpoint that falls behind the others is skipped until it catches up (head-watch.ts).
+ * An endpoint that serves another chain is never used. If no endpoint is known to be up, all are tried: a wrong health
+ * state then costs only time.
  */
 export class Endpoints {
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
   readonly #heads: HeadWatch<Endpoint>;
-  /** Genesis hash of the chain. */
+  /** Genesis hash of the chain; null until it is known. */
   #genesisHash: Hash | null = null;
-  /** Monotonic time of the next comparison; null while one is running. */
+  /** Monotonic time of the next comparison of the endpoints; null while one is running. */
   #compareAtMs: number | null;
 
   constructor(options: EndpointsOptions) {
@@ -83,7 +83,7 @@ export class Endpoints {
     return this.#all.length;
   }
 
-  /** State of each endpoint. Sends no request. */
+  /** Returns the known state of each endpoint, without sending a request. */
   health(): readonly EndpointHealth[] {
     const highest = Math.max(...this.#all.map(({ head }) => head ?? 0));
     return this.#all.map(({ rpc, reported, head }) => {
@@ -91,14 +91,14 @@ export class Endpoints {
     });
   }
 
-  /** The answer of the first endpoint that gives one. */
+  /** Returns the response of the first endpoint that succeeds. */
   async read<T>(ask: Ask<T>): Promise<T> {
     return this.#firstAnswer(this.usable(), ask);
   }
 
   /**
-   * Implements `Chain.identity`. From now on an endpoint that comes back must have this genesis hash. If every endpoint
-   * serves another chain, one of them is asked which.
+   * Implements `Chain.identity`. From now on, an endpoint that recovers must have this genesis hash. If every endpoint
+   * serves another chain, one of them is asked for its identity.
    */
   async identity(genesisHash: Hash | null): Promise<ChainIdentity> {
     this.#genesisHash ??= genesisHash;
@@ -109,21 +109,21 @@ export class Endpoints {
     }
     return this.#firstAnswer(ours, async (rpc, endpoint) => {
       const identity = await fetchIdentity(rpc);
-      // The URL leads to another machine now: its chain is checked before it is used again.
+      // The endpoint's URL now leads to another chain: check its chain before it is used again.
       if (identity.chainId !== this.#options.chainId) endpoint.proveAgain();
       return identity;
     });
   }
 
   /**
-   * Answers of all endpoints that are up, asked at the same time. One that fails now is "silent", which is no opinion.
-   * One that has been down is not asked: otherwise a dead spare would delay every decision. Throws `ChainUnavailable`
-   * if none answers. Empty if none serves this chain.
+   * Asks all endpoints that are up at the same time. An endpoint that fails now is reported as "silent", which is no
+   * vote. An endpoint that was already down is not asked: otherwise a dead spare would delay every decision. Throws
+   * `ChainUnavailable` if none answers. Empty if none serves this chain.
    */
   async readEverywhere<T>(ask: Ask<T>): Promise<readonly EndpointAnswer<T>[]> {
     const asked = this.usable();
-    // State before this reading: an endpoint that fails now is silent in this reading, and absent from the next one at
-    // the earliest.
+    // Endpoints that were up before this reading. One that fails now is reported as silent here, and left out of the
+    // next reading at the earliest.
     const up = new Set(asked.filter((endpoint) => !endpoint.down));
     const reasons: string[] = [];
     const said = await Promise.all(
@@ -141,8 +141,8 @@ export class Endpoints {
   }
 
   /**
-   * Answers of the endpoints that are up: two at the same time, then one by one until `isEnough`. Null if fewer than
-   * two are up. Throws if an endpoint did not answer and its vote could still change the result.
+   * Asks the endpoints that are up: two at the same time, then one by one until `isEnough`. Null if fewer than two are
+   * up. Throws if an endpoint did not answer and its vote could still change the result.
    */
   async readEach<T>(ask: Ask<T>, isEnough: (said: readonly Said<T>[]) => boolean): Promise<readonly Said<T>[] | null> {
     const up = this.usable().filter((each) => !each.down);
@@ -158,7 +158,7 @@ export class Endpoints {
     return said;
   }
 
-  /** Asks one endpoint after its chain check, and records its health. */
+  /** Sends a request to one endpoint after checking its chain, and records its health. */
   async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
     const ticket = ++endpoint.asked;
     let isProven = false;
@@ -181,7 +181,7 @@ export class Endpoints {
     await Promise.all(this.#all.map((endpoint) => endpoint.rpc.close()));
   }
 
-  /** Every endpoint that is up; all of this chain if none is known to be up. */
+  /** Every endpoint that is up; if none is known to be up, all endpoints that serve this chain. */
   usable(among = this.#all): readonly Endpoint[] {
     const ours = among.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
@@ -194,12 +194,12 @@ export class Endpoints {
     return up.length > 0 ? up : ours;
   }
 
-  /** Endpoints that may be given a transaction: only private ones, or every one that takes sends. */
+  /** Endpoints that a transaction may be sent to: only private ones if `privately`, else all except read-only ones. */
   senders(privately: boolean): readonly Endpoint[] {
     return this.usable(this.#all.filter(({ send }) => (privately ? send === "only" : send !== "never")));
   }
 
-  /** If there are private endpoints, a transaction goes only to them until it is disclosed. */
+  /** Labels of the private endpoints. If there are any, a transaction is sent only to them until it is disclosed. */
   get privateEndpoints(): readonly string[] {
     return this.#all.filter(({ send }) => send === "only").map(({ rpc }) => rpc.label);
   }
@@ -221,7 +221,7 @@ export class Endpoints {
     throw new ChainUnavailable(`chain ${chainId} is not available: ${detail}`, { limited });
   }
 
-  /** The answer of one endpoint; null if it gives none. Then the reason is added to `reasons`. */
+  /** Returns the response of one endpoint. If it gives none, returns null and adds the reason to `reasons`. */
   async tryOne<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
     try {
       return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
@@ -233,7 +233,7 @@ export class Endpoints {
   }
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
-    // The chain id alone until the genesis hash is known; then both.
+    // Check only the chain id until the genesis hash is known, then both.
     const { chainId, genesisHash } =
       this.#genesisHash === null
         ? { chainId: await fetchChainId(endpoint.rpc), genesisHash: null }
@@ -251,24 +251,25 @@ export class Endpoints {
   }
 
   #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number, isProven: boolean): void {
-    // A node that answers with an error is up, unless it refuses to serve us at all or to report its chain.
+    // A node that answers with an error is up, unless it refuses all requests or does not report its chain id.
     if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && isProven) return;
-    // A rate-limited endpoint is still the same machine. Another chain check would use more of its quota.
+    // Skip the new chain check if the endpoint is rate-limited: it is still the same machine, and the check would use
+    // more of its quota.
     if (error instanceof RpcUnreachable && error.kind !== "rateLimited") {
       endpoint.proveAgain();
       endpoint.shownTags.clear();
     }
-    // Many calls fail together when a connection is lost; they count as one failed probe.
+    // Count one failed probe if many calls fail together because a connection was lost.
     const { clock, entropy } = this.#options;
     if (endpoint.probeAtMs > clock.monotonicMs()) return;
-    // Calls share requests: all that were in flight when one was lost count as one failure. Timeouts count singly,
-    // because each call waited for its full time.
+    // Count one failure for all calls that were in flight when a shared request was lost. Timeouts count singly,
+    // because each call waited its full time.
     if (ticket <= endpoint.failedThrough && !isSilence(error, "timeout")) return;
     endpoint.failedThrough = endpoint.asked;
     endpoint.failures++;
     if (!endpoint.lost) return;
     const failures = Math.max(1, endpoint.failures - FAILURES_BEFORE_SKIPPED + 1);
-    // The jitter keeps the nodes of a cluster from probing at the same time.
+    // Jitter keeps the nodes of a cluster from probing an endpoint at the same time.
     endpoint.probeAtMs = clock.monotonicMs() + backoffMs(PROBE_AGAIN, failures, entropy.random());
     if (endpoint.failures !== FAILURES_BEFORE_SKIPPED) return;
     const message = `${describeFailure(endpoint, error)}: it is skipped until it answers a probe`;
@@ -281,7 +282,7 @@ export class Endpoints {
       endpoint.proveAgain();
       await this.askOne(endpoint, async () => undefined);
     } catch {
-      // askOne has scheduled the next probe; no caller waits for this one.
+      // Ignore a failed probe: askOne has scheduled the next one, and no caller waits for this one.
     } finally {
       endpoint.probing = false;
     }
@@ -315,7 +316,9 @@ export class Endpoints {
 
 type EndpointTrouble = RpcUnreachable | RpcErrorAnswer | BadAnswer;
 
-/** Any other error is a bug and must not be hidden by asking another endpoint. */
+/**
+ * True for errors caused by an endpoint. Any other error is a bug and must not be hidden by trying another endpoint.
+ */
 function isEndpointTrouble(error: unknown): error is EndpointTrouble {
   return error instanceof RpcUnreachable || error instanceof RpcErrorAnswer || error instanceof BadAnswer;
 }
@@ -324,7 +327,7 @@ function isSilence(error: EndpointTrouble, kind: UnreachableKind) {
   return error instanceof RpcUnreachable && error.kind === kind;
 }
 
-/** `RpcUnreachable` names the endpoint in its own message. */
+/** Describes an endpoint's failure with the endpoint's label. `RpcUnreachable` already contains the label. */
 export function describeFailure(endpoint: Endpoint, error: Error): string {
   return error instanceof RpcUnreachable ? error.message : `${endpoint.rpc.label}: ${error.message}`;
 }
@@ -336,31 +339,33 @@ export class Endpoint {
   readonly index: number;
   readonly rpc: RpcTransport;
   readonly send: SendRule;
-  /** Form of `eth_getBlockReceipts` that this node takes; learned at the first use. */
+  /** Parameter form of `eth_getBlockReceipts` that this node accepts; detected at the first use. */
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
-  /** Blocks up to this height count as unprovable. Later blocks are tried again. */
+  /** Highest block that counts as unprovable at this endpoint; later blocks are tried again. */
   unprovableThrough = -1;
-  /** The tags among `safe` and `finalized` for which it has shown a block since the last lost connection. */
+  /**
+   * Those of the tags `safe` and `finalized` for which the endpoint returned a block since its last lost connection.
+   */
   readonly shownTags = new Set<BlockTag>();
   failures = 0;
-  /** Number of requests so far, and the last of them that was in flight when a failure was counted. */
+  /** Number of requests so far. `failedThrough` is the last request that was in flight when a failure was counted. */
   asked = 0;
   failedThrough = 0;
-  /** Time of the next probe while it is skipped; 0 = in use. */
+  /** Time of the next probe while the endpoint is skipped; 0 if it is in use. */
   probeAtMs = 0;
   /**
-   * Result of the chain check. It runs at first use and after each closed connection: the URL may lead to another
-   * machine now.
+   * Result of the check of the endpoint's chain. It runs at first use and after each closed connection, because the URL
+   * may then lead to another machine.
    */
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
-  /** State of the last telemetry event; null if there was none. */
+  /** Endpoint state in the last telemetry event; null if there was none. */
   reported: EndpointState | null = null;
-  /** Alerts that were raised and not resolved. */
+  /** Alerts about this endpoint that were raised and not resolved. */
   readonly alerts = new Set<AlertCode>();
-  /** Its head is stuck or far behind while another endpoint's head moves. Set by `HeadWatch`. */
+  /** True if the endpoint's head is stuck or far behind while another endpoint's head moves. Set by `HeadWatch`. */
   behind = false;
-  /** Its head at the last comparison; null if it was not asked or did not answer. */
+  /** The endpoint's head at the last comparison; null if it was not asked or did not answer. */
   head: number | null = null;
 
   constructor(index: number, rpc: RpcTransport, send: SendRule) {
@@ -369,12 +374,12 @@ export class Endpoint {
     this.send = send;
   }
 
-  /** It keeps failing, or serves another chain. It is not used until a probe succeeds. */
+  /** True if the endpoint keeps failing or serves another chain. It is not used until a probe succeeds. */
   get lost(): boolean {
     return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
   }
 
-  /** Requires a new chain check: the URL may lead to another machine from now on. */
+  /** Requires a new check of the endpoint's chain, because its URL may now lead to another machine. */
   proveAgain(): void {
     if (this.chain === "proven") this.chain = "unproven";
   }

@@ -1,13 +1,14 @@
 /**
  * Detects endpoints that do not keep up with the others. An endpoint counts as down if, for a minute, its head is stuck
- * while another moves, or is far behind another. As the preferred endpoint it would stall the whole chain; as a spare
- * it would delay every second opinion. If all heads are stuck, the chain is, and no endpoint counts as down.
+ * while another endpoint's moves, or is far behind another's. As the preferred endpoint it would stall the whole chain;
+ * as a spare it would delay every second opinion. If all heads are stuck, the chain itself is stuck, and no endpoint
+ * counts as down.
  *
- * An endpoint that claims too high a head must not put honest ones out of use: it would then decide alone. So the
- * endpoint that is ahead must show the blocks in between: linked to the head of the late one, the same at every look,
- * and equal to the blocks that the late one reaches later. No endpoint can know the hash of a future block. One case
- * remains: while the chain makes no block for a minute, invented blocks look like blocks that a dead endpoint has
- * missed.
+ * An endpoint that claims too high a head must not put honest endpoints out of use, because it would then decide alone.
+ * So the endpoint that is ahead must return the blocks in between: linked to the head of the late endpoint, the same at
+ * every check, and equal to the blocks that the late endpoint reaches later. No endpoint can know the hash of a future
+ * block. One case remains: while the chain makes no block for a minute, invented blocks look like blocks that a dead
+ * endpoint has missed.
  *
  * Reads: block number of every endpoint; blocks only if heads differ. Writes: `behind` of each endpoint.
  */
@@ -19,21 +20,26 @@ export type Header = Pick<Block, "number" | "hash" | "parentHash">;
 
 export interface HeadWatchOptions<E> {
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** Null if the endpoint does not answer. */
+  /** Reads an endpoint's block number; null if it does not answer. */
   readonly blockNumber: (endpoint: E) => Promise<number | null>;
-  /** Headers in the order asked, null for one that it does not have; null for the list if it does not answer. */
+  /**
+   * Fetches headers in the order requested, null for a header that the endpoint does not have. The whole result is null
+   * if the endpoint does not answer.
+   */
   readonly headers: (endpoint: E, numbers: readonly number[]) => Promise<readonly (Header | null)[] | null>;
-  /** Called when an endpoint has just been found behind: its head, and a block that another endpoint has. */
+  /**
+   * Called when an endpoint is newly found behind, with its head and the number of a block that another endpoint has.
+   */
   readonly onBehind: (endpoint: E, heads: { readonly head: number; readonly ahead: number }) => void;
 }
 
-/** Interval between comparisons. */
+/** Interval between comparisons of the endpoints' heads. */
 export const COMPARE_EVERY_MS = 10_000;
 const PATIENCE_MS = 60_000;
-/** An endpoint whose head moves may be this many blocks behind. */
+/** Number of blocks by which an endpoint may be behind if its head moves. */
 const MOST_BLOCKS_LATE = 20;
 
-/** Hashes of blocks, by height, that one endpoint showed above the head of another. */
+/** Hashes, by height, of blocks that one endpoint returned above the head of another. */
 type Shown = ReadonlyMap<number, Hash>;
 
 interface HeadOf<E> {
@@ -43,9 +49,12 @@ interface HeadOf<E> {
 
 interface Seen<E> {
   readonly head: number;
-  /** Monotonic time since when it has lagged; null if it keeps up. */
+  /** Monotonic time since which the endpoint lags; null if it keeps up. */
   readonly lagsSinceMs: number | null;
-  /** Blocks shown, by endpoint, and the monotonic time of the last showing. */
+  /**
+   * Blocks that each other endpoint returned above this one's head. `shownAtMs` is the monotonic time of the last such
+   * response.
+   */
   readonly shown: ReadonlyMap<E, Shown>;
   readonly shownAtMs: number;
 }
@@ -58,7 +67,7 @@ export class HeadWatch<E extends { behind: boolean }> {
     this.#options = options;
   }
 
-  /** Compares the given endpoints: all that serve the chain and are not failing. */
+  /** Compares the heads of the given endpoints: all that serve the chain and are not failing. */
   async look(endpoints: readonly E[]): Promise<void> {
     const heads = await Promise.all(endpoints.map(this.#options.blockNumber));
     const known = endpoints.flatMap((endpoint, index): readonly HeadOf<E>[] => {
@@ -66,8 +75,8 @@ export class HeadWatch<E extends { behind: boolean }> {
       return head === null ? [] : [{ endpoint, head }];
     });
     for (const endpoint of this.#seen.keys()) {
-      // A failing endpoint is compared anew when it answers again. One that was behind stays so: a failure does not
-      // prove that it caught up.
+      // Forget the observations of a failing endpoint, so that it is compared anew when it answers again. An endpoint
+      // that was behind stays behind: a failure does not prove that it caught up.
       if (!endpoints.includes(endpoint) && !endpoint.behind) this.#seen.delete(endpoint);
     }
     const isWhole = known.length === endpoints.length;
@@ -75,9 +84,9 @@ export class HeadWatch<E extends { behind: boolean }> {
   }
 
   /**
-   * `isWhole`: every endpoint has reported a head. If one is silent and no other is ahead, the state stays for a
-   * minute. Otherwise an endpoint that is always silent, or only claims a height, would keep out one that has caught
-   * up.
+   * Decides whether one endpoint is behind. `isWhole`: every endpoint has reported a head. If one is silent and no
+   * other is ahead, the state is kept for at most a minute: an endpoint that is always silent, or only claims a height,
+   * must not exclude one that has caught up.
    */
   async #judge(late: HeadOf<E>, known: readonly HeadOf<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;
@@ -103,8 +112,8 @@ export class HeadWatch<E extends { behind: boolean }> {
   }
 
   /**
-   * The blocks that the rival shows above the late endpoint's head; null if it cannot, or if it showed other blocks
-   * before.
+   * Fetches the blocks that the rival endpoint has above the late endpoint's head. Null if it cannot return them, or
+   * returned other blocks before.
    */
   async #blocksAbove(
     late: HeadOf<E>,
@@ -119,10 +128,10 @@ export class HeadWatch<E extends { behind: boolean }> {
     const [own, others] = await Promise.all([headers(late.endpoint, [late.head, foretold]), headers(rival, above)]);
     if (own === null || others === null) return "silent";
     const shown = linkedTo(own[0] ?? null, others);
-    // The late endpoint has reached a height that the rival showed earlier: it must be the same block.
+    // If the late endpoint has reached a height that the rival reported earlier, both must have the same block there.
     if (shown === null || (reached.length > 0 && own[1]?.hash !== before.get(foretold))) return null;
     const repeats = [...shown].every(([number, hash]) => (before.get(number) ?? hash) === hash);
-    // Blocks that the rival showed higher up are kept; they are not asked for again.
+    // Keep the blocks that the rival returned at greater heights, so that they are not fetched again.
     return repeats ? new Map([...[...before].filter(([number]) => number > late.head), ...shown]) : null;
   }
 }

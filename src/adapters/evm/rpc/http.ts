@@ -8,27 +8,29 @@ interface HttpOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** Called when a connection ends: the next one may lead to another machine. */
+  /** Called when a connection ends, because the next connection may lead to another machine. */
   readonly onDisconnect?: () => void;
-  /** PEM: certificate authority of the server, certificate and key of the client. */
+  /** TLS settings in PEM: the server's certificate authority, and the client's certificate and key. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }
 
 const CONNECTIONS = 16;
-/** Pause after a rate limit that names none. */
+/** Pause after a rate limit whose response names no time. */
 export const DEFAULT_RETRY_AFTER_MS = 1_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
-/** The endpoint, or a proxy before it, refused the request. The body is not a node's answer. */
+/**
+ * HTTP statuses with which the endpoint, or a proxy before it, refuses a request. The body is not a node's response.
+ */
 const NO_ANSWER_STATUSES: readonly number[] = [401, 403, 407, 408];
 
-/** A keep-alive connection pool that POSTs JSON. Throws `RpcUnreachable` if there is no usable body. */
+/** Opens a keep-alive connection pool that POSTs JSON. `post` throws `RpcUnreachable` if there is no usable body. */
 export function openHttp(options: HttpOptions) {
   const { label, path, headers } = parseTarget(options.url);
   const pool = new Pool(label, {
     connections: CONNECTIONS,
     pipelining: 1,
     maxResponseSize: options.maxResponseBytes,
-    // One deadline of the Clock port covers connecting, waiting and reading; undici's own timeouts are off.
+    // One deadline of the Clock port covers connecting, waiting and reading, so undici's own timeouts are off.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: options.timeoutMs, ...options.tls },
@@ -38,11 +40,11 @@ export function openHttp(options: HttpOptions) {
   let closed = false;
 
   return {
-    /** Scheme and host only: user, password, path and query may be secrets. */
+    /** Label of the endpoint: scheme and host only, because user, password, path and query may be secrets. */
     label,
     /**
-     * `begins` runs in the tick in which a connected socket takes the request, however long that took. If it throws,
-     * nothing is written, and `post` throws the same error.
+     * Posts a body. `begins` runs in the tick in which a connected socket takes the request, however long the wait for
+     * the socket was. If it throws, nothing is written, and `post` throws the same error.
      */
     async post(body: string, begins: () => void = () => undefined) {
       const deadline = new AbortController();
@@ -72,7 +74,7 @@ export function openHttp(options: HttpOptions) {
   };
 }
 
-/** `begins` threw the cause. */
+/** Wraps an error that `begins` threw, as its cause. */
 class Refused extends Error {}
 
 interface Reply {
@@ -82,8 +84,9 @@ interface Reply {
 }
 
 /**
- * One request and its reply. undici calls `onRequestStart` when a connected socket is free, in the tick in which it
- * writes the request (client-h1.js, `writeH1`). If that throws, it writes nothing and keeps the connection.
+ * Sends one request and reads its response. undici calls `onRequestStart` when a connected socket is free, in the tick
+ * in which it writes the request (client-h1.js, `writeH1`). If that callback throws, undici writes nothing and keeps
+ * the connection.
  */
 function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () => void, signal: AbortSignal) {
   return new Promise<Reply>((resolve, reject) => {
@@ -100,7 +103,7 @@ function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () =>
         }
         signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
       },
-      /** Also called for informational responses (1xx); the last call counts. */
+      /** undici also calls this for informational responses (1xx); the last call counts. */
       onResponseStart(_, status, headers) {
         head = { status, retryAfter: headers["retry-after"] };
       },
@@ -115,7 +118,7 @@ function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () =>
 }
 
 function parseTarget(text: string) {
-  // The error does not show the text: it may contain an API key.
+  // The error message leaves out the URL, because it may contain an API key.
   if (!URL.canParse(text)) throw new TypeError("an RPC URL is not a URL");
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
@@ -140,8 +143,8 @@ function refuseNonAnswers(status: number, retryAfterMs: number | null, label: st
 }
 
 /**
- * Retry-After of RFC 9110: seconds or a date; null if absent. Limited, so that no endpoint can stop requests for an
- * hour.
+ * Parses Retry-After (RFC 9110): seconds or a date; null if absent. The value is capped, so that an endpoint cannot
+ * stop requests for an hour.
  */
 function parseRetryAfter(header: string | string[] | undefined, clock: Clock) {
   if (header === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * New heads over a WebSocket (`eth_subscribe`, `newHeads`). They are only a hint that makes the next poll sooner; their
- * contents are not read. If the connection ends it is opened again, and polling continues.
+ * Subscribes to new heads over a WebSocket (`eth_subscribe`, `newHeads`). A new head is only a hint that makes the next
+ * poll sooner; its contents are not read. If the connection ends it is opened again, and polling continues.
  */
 import { WebSocket } from "undici";
 import { type BackoffRule, backoffMs } from "../../../domain/pace/when.ts";
@@ -15,9 +15,9 @@ export interface NewHeadsOptions {
 
 const SUBSCRIBE = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
 const PAUSE: BackoffRule = { firstMs: 1_000, mostMs: 30_000 };
-/** Longer messages are ignored: a header has some kilobytes. */
+/** Longest message that is parsed. Longer ones are ignored: a header has some kilobytes. */
 const LONGEST_MESSAGE = 1_000_000;
-/** After this time without a message the connection is opened again: TCP does not notice a peer that vanished. */
+/** Longest time without a message before the connection is opened again: TCP does not notice a peer that vanished. */
 const SILENT_AT_MOST_MS = 60_000;
 
 export function openNewHeads({ url, clock, entropy }: NewHeadsOptions) {

@@ -17,12 +17,12 @@ import type { RpcCall } from "./wire.ts";
 
 export type Batch = Pick<RpcTransport, "batch">;
 
-/** One call. Undefined if `saysNone` matches its error; throws any other error. */
+/** Makes one call. Returns undefined if `saysNone` matches the node's error; throws any other error. */
 export async function callOne(rpc: Batch, call: RpcCall, saysNone?: (error: unknown) => boolean): Promise<unknown> {
   return resultOf((await rpc.batch([call]))[0], saysNone);
 }
 
-/** A call that answers with a number. */
+/** Makes a call whose result is a number. */
 export async function fetchNumber(rpc: Batch, method: string, params: readonly unknown[] = []): Promise<number> {
   return read.number(await callOne(rpc, { method, params }), method);
 }
@@ -30,7 +30,9 @@ export async function fetchNumber(rpc: Batch, method: string, params: readonly u
 export const fetchChainId = (rpc: Batch) => fetchNumber(rpc, "eth_chainId");
 export const fetchBlockNumber = (rpc: Batch) => fetchNumber(rpc, "eth_blockNumber");
 
-/** A block with transaction hashes; null if the node has none. Throws `BadAnswer` for any other value. */
+/**
+ * Parses a block with transaction hashes; null if the node has no such block. Throws `BadAnswer` for any other value.
+ */
 export function readBlock(value: unknown): Block | null {
   if (value === null) return null;
   const block = read.record(value, "the block");
@@ -47,7 +49,7 @@ export function readBlock(value: unknown): Block | null {
   };
 }
 
-/** False also for a chain that has additional header fields. */
+/** True if the header's fields hash to `hash`. False also for a chain that has additional header fields. */
 function hashesTo(block: Fields, hash: Hash) {
   try {
     return headerHash(block) === hash;
@@ -58,7 +60,7 @@ function hashesTo(block: Fields, hash: Hash) {
 }
 
 /**
- * Reads the block and checks that it is the one asked for: an endpoint that answers with another block is faulty or
+ * Parses a block and checks that it is the requested one: an endpoint that returns another block is faulty or
  * malicious.
  */
 function blockFrom(reply: RpcReply | undefined, asked: number | Hash) {
@@ -67,7 +69,7 @@ function blockFrom(reply: RpcReply | undefined, asked: number | Hash) {
   throw new BadAnswer("it answered with another block");
 }
 
-/** Null if the node does not know the tag. */
+/** Fetches the block of a tag such as `latest`; null if the node does not support the tag. */
 export async function fetchTagged(rpc: Batch, tag: BlockTag): Promise<Block | null> {
   const saysNone = tag === "latest" ? undefined : (error: unknown) => saysNoSuchBlock(error) || refusesTag(error);
   const call = { method: "eth_getBlockByNumber", params: [tag, false] };
@@ -76,7 +78,10 @@ export async function fetchTagged(rpc: Batch, tag: BlockTag): Promise<Block | nu
   return block;
 }
 
-/** Blocks by hash, or canonical blocks by number, in the order asked; null for a block that the node does not have. */
+/**
+ * Fetches blocks by hash, or canonical blocks by number, in the order requested; null for a block that the node does
+ * not have.
+ */
 export async function fetchBlocks(rpc: Batch, asked: readonly (number | Hash)[]): Promise<readonly (Block | null)[]> {
   const replies = await rpc.batch(asked.map(blockCall));
   return asked.map((each, index) => blockFrom(replies[index], each));
@@ -87,10 +92,10 @@ function blockCall(asked: number | Hash): RpcCall {
   return { method: "eth_getBlockByNumber", params: [numberToHex(asked), false] };
 }
 
-/** Chain id and genesis hash: two chains with the same id have different genesis blocks. */
+/** Fetches chain id and genesis hash: two chains with the same id have different genesis blocks. */
 export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
   const [chainId, genesis] = await rpc.batch([{ method: "eth_chainId", params: [] }, blockCall(0)]);
-  // A node that expired old history (EIP-4444) refuses block 0 with a text of its own. Then only the chain id is
+  // A node that expired old history (EIP-4444) refuses block 0 with an error text of its own. Then only the chain id is
   // compared.
   const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
   return {
@@ -100,13 +105,13 @@ export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
 }
 
 /**
- * An error that means "no such block": -39001 (execution-apis), -32001 (EIP-1474, Reth), "finalized block not found"
- * (geth).
+ * Recognizes an error that means "no such block": -39001 (execution-apis), -32001 (EIP-1474, Reth), "finalized block
+ * not found" (geth).
  */
 export const saysNoSuchBlock = saying([-39001, -32001], /(block|header) not found|unknown block/i);
 
 /**
- * An error that means "unknown tag": nodes from before the merge, and rollups without finality tags, refuse `safe` and
- * `finalized`.
+ * Recognizes an error that means "unknown tag": nodes from before the merge, and rollups without finality tags, refuse
+ * `safe` and `finalized`.
  */
 const refusesTag = saying([-32602, -32601, -32004]);

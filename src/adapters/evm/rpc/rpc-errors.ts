@@ -2,12 +2,12 @@ export { BadAnswer, isBytes, isRecord, memberReader, read } from "../threads/rea
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Reason why a call has no decisive answer. The call may or may not have taken effect (invariant I7). */
+/** Reason why a call got no decisive response. The call may or may not have taken effect (invariant I7). */
 export type UnreachableKind = "timeout" | "connection" | "http" | "rateLimited" | "malformed" | "tooLarge" | "closed";
 
 export class RpcUnreachable extends Error {
   readonly kind: UnreachableKind;
-  /** Set only if the endpoint itself named a time. */
+  /** How long the endpoint asked to wait; null if it named no time. */
   readonly retryAfterMs: number | null;
 
   override readonly name = "RpcUnreachable";
@@ -32,18 +32,18 @@ export class RpcErrorAnswer extends Error {
   }
 }
 
-/** The call was no longer permitted to leave when a connected socket was free. It had no effect. */
+/** When a connected socket was free, the call was no longer permitted to be sent. It had no effect. */
 export class RpcNotStarted extends Error {
   override readonly name = "RpcNotStarted";
   override readonly message = "nothing was sent: sending was stopped first";
 }
 
-/** Result of one call. */
+/** Result of one JSON-RPC call. */
 export type RpcReply =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly error: RpcErrorAnswer | RpcUnreachable | RpcNotStarted };
 
-/** The result of a reply; undefined if `saysNone` matches its error. Throws any other error. */
+/** Returns the result of a reply; undefined if `saysNone` matches its error. Throws any other error. */
 export function resultOf(reply: RpcReply | undefined, saysNone?: (error: unknown) => boolean): unknown {
   if (reply === undefined) throw new RpcUnreachable("malformed", "the endpoint left a call unanswered");
   if (reply.ok) return reply.result;
@@ -51,28 +51,34 @@ export function resultOf(reply: RpcReply | undefined, saysNone?: (error: unknown
   throw reply.error;
 }
 
-/** A test for a node's error with one of these codes, or with a matching text. */
+/** Makes a test for a node's error that has one of these codes or a matching text. */
 export function saying(codes: readonly number[], words?: RegExp): (error: unknown) => boolean {
   return (error) =>
     error instanceof RpcErrorAnswer && (codes.includes(error.code) || words?.test(error.message) === true);
 }
 
 /**
- * The node does not have the method: -32601 (JSON-RPC), -32004 (EIP-1474, EDR), -32604 (Besu with the API group
- * disabled).
+ * Recognizes that the node does not have the method: -32601 (JSON-RPC), -32004 (EIP-1474, EDR), -32604 (Besu with the
+ * API group disabled).
  */
 export const saysMethodUnsupported = saying(
   [-32601, -32604, -32004],
   /method.*(not (found|supported|available|allowed|enabled)|does not exist|unsupported)/i,
 );
 
-/** The node will never give this answer, or it is larger than the limit here. A rate limit does not count: it ends. */
+/**
+ * True if the node will never return the requested data, or the response exceeds the size limit here. A rate limit does
+ * not count, because it ends.
+ */
 export function withholds(error: unknown): boolean {
   if (error instanceof RpcUnreachable) return error.kind === "tooLarge";
   return error instanceof RpcErrorAnswer && !saysOverLimit(error);
 }
 
-/** A provider's refusal, not the node's: Infura's -32005, Alchemy's 429 inside HTTP 200, an expired key. */
+/**
+ * Recognizes a refusal by the provider, not by the node: Infura's -32005, Alchemy's 429 inside HTTP 200, an expired
+ * key.
+ */
 export const saysOverLimit = saying(
   [429],
   /rate.?limit|too many requests|request (count|limit)|capacity|quota|compute units|unauthori[sz]ed/i,

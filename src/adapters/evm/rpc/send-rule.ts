@@ -1,13 +1,15 @@
 /**
- * Use of an endpoint for sends. `yes`: unrestricted. `only`: private; a transaction first given to it goes to no other
- * kind until it is disclosed. `never`: reads only.
+ * Whether an endpoint is used for sends. `yes`: unrestricted. `only`: private; a transaction first sent to it is sent
+ * to no other kind of endpoint until it is disclosed. `never`: reads only.
  */
 export const SEND_RULES = ["yes", "only", "never"] as const;
 export type SendRule = (typeof SEND_RULES)[number];
 
 const FRAGMENT = "#send=";
 
-/** The rule is in the URL's fragment, which is never sent to a server. Null if the fragment is something else. */
+/**
+ * Reads the send rule from the URL's fragment, which is never sent to a server. Null if the fragment is something else.
+ */
 export function sendRuleOf(url: string): SendRule | null {
   const { hash } = new URL(url);
   if (hash === "") return "yes";

@@ -21,7 +21,7 @@ import {
 
 export type RpcTransport = ReturnType<typeof createTransport>;
 
-/** Consecutive calls of one request with the same method and result. */
+/** Telemetry about consecutive calls of one request with the same method and result. */
 export type RpcReport = Omit<
   Extract<TelemetryEvent, { readonly type: "rpc.request" }>,
   "type" | "chainId" | "endpoint"
@@ -34,13 +34,13 @@ const DEFAULTS = {
   maxResponseBytes: 32 * 1024 * 1024,
   maxRequestsInFlight: 8,
   /**
-   * Interval between requests under load; each takes all calls that have gathered. A request costs both sides as much
-   * as many calls, and providers count requests. 0: one request per tick.
+   * Interval between requests under load; each request carries all calls collected since the last. A request costs both
+   * sides as much as many calls, and providers count requests. 0: one request per tick.
    */
   requestEveryMs: 0,
-  /** Calls per second above which calls are gathered. */
+  /** Calls per second above which calls are collected into fewer requests. */
   gatherAbove: 850,
-  /** Applied to the endpoint's error texts: gateways quote the URL and headers of the request. */
+  /** Masks secrets in the endpoint's error texts: gateways quote the URL and headers of the request. */
   mask: maskOfShapes,
   onDisconnect: (): void => undefined,
 };
@@ -51,18 +51,21 @@ export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
   readonly report: (report: RpcReport) => void;
 }
 
-/** Size limit on answers to callers' own calls: each is held in memory until it is sent on, for every connection. */
+/**
+ * Size limit on responses to callers' own calls: each response is held in memory until it is forwarded, for every
+ * connection.
+ */
 const MOST_PASSED_BYTES = 8 * 1024 * 1024;
-/** Metric label for callers' own calls. */
+/** Metric label that counts callers' own calls. */
 const PASSED = "passed_through";
 const REMEMBER_REFUSAL_MS = 10 * 60_000;
 const PACE_GROWTH = 9 / 8;
-/** Requests that may leave at once after a pause, at any pace. */
+/** Number of requests that may be sent at once after a pause, whatever the interval. */
 const REQUESTS_IN_RESERVE = 8;
 
 /**
- * JSON-RPC to one endpoint. Calls leave together in one batch if they are made in the same tick, while all request
- * slots are in use, or before the pace allows the next request. So the number of round trips under load does not depend
+ * JSON-RPC to one endpoint. Calls share one batch if they are made in the same tick, while all request slots are in
+ * use, or while the interval between requests has not passed. So the number of round trips under load does not depend
  * on the number of calls.
  */
 export function createTransport(given: TransportOptions) {
@@ -86,27 +89,30 @@ export function createTransport(given: TransportOptions) {
   let nextId = 1;
   const encode = (calls: readonly RpcCall[], inOrder: boolean) =>
     limits.split(calls.map((call) => encodeCall(nextId++, call, inOrder)));
-  /** Replies in the order of the calls. Never throws. */
+  /** Makes several calls and returns their replies in order. Never throws. */
   const batch = async (calls: readonly RpcCall[]): Promise<readonly RpcReply[]> =>
     (await Promise.all(encode(calls, false).map(reads.add))).flat();
 
   return {
     label,
-    /** Number of calls that fit into one request now. */
+    /** Number of calls that currently fit into one request to the endpoint. */
     callsAtOnce: limits.callsAtOnce,
     batch,
-    /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
+    /**
+     * Makes one call. Throws `RpcErrorAnswer` if the node answered with an error, or `RpcUnreachable` if the outcome is
+     * unknown.
+     */
     request: async (method: string, params: readonly unknown[]) => resultOf((await batch([{ method, params }]))[0]),
     /**
-     * Like `batch`, for calls whose order matters. They are never in two requests at the same time. If a part gets no
-     * answer, the rest is not sent.
+     * Like `batch`, for calls whose order matters: they are never in two requests at the same time. If a part gets no
+     * response, the rest is not sent.
      */
     readInOrder: (calls: readonly RpcCall[]) => inOrder(encode(calls, true), reads.add),
-    /** Like `readInOrder`. Reads and sends never share a request, so a slow estimate delays no broadcast. */
+    /** Like `readInOrder`, for sends. Reads and sends never share a request, so a slow estimate delays no broadcast. */
     sendInOrder: (calls: readonly RpcCall[]) => inOrder(encode(calls, true), sends.add),
     /**
-     * A caller's own call, alone and on separate connections: no call of the node waits for it. All are counted under
-     * one label, because callers choose the method names.
+     * Makes a caller's own call, alone and on separate connections, so that no call of the node waits for it. All are
+     * counted under one metric label, because callers choose the method names.
      */
     async pass(call: RpcCall) {
       const startedMs = clock.monotonicMs();
@@ -132,21 +138,21 @@ type Options = Required<TransportOptions>;
 /** Limits on the calls of one request, learned from the endpoint's refusals. */
 function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
   /**
-   * Calls per batch that the endpoint accepts. Halved if it calls a batch too large; 1 if it takes none. Reset after a
-   * while.
+   * Calls per batch that the endpoint accepts. Halved if the endpoint refuses a batch as too large; 1 if it accepts no
+   * batches. Reset after a while.
    */
   let batchLimit = maxBatchCalls;
   let expiresMs: number | null = null;
-  /** Calls per request within the endpoint's rate: halved by a 429, then grown in steps. */
+  /** Calls per request that keep within the endpoint's rate limit: halved by a 429, then increased in steps. */
   let pace = maxBatchCalls;
-  /** Set by Retry-After; nothing is sent before. */
+  /** Time before which nothing is sent, set by Retry-After. */
   let silentUntilMs = 0;
   const callsAtOnce = () => Math.min(batchLimit, pace);
   return {
     callsAtOnce,
     isFull: (calls: number, bytes: number) => calls >= callsAtOnce() || bytes >= maxBatchBytes,
     isOver: (calls: number, bytes: number) => calls > callsAtOnce() || bytes > maxBatchBytes,
-    /** Splits at the limits on calls and bytes. A single call over the byte limit is sent alone. */
+    /** Splits calls into requests at the limits on calls and bytes. A single call over the byte limit is sent alone. */
     split(calls: readonly WireCall[]): readonly (readonly WireCall[])[] {
       const parts: WireCall[][] = [];
       let bytes = 0;
@@ -168,7 +174,7 @@ function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
       batchLimit = maxBatchCalls;
       expiresMs = null;
     },
-    /** Takes a refused batch into account. The returned function takes that back. */
+    /** Lowers the limits after a refused batch. The returned function undoes that. */
     refused(calls: number, refusal: BatchRefusal) {
       const before = batchLimit;
       batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls / 2)) : 1;
@@ -180,7 +186,10 @@ function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
     answered(calls: number) {
       if (calls >= pace) pace = Math.min(Math.ceil(pace * PACE_GROWTH), maxBatchCalls);
     },
-    /** Halves the calls per request: some rate limiters count calls, and would refuse the same batch without end. */
+    /**
+     * Reacts to a rate limit. Halves the calls per request: some rate limiters count calls, and would refuse the same
+     * batch without end.
+     */
     heed({ kind, retryAfterMs }: RpcUnreachable, calls: number) {
       if (kind === "rateLimited") pace = Math.max(1, calls >> 1);
       if (retryAfterMs !== null) silentUntilMs = clock.monotonicMs() + retryAfterMs;
@@ -190,14 +199,17 @@ function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
 
 type Limits = ReturnType<typeof callLimits>;
 
-/** Calls that must be in one request. */
+/** JSON-RPC calls that must be in one request. */
 interface Group {
   readonly calls: readonly WireCall[];
   readonly bytes: number;
   readonly settle: (replies: readonly RpcReply[]) => void;
 }
 
-/** Queue of one kind of requests: waiting calls, requests in flight, and the pace. */
+/**
+ * Creates the queue of one kind of requests (reads or sends): waiting calls, requests in flight, and the pace of
+ * requests.
+ */
 function openLine(options: Options, limits: Limits, deliver: (groups: readonly Group[]) => Promise<void>) {
   const { clock, requestEveryMs, gatherAbove, maxRequestsInFlight } = options;
   const waiting: Group[] = [];
@@ -220,7 +232,7 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
     }
   }
 
-  /** True if the waiting calls stay until the pace allows the next request. */
+  /** True if the waiting calls stay queued until the interval allows the next request. */
   function gathers() {
     const waitMs = pace.waitMs(clock.monotonicMs());
     if (waitMs === 0) return false;
@@ -231,7 +243,7 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
     return true;
   }
 
-  /** Number of waiting groups that fit into one request, at least one, and whether they fill it. */
+  /** Number of queued groups that fit into one request (at least one), and whether they fill it. */
   function fill() {
     let [fitting, calls, bytes] = [0, 0, 0];
     for (const group of waiting) {
@@ -248,7 +260,7 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
       new Promise<readonly RpcReply[]>((settle) => {
         waiting.push({ calls, bytes: calls.reduce((sum, call) => sum + call.json.length, 0), settle });
         flow.add(clock.monotonicMs(), calls.length);
-        // The first call of a tick schedules the flush. A call that fills a paced request makes it leave at once.
+        // The first call of a tick schedules the flush. A call that fills the waiting request makes it leave at once.
         const fillsUp = cancelTimer !== null && fill().isFull;
         if (waiting.length === 1 || fillsUp) queueMicrotask(flush);
       }),
@@ -265,7 +277,10 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
   const { label } = http;
   const post = (calls: readonly WireCall[]) => postWithin(http, limits, calls);
 
-  /** Calls that may no longer leave are removed, and the others are sent in a new request. */
+  /**
+   * Sends calls in one request. Calls that are no longer permitted to be sent are removed, and the others are sent in a
+   * new request.
+   */
   async function exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     try {
       return await exchangeAll(calls);
@@ -285,10 +300,12 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
     if (calls.length > limits.callsAtOnce()) return exchangeInParts(calls);
     const outcome = await exchangeBatch(calls);
     if (typeof outcome !== "string") return outcome;
-    // Sent again in smaller parts. All calls are safe to repeat: reads, or the same signed bytes.
+    // Send a refused batch again in smaller parts. All calls are safe to repeat: they are reads, or the same signed
+    // bytes.
     const takeBack = limits.refused(calls.length, outcome);
     const replies = await exchangeInParts(calls);
-    // The parts were refused as well: the endpoint is failing, which proves nothing about batches.
+    // If the parts were refused as well, the endpoint is failing. That proves nothing about batches, so restore the
+    // limits.
     if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) takeBack();
     return replies;
   }
@@ -298,11 +315,11 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
       const { status, body } = await post(calls);
       if (status === 413) return "tooLarge";
       const value = parseBody(body);
-      // A gateway that takes no batches may answer with HTML.
+      // An error status with a body that is not JSON: a gateway that accepts no batches may answer with HTML.
       if (value === undefined && status >= 400) return "unsupported";
       const outcome = readBatch(value, calls, label);
       if (outcome !== "rateLimited") return outcome;
-      // A rate limit reported with status 200 and no time to wait.
+      // The endpoint reported a rate limit with status 200 and no time to wait.
       const limit = { retryAfterMs: DEFAULT_RETRY_AFTER_MS };
       const error = new RpcUnreachable(outcome, `${label} limits the rate`, limit);
       limits.heed(error, calls.length);
@@ -314,7 +331,8 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
   }
 
   async function exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    // Calls that share the request by chance do not fail with the ordered ones.
+    // Send ordered and other calls in separate parts, so that calls that only shared the request do not fail with the
+    // ordered ones.
     const ordered = limits.split(calls.filter((call) => call.inOrder));
     const others = limits.split(calls.filter((call) => !call.inOrder));
     const replies = (await Promise.all([inOrder(ordered, exchange), ...others.map(exchange)])).flat();
@@ -350,13 +368,14 @@ async function postWithin({ post, label }: ReturnType<typeof openHttp>, limits: 
     return reply;
   } catch (error) {
     if (error instanceof RpcUnreachable) limits.heed(error, calls.length);
-    // No connection was made, so nothing was written: calls that may no longer leave have not left.
+    // No connection was made, so nothing was written. Report calls that are no longer permitted to be sent as not
+    // started.
     if (!isBegun) refuseStopped(calls);
     throw error;
   }
 }
 
-/** Consecutive calls with one method and one result are one report. */
+/** Makes one report for consecutive calls with the same method and result. */
 function* reportsOf(calls: readonly WireCall[], replies: readonly RpcReply[]) {
   for (let from = 0; from < calls.length; ) {
     const { method } = calls[from] as WireCall;
@@ -368,7 +387,7 @@ function* reportsOf(calls: readonly WireCall[], replies: readonly RpcReply[]) {
   }
 }
 
-/** Null if nothing was sent. */
+/** Metric label of a call's result; null if nothing was sent. */
 function resultLabel(reply: RpcReply | undefined): RpcReport["result"] | null {
   if (reply?.ok) return "ok";
   if (reply?.error instanceof RpcNotStarted) return null;
@@ -379,7 +398,7 @@ function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly 
   return calls.map(() => ({ ok: false, error }));
 }
 
-/** Rethrows if the call was not sent at all. */
+/** Converts an error to `RpcUnreachable`. Rethrows it if the call was not sent at all. */
 function unreachable(error: unknown, label: string) {
   if (error instanceof RpcUnreachable) return error;
   if (error instanceof Stopped || error instanceof RpcNotStarted) throw error;

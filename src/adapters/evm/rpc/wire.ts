@@ -4,16 +4,19 @@ import { type Fields, isRecord, RpcErrorAnswer, RpcNotStarted, type RpcReply, Rp
 export interface RpcCall {
   readonly method: string;
   readonly params: unknown;
-  /** Called when a connected socket is free. Absent: the call may always leave. */
+  /**
+   * Called when a connected socket is free; false if the call must not be sent any more. If absent, the call may always
+   * be sent.
+   */
   readonly mayLeave?: MayLeave;
 }
 
-/** An encoded call. The JSON is made once, so that sizes are known before a request is assembled. */
+/** An encoded call. Its JSON is built once, so that its size is known before a request is assembled. */
 export interface WireCall {
   readonly id: number;
   readonly method: string;
   readonly json: string;
-  /** The call must not be answered before the calls that precede it. */
+  /** True if the call must not be answered before the calls that precede it. */
   readonly inOrder: boolean;
   readonly mayLeave: MayLeave;
 }
@@ -24,13 +27,13 @@ export function encodeCall(id: number, { method, params, mayLeave = ALWAYS }: Rp
   return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }), inOrder, mayLeave };
 }
 
-/** A single call is not wrapped in a batch. */
+/** Encodes the body of a request. A single call is not wrapped in a batch. */
 export function encodeBody(calls: readonly WireCall[]): string {
   const texts = calls.map((call) => call.json);
   return texts.length === 1 ? texts.join() : `[${texts.join(",")}]`;
 }
 
-/** Some calls of the request may no longer leave. Nothing of the request was written. */
+/** Some calls of a request are no longer permitted to be sent. Nothing of the request was written. */
 export class Stopped extends Error {
   readonly calls: ReadonlySet<WireCall>;
 
@@ -40,13 +43,13 @@ export class Stopped extends Error {
   }
 }
 
-/** Asks every call now. Throws `Stopped` if one may not leave. */
+/** Checks for every call whether it may still be sent. Throws `Stopped` if one may not. */
 export function refuseStopped(calls: readonly WireCall[]): void {
   const stopped = new Set(calls.filter((call) => !call.mayLeave()));
   if (stopped.size > 0) throw new Stopped(stopped);
 }
 
-/** Undefined if the body is not JSON. */
+/** Parses the body of a response; undefined if it is not JSON. */
 export function parseBody(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -55,7 +58,10 @@ export function parseBody(body: string): unknown {
   }
 }
 
-/** Reply to a call that was sent alone. An error without an id belongs to it: there was no other call. */
+/**
+ * Reads the reply to a call that was sent alone. An error without an id belongs to this call, because there was no
+ * other.
+ */
 export function readSingle(value: unknown, call: WireCall, label: string): RpcReply {
   if (value === undefined) {
     return { ok: false, error: new RpcUnreachable("malformed", `${label} answered with something that is not JSON`) };
@@ -64,10 +70,13 @@ export function readSingle(value: unknown, call: WireCall, label: string): RpcRe
   return isOurs ? readMember(value, call, label) : malformed(label, call);
 }
 
-/** Refusal of a batch as a whole. */
+/** Reason why an endpoint refused a batch as a whole. */
 export type BatchRefusal = "tooLarge" | "unsupported" | "rateLimited";
 
-/** Replies in the order of `calls`; a server may answer in another order. A missing reply is malformed. */
+/**
+ * Returns the replies in the order of `calls`, because a server may answer in another order. A missing reply counts as
+ * malformed.
+ */
 export function readBatch(value: unknown, calls: readonly WireCall[], label: string) {
   if (!Array.isArray(value)) return refusalOf(value) ?? calls.map((call) => malformed(label, call));
   const byId = new Map<string, Fields | "ambiguous">();
@@ -83,9 +92,9 @@ export function readBatch(value: unknown, calls: readonly WireCall[], label: str
 }
 
 /**
- * geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size"; public gateways: "batch
- * requests are not supported". A rate limit is neither, even if its text contains "requests": sending the calls one by
- * one would make it worse.
+ * Recognizes a refused batch. geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size";
+ * public gateways: "batch requests are not supported". A rate limit is neither, even if its text contains "requests":
+ * sending the calls one by one would make it worse.
  */
 function refusalOf(value: unknown): BatchRefusal | null {
   if (!isRecord(value) || !isRecord(value.error)) return null;
@@ -110,10 +119,13 @@ function readMember(member: Fields, call: WireCall, label: string): RpcReply {
 
 const LONGEST_WORDS = 4_000;
 
-/** Limits the text: the patterns match near the beginning, and matching takes quadratic time. */
+/**
+ * Shortens an error text before it is matched: the patterns match near the beginning, and matching takes quadratic
+ * time.
+ */
 const wordsOf = ({ message }: Fields) => (typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "");
 
-/** Some gateways return the id as a string; only the digits are compared. */
+/** True if the reply has this id. Some gateways return the id as a string, so only the digits are compared. */
 function hasId(value: Fields, id: number) {
   return (typeof value.id === "number" || typeof value.id === "string") && String(value.id) === String(id);
 }
@@ -125,8 +137,8 @@ function malformed(label: string, call: WireCall): RpcReply {
 export const NOT_STARTED: RpcReply = { ok: false, error: new RpcNotStarted() };
 
 /**
- * Sends the parts one after another. If a part gets no answer, the later parts are not sent and have the same error,
- * unless they were no longer permitted to leave.
+ * Sends the parts one after another. If a part gets no response, the later parts are not sent and get the same error,
+ * unless they were no longer permitted to be sent.
  */
 export async function inOrder(
   parts: readonly (readonly WireCall[])[],

@@ -28,7 +28,7 @@ export async function decryptKeystore(text: string, password: string, source: st
   return key;
 }
 
-/** geth's standard scrypt parameters. */
+/** Scrypt parameters that geth uses by default. */
 const STANDARD_SCRYPT = { kdf: "scrypt", n: 262_144, r: 8, p: 1, keyLength: 32 } as const;
 
 /** Writes a V3 file that geth and ethers can open. `n`: scrypt's cost. */
@@ -55,7 +55,8 @@ const CIPHER = "aes-128-ctr";
 const hexOf = (bytes: Buffer) => bytes.toString("hex");
 
 async function decrypted(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
-  // geth uses the password's bytes, ethers normalises them first (NFKC). They differ only outside ASCII.
+  // Try the password as it is and normalised: geth uses the password's bytes, ethers normalises them first (NFKC). They
+  // differ only outside ASCII.
   for (const candidate of new Set([password, password.normalize("NFKC")])) {
     const derived = await deriveKey(stored.derivation, candidate);
     if (!macOf(derived, stored.ciphertext).equals(stored.mac)) continue;
@@ -69,7 +70,8 @@ function deriveKey(derivation: KeyDerivation, password: string) {
   const { salt, keyLength } = derivation;
   if (derivation.kdf === "pbkdf2") return pbkdf2Async(password, salt, derivation.rounds, keyLength, "sha256");
   const { n, r, p } = derivation;
-  // Node allows scrypt 32 MiB by default; geth's standard parameters (n = 262,144, r = 8) need 256.
+  // Raise scrypt's memory limit: Node.js allows 32 MiB by default, but geth's standard parameters (n = 262,144, r = 8)
+  // need 256.
   return scryptAsync(password, salt, keyLength, { N: n, r, p, maxmem: 128 * n * r + 1024 * (n + r * p + 1024) });
 }
 
@@ -81,8 +83,8 @@ type EncryptedKey = ReturnType<typeof parseKeystore>;
 type KeyDerivation = ReturnType<typeof readDerivation>;
 
 /**
- * Limits on a file's parameters, so that a file cannot stop the process: scrypt's memory, its time (n × r × p, eight
- * times geth's standard), pbkdf2's rounds.
+ * Limits on a key file's parameters, so that a file cannot stall the process: scrypt's memory, its time (n × r × p,
+ * eight times geth's standard), pbkdf2's rounds.
  */
 const MAX_SCRYPT_BYTES = 1024 ** 3;
 const MAX_SCRYPT_STEPS = 2 ** 24;
@@ -90,10 +92,10 @@ const MAX_PBKDF2_ROUNDS = 10_000_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Parses a V3 file. Every error is one line that names the file and the field. */
+/** Parses a V3 key file. Every error is one line that names the file and the field. */
 export function parseKeystore(text: string, source: string) {
   const read = fieldReader(source);
-  // Old geth and Parity files write "Crypto".
+  // Compare field names in lower case: old files of geth and Parity write "Crypto".
   const entries = Object.entries(parseJson(text, source)).map(([key, value]) => [key.toLowerCase(), value]);
   const file: Fields = Object.fromEntries(entries);
   if (file.version !== 3) throw new BadKey(`${source}: version ${String(file.version)} instead of 3`);
@@ -112,12 +114,12 @@ function parseJson(text: string, source: string) {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
   } catch {
-    // Refused below: invalid JSON and JSON that is no object have the same error.
+    // Ignore the parse error: invalid JSON and JSON that is not an object get the same error below.
   }
   throw new BadKey(`${source}: is not a JSON object`);
 }
 
-/** Address in the file; null if absent, because the field is optional. */
+/** Reads the address in a key file; null if absent, because the field is optional. */
 function readAddress(value: unknown, source: string): Address | null {
   if (value === undefined || value === null || value === "") return null;
   const hex = typeof value === "string" ? /^(?:0x)?([0-9a-f]{40})$/i.exec(value)?.[1] : undefined;
@@ -135,7 +137,7 @@ function readDerivation(crypto: Fields, source: string) {
     const [n, r, p] = [read.count(params, "n"), read.count(params, "r"), read.count(params, "p")];
     if (128 * r * (n + p) > MAX_SCRYPT_BYTES) throw new BadKey(`${source}: scrypt would need more than 1 GiB`);
     if (n * r * p > MAX_SCRYPT_STEPS) throw new BadKey(`${source}: scrypt's n × r × p is above ${MAX_SCRYPT_STEPS}`);
-    // RFC 7914, section 2, requires it, and OpenSSL refuses other values.
+    // RFC 7914, section 2, requires n below 2^(16 × r), and OpenSSL refuses other values.
     if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} if r is ${r}`);
     if (!Number.isInteger(Math.log2(n)) || n < 2) throw new BadKey(`${source}: scrypt's n must be a power of two`);
     return { kdf: "scrypt" as const, n, r, p, salt, keyLength };
@@ -170,24 +172,24 @@ function fieldReader(source: string) {
 
 export interface KeystoreSource {
   readonly directory: string;
-  /** One password for all files, without a line break at its end. */
+  /** File with the one password of all key files. A line break at its end is ignored. */
   readonly passwordFile: string;
 }
 
 /**
- * geth names key files UTC--<time>--<address>, without an extension. Other files, such as a README or the password, are
- * ignored.
+ * Matches names of key files. geth names them UTC--<time>--<address>, without an extension. Other files, such as a
+ * README or the password, are ignored.
  */
 const KEY_FILE = /^(UTC--.+|.+\.json)$/i;
 
-/** Contents of the password file, without the line break that editors append. */
+/** Reads the password file, without the line break that editors append. */
 export async function readPassword(path: string, warn?: Warn): Promise<string> {
   return (await readSecretFile(path, "keystore password file", warn)).replace(/\r?\n$/, "");
 }
 
 /**
- * Every key of the directory. Throws with the first invalid file: a node must not start with half of its signers. Files
- * are decrypted one by one, because each scrypt takes 256 MiB.
+ * Decrypts every key of the directory. Throws at the first invalid file: a node must not start with half of its
+ * signers. Files are decrypted one by one, because each scrypt takes 256 MiB.
  */
 export async function loadKeystoreDirectory(source: KeystoreSource, warn?: Warn): Promise<readonly SigningKey[]> {
   const password = await readPassword(source.passwordFile, warn);
@@ -206,7 +208,7 @@ export async function keyFiles(directory: string): Promise<readonly string[]> {
   const files: string[] = [];
   for (const name of names.filter((each) => KEY_FILE.test(each) && !each.startsWith(".")).sort()) {
     const path = join(directory, name);
-    // `stat` follows links: mounted secrets are symbolic links.
+    // Use `stat`, which follows links: secrets mounted by Kubernetes are symbolic links.
     if ((await stat(path)).isFile()) files.push(path);
   }
   return files;
@@ -215,23 +217,23 @@ export async function keyFiles(directory: string): Promise<readonly string[]> {
 /** Creates, imports and lists key files for `fencepost keys`. Private keys are never shown. */
 
 export interface StoredKey {
-  /** Null if the file has no address. */
+  /** Address of the key; null if the file has no address. */
   readonly address: Address | null;
   readonly file: string;
 }
 
 export async function newKey(source: KeystoreSource, now: Date): Promise<StoredKey> {
-  // 32 random bytes are an invalid key with a probability of 2^-128; that is an error.
+  // 32 random bytes are an invalid key with a probability of 2^-128, which causes an error.
   return store(source, toSigningKey(randomBytes(32), "the new key"), now);
 }
 
-/** `hex`: the private key as text. */
+/** Imports a key into the directory. `hex`: the private key as text. */
 export async function importKey(source: KeystoreSource, hex: string, now: Date): Promise<StoredKey> {
   const [key] = parsePrivateKeys([hex]) as [SigningKey];
   return store(source, key, now);
 }
 
-/** Reads the addresses in the files. Nothing is decrypted. */
+/** Lists the key files with the addresses that they name. Nothing is decrypted. */
 export async function listKeyFiles({ directory }: Pick<KeystoreSource, "directory">): Promise<readonly StoredKey[]> {
   const stored: StoredKey[] = [];
   for (const file of await keyFiles(directory)) {
@@ -247,7 +249,7 @@ async function store(source: KeystoreSource, key: SigningKey, now: Date): Promis
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const known = (await listKeyFiles(source)).find(({ address }) => address === key.address);
   if (known !== undefined) throw new BadKey(`${known.file}: holds the key of ${key.address} already`);
-  // File name in geth's format.
+  // Name of the new key file, in geth's format.
   const name = `UTC--${now.toISOString().replaceAll(":", "-")}--${key.address.slice(2)}`;
   const file = join(directory, name);
   await writeWhole(directory, name, await encryptKeystore(key, password));
@@ -256,7 +258,7 @@ async function store(source: KeystoreSource, key: SigningKey, now: Date): Promis
 
 /**
  * Writes the whole file and syncs it, or writes nothing. Half a key file would keep a node from starting, and lose the
- * key. The draft is private from its creation.
+ * key. The temporary file is readable only by its owner from the start.
  */
 export async function writeWhole(directory: string, name: string, text: string): Promise<void> {
   const draft = join(directory, `.${name}.${randomBytes(4).toString("hex")}`);

@@ -9,21 +9,21 @@ import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, type Warn } 
 import { encodeTransaction } from "./worker/serialise.js";
 import { openSigning, type Signed, type SignRequest, type WorkerData } from "./worker/signing.js";
 
-/** Nothing was signed. The same request may succeed later. */
+/** Signing failed, and nothing was signed. The same request may succeed later. */
 export class SigningFailed extends Error {
   override readonly name = "SigningFailed";
 }
 
-/** Sources of keys, in any combination, in the shape of the configuration. */
+/** Sources of private keys, in any combination, as in the configuration. */
 export interface KeySources {
-  /** Hex, with or without prefix. */
+  /** Private keys in hex, with or without prefix. */
   readonly privateKeys?: readonly string[];
-  /** Files with one hex key per line. */
+  /** Paths of files with one private key per line, in hex. */
   readonly privateKeyFiles?: readonly string[];
-  /** BIP-39 phrase, English word list. */
+  /** Mnemonic phrase (BIP-39, English word list) to derive keys from. */
   readonly mnemonic?: MnemonicSource | null;
   readonly keystore?: KeystoreSource | null;
-  /** Accounts whose keys the chain node holds; it signs for them. */
+  /** Addresses of accounts whose keys the chain node holds; the node signs for them. */
   readonly nodeSigners?: readonly Address[];
 }
 
@@ -31,9 +31,9 @@ export type StartWorker = (data: WorkerData) => Worker;
 
 export interface LocalSignerOptions {
   readonly keys: KeySources;
-  /** `javascript` avoids WebAssembly and is several times slower. */
+  /** Implementation of the curve. `javascript` avoids WebAssembly and is several times slower. */
   readonly curve?: "auto" | "javascript";
-  /** Null: signs in the current thread, for a process that does nothing else. */
+  /** Starts the signing thread. Null: sign in the current thread, for a process that does nothing else. */
   readonly startWorker?: StartWorker | null;
   /** Receives a warning for each secret file that other users can read and this process cannot change. */
   readonly warn?: Warn | undefined;
@@ -43,17 +43,17 @@ export const startSignWorker: StartWorker = (data) =>
   new Worker(new URL("./worker/sign-worker.js", import.meta.url), { workerData: data, name: "fencepost-sign" });
 
 /**
- * A signer with the kind of its curve code. `javascript`, used if WebAssembly is not available, is slower and worth a
- * warning.
+ * A signer with the kind of its curve implementation. `javascript`, used if WebAssembly is not available, is slower and
+ * worth a warning.
  */
 export type LocalSigner = Signer & Curve;
 
 type Curve = { readonly curve: "wasm" | "javascript" };
 
 /**
- * One signer for all keys of this process, and for the accounts whose keys the chain node holds. Throws `BadKey`, in
- * one line, for an unusable key. A key from two sources is one key. One thread signs several thousand transactions a
- * second. If it dies, nothing of its pending work was sent, so nothing is lost.
+ * Creates one signer for all keys of this process, and for the accounts whose keys the chain node holds. Throws a
+ * one-line `BadKey` for an unusable key. A key from two sources counts once. One thread signs several thousand
+ * transactions a second. If the thread dies, none of its pending transactions was sent, so nothing is lost.
  */
 export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
   const keys = await loadKeys(options);
@@ -86,12 +86,12 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
 async function signingThread(start: () => Worker, hasKeys: boolean) {
   const failure = (message: string, options?: ErrorOptions) => new SigningFailed(message, options);
   const thread = workerThread<SignRequest, readonly Signed[]>({ name: "the signing thread", start, failure });
-  // Without keys no thread is started: the chain node or a key service signs.
+  // Without keys, no signing thread is started: the chain node or a key service signs.
   const curve = hasKeys ? await curveOf(thread.worker) : "wasm";
   return { curve, sign: thread.ask, close: thread.close };
 }
 
-/** Starts the thread before the first request; its first message names the curve code. */
+/** Starts the signing thread before the first request; its first message names the curve implementation. */
 async function curveOf(start: () => Worker) {
   try {
     const worker = start();
@@ -108,7 +108,7 @@ async function loadKeys({ keys, warn }: LocalSignerOptions): Promise<readonly Si
   const { privateKeys = [], privateKeyFiles = [], mnemonic = null, keystore = null } = keys;
   const all = [...parsePrivateKeys(privateKeys)];
   for (const file of privateKeyFiles) all.push(...(await loadKeyFile(file, warn)));
-  // Word lists and HD keys are loaded only for a phrase: a node without one starts sooner.
+  // Load word lists and HD keys only if a mnemonic phrase is configured, so that other nodes start sooner.
   if (mnemonic !== null) all.push(...(await (await import("./mnemonic.ts")).deriveMnemonicKeys(mnemonic)));
   if (keystore !== null) all.push(...(await loadKeystoreDirectory(keystore, warn)));
   return [...new Map(all.map((key) => [key.address, key])).values()];

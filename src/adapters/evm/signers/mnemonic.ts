@@ -10,13 +10,16 @@ const SEED_ROUNDS = 2_048;
 
 export interface MnemonicSource {
   readonly phrase: string;
-  /** Number of accounts, from index 0 on. */
+  /** Number of accounts to derive, from index 0 on. */
   readonly count: number;
-  /** BIP-32 path. The account's index replaces `{index}`, or is appended. */
+  /** BIP-32 derivation path. The account's index replaces `{index}`, or is appended. */
   readonly path: string;
 }
 
-/** Derives the accounts in the order that wallets use. The checksum detects a mistyped word. */
+/**
+ * Derives the accounts of a mnemonic phrase in the order that wallets use. The phrase's checksum detects a mistyped
+ * word.
+ */
 export async function deriveMnemonicKeys({ phrase, count, path }: MnemonicSource): Promise<readonly SigningKey[]> {
   const words = phrase.normalize("NFKD").trim().toLowerCase().split(/\s+/);
   checkWords(words);
@@ -40,7 +43,7 @@ function checkWords(words: readonly string[]) {
   if (!hasValidChecksum(indices)) throw new BadKey("the mnemonic's checksum is wrong: a word is mistyped or misplaced");
 }
 
-/** BIP-39: the last bits of the phrase are the first bits of the SHA-256 of the others. */
+/** Checks the phrase (BIP-39): its last bits must be the first bits of the SHA-256 of the other bits. */
 function hasValidChecksum(indices: readonly number[]) {
   const bits = indices.map((index) => index.toString(2).padStart(BITS_PER_WORD, "0")).join("");
   const checksumLength = bits.length / 33;

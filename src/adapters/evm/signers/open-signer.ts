@@ -4,7 +4,7 @@ import { BadKey } from "./private-keys.ts";
 import type { RemoteKey, SignerPorts } from "./remote/key-service.ts";
 import type { RemoteSignerSource } from "./remote/web3signer.ts";
 
-/** Sources of signers, in any combination, in the shape of the configuration. */
+/** Sources of signers, in any combination, as in the configuration. */
 export interface SignerSources extends KeySources {
   readonly remote?: RemoteSignerSource | null;
   readonly awsKmsKeyIds?: readonly string[];
@@ -16,7 +16,7 @@ export interface OpenSignerOptions extends SignerPorts, Omit<LocalSignerOptions,
   readonly sources: SignerSources;
 }
 
-/** One signer for every configured source. Code for sources that are not configured is not loaded. */
+/** Opens one signer for all configured sources. Code for sources that are not configured is not loaded. */
 export async function openSigner(options: OpenSignerOptions): Promise<LocalSigner> {
   const opened: Pick<LocalSigner, "close">[] = [];
   const close = async () => void (await Promise.all(opened.map((each) => each.close())));
@@ -42,7 +42,7 @@ export async function openSigner(options: OpenSignerOptions): Promise<LocalSigne
   }
 }
 
-/** Opens one service after another: those that are open are closed if a later one fails. */
+/** Opens the key services one after another. If one fails, those already open are closed. */
 async function* openServices(options: OpenSignerOptions) {
   const { remote = null, awsKmsKeyIds: aws = [], gcpKmsKeyVersions: gcp = [] } = options.sources;
   if (remote !== null) yield (await import("./remote/web3signer.ts")).openWeb3Signer(remote, options);

@@ -18,7 +18,10 @@ const KEY_PATTERN = /^(0x)?([0-9a-f]{64})$/i;
 const KEY_LENGTH = 32;
 const ADDRESS_LENGTH = 20;
 
-/** Parses hex keys, with or without prefix. Errors name the source and the position: the text may be a secret. */
+/**
+ * Parses private keys in hex, with or without prefix. Errors name only the source and the position, because the text
+ * may be a secret.
+ */
 export function parsePrivateKeys(texts: readonly string[], place = ""): readonly SigningKey[] {
   return texts.map((text, index) => {
     const source = `${place}private key ${index + 1}`;
@@ -28,30 +31,36 @@ export function parsePrivateKeys(texts: readonly string[], place = ""): readonly
     try {
       return toSigningKey(bytes, source);
     } finally {
-      // Cleared, because Node's pool hands small buffers to others without clearing them.
+      // Clear the key's bytes: Node.js reuses memory of its pool for other small buffers without clearing it.
       bytes.fill(0);
     }
   });
 }
 
-/** Refuses a key that is zero or not below the group order. `source` names the key in that error. */
+/**
+ * Makes a signing key. Refuses a key that is zero or not below the group order; `source` names the key in that error.
+ */
 export function toSigningKey(privateKey: Uint8Array, source: string) {
   const publicKey = publicKeyOf(privateKey);
   if (publicKey === null) throw new BadKey(`${source} is not a valid secp256k1 key`);
   const address = addressOf(publicKey);
-  // A copy outside Node's buffer pool: a pooled buffer would take neighbouring bytes to the worker.
+  // Copy the key out of Node.js's buffer pool: sending a pooled buffer to the worker would also send neighbouring
+  // bytes.
   return { address, privateKey: Uint8Array.from(privateKey) };
 }
 
-/** `publicKey`: 65 bytes, uncompressed; the first byte is the format. */
+/** Address of a public key. `publicKey`: 65 bytes, uncompressed; the first byte is the format. */
 export function addressOf(publicKey: Uint8Array): Address {
   return toHex(keccak256(publicKey.subarray(1), "bytes").subarray(-ADDRESS_LENGTH));
 }
 
-/** Uses OpenSSL: viem first computes tables for the curve, which takes longer than all keys of a node. */
+/**
+ * Computes the public key with OpenSSL: viem first computes tables for the curve, which takes longer than all keys of a
+ * node.
+ */
 function publicKeyOf(privateKey: Uint8Array): Buffer | null {
   const curve = createECDH("secp256k1");
-  // OpenSSL would accept fewer bytes.
+  // Check the length here, because OpenSSL would accept fewer bytes.
   if (privateKey.length !== KEY_LENGTH) return null;
   try {
     curve.setPrivateKey(privateKey);
@@ -61,16 +70,16 @@ function publicKeyOf(privateKey: Uint8Array): Buffer | null {
   return curve.getPublicKey();
 }
 
-/** Receives warnings about files that this process cannot repair. */
+/** Receives a warning about a secret file whose permissions this process cannot change. */
 export type Warn = (line: string) => void;
 
-/** Group or others may read or write the file. */
+/** Permission bits with which the group or other users may read or write a file. */
 const OPEN_TO_OTHERS = 0o066;
 
-/** Reads a file with a key or a password. `what` names it in errors. */
+/** Reads a file with a key or a password. `what` names the file in errors. */
 export async function readSecretFile(path: string, what: string, warn: Warn = () => undefined): Promise<string> {
   const unreadable = refusing(path, what);
-  // Permissions and contents are read through one handle, so that they belong to the same file.
+  // Read permissions and contents through one handle, so that both belong to the same file.
   const file = await open(path, "r").catch(unreadable);
   try {
     const { uid, mode } = await file.stat();
@@ -86,7 +95,7 @@ export async function readSecretFile(path: string, what: string, warn: Warn = ()
   }
 }
 
-/** Reads a file that is no secret. */
+/** Reads a file that contains no secret. */
 export async function readWhole(path: string, what: string): Promise<string> {
   return readFile(path, "utf8").catch(refusing(path, what));
 }
@@ -100,9 +109,9 @@ function refusing(path: string, what: string): (cause: unknown) => never {
 export interface Openness {
   readonly uid: number;
   readonly mode: number;
-  /** Undefined on systems without user ids (Windows). */
+  /** User id of this process; undefined on systems without user ids (Windows). */
   readonly ownUid: number | undefined;
-  /** The file system is mounted read-only. */
+  /** True if the file is on a file system that is mounted read-only. */
   readonly readOnly: boolean;
 }
 

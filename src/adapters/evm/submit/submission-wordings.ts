@@ -3,23 +3,23 @@ import { type NodeError, revertDataOf, textsOf } from "../codec/error-texts.ts";
 
 /**
  * Texts with which nodes answer a submission. `says` is compared, ignoring case, with the beginning of each clause of
- * the node's text; `…` matches anything. A missing entry means `unknown`, which costs one
- * retry. A wrong entry can cost a transaction: if in doubt, leave it out.
+ * the node's text; `…` matches anything. A missing entry means `unknown`, which costs one retry. A wrong entry can cost
+ * a transaction: if in doubt, leave it out.
  *
- * `unknown` entries are texts that look decisive and are not. They overrule every other clause.
+ * `unknown` entries are texts that look decisive but are not. They overrule every other clause.
  */
 export interface Wording {
   readonly says: string;
   readonly answer: Exclude<SubmitAnswer, "accepted">;
-  /** Clients that use it, as docs/node-answers.md lists them. */
+  /** Clients that use this text, as docs/node-answers.md lists them. */
   readonly by: readonly string[];
-  /** A finer reason than the answer, used when a call is simulated. */
+  /** A more precise reason, used when a call is simulated. */
   readonly cause?: "gasTooLow" | "gasOverBlock";
-  /** The text names a gas limit for one transaction, below the block's limit. Such a limit is remembered. */
+  /** True if the text names a gas limit for one transaction, below the block's limit. Such a limit is remembered. */
   readonly perTransaction?: true;
 }
 
-/** Wordings of one meaning. After the bar: the clients that use it. */
+/** Makes the entries of all texts with one meaning. After the bar: the clients that use the text. */
 function meaning(means: Omit<Wording, "says" | "by">, ...wordings: readonly string[]): readonly Wording[] {
   return wordings.map((wording) => {
     const [says = "", by = ""] = wording.split(" | ");
@@ -50,8 +50,8 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "transaction already finalized | Harmony",
   ),
   /**
-   * The node would accept the transaction later, after lower nonces. Pools that allow a delegated account (EIP-7702)
-   * one pending transaction belong here too.
+   * Texts that mean that the node would accept the transaction later, after lower nonces. Refusals by pools that allow
+   * a delegated account (EIP-7702) only one pending transaction belong here too.
    */
   ...meaning(
     { answer: "nonceTooHigh" },
@@ -128,8 +128,8 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "intrinsic gas too high | anvil, Reth",
     "gas limit is too high | Erigon",
     "gaslimitexceeded | Nethermind",
-    // Newer texts begin with "gas limit reached", which geth uses for a full block. Only the detail shows the
-    // difference.
+    // Newer texts of Nethermind begin with "gas limit reached", which geth uses for a full block. Only this detail
+    // shows the difference.
     "gas limit of rejected tx | Nethermind",
     "transaction cost exceeds current gas limit | OpenEthereum",
   ),
@@ -142,7 +142,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "exceeds maximum per-transaction gas limit | op-geth",
     "txgaslimitcapexceeded | Nethermind",
   ),
-  /** These bytes will never be accepted, at least not by this node. */
+  /** Texts that mean that these bytes will never be accepted, at least not by this node. */
   ...meaning(
     { answer: "rejected" },
     "invalid sender | geth, Erigon, Reth",
@@ -182,7 +182,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "transaction cost overflow | Nethermind",
     "negative value | geth, Erigon",
     "nonce has max value | geth, Reth, anvil",
-    // The nonce is 2^64 - 1 (EIP-2681); this is no gap.
+    // Nethermind refuses the nonce 2^64 - 1 with this text (EIP-2681). It does not mean a nonce gap.
     "noncetoohigh | Nethermind",
     "max priority fee per gas higher than max fee per gas | geth, Reth, zkSync",
     "max priority fee per gas exceeds max fee per gas | Besu",
@@ -202,8 +202,8 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "invalid rlp data | OpenEthereum",
   ),
   /**
-   * The node may be full, busy or starting, or mean another transaction. None of these is a final answer about these
-   * bytes.
+   * Texts that are no final answer about these bytes: the node may be full, busy or starting, or may mean another
+   * transaction.
    */
   ...meaning(
     { answer: "unknown" },
@@ -212,7 +212,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "transaction pool not enabled | Besu",
     "address already reserved | geth, Reth",
     "authority already reserved | geth",
-    // The pool has a transaction with this nonce, from this node or another sender.
+    // The node's pool already has a transaction with this nonce, sent by Fencepost or by a foreign sender.
     "ownnoncealreadyused | Nethermind",
     "insertion of another transaction with the same nonce is in progress | zkSync",
     "node is syncing | Nethermind",
@@ -233,7 +233,8 @@ export function classifySubmission(error: NodeError): Exclude<SubmitAnswer, "acc
 }
 
 /**
- * Gas limit for one transaction that a refusal names; null if the refusal is about something else, or names no number.
+ * Returns the gas limit for one transaction that a refusal names; null if the refusal is about something else or names
+ * no number.
  */
 export function namedGasCap(error: NodeError): bigint | null {
   if (!recogniseWordings(error).some(({ perTransaction }) => perTransaction === true)) return null;
@@ -246,21 +247,21 @@ export function namedGasCap(error: NodeError): bigint | null {
 }
 
 /**
- * Number in the texts of geth "(cap: 16777216, tx: …)", revm "the cap (16777216)", Nethermind and EDR "cap of …", Besu
- * "at most …", Base ", limit …".
+ * Matches the gas limit in the texts of geth "(cap: 16777216, tx: …)", revm "the cap (16777216)", Nethermind and EDR
+ * "cap of …", Besu "at most …", Base ", limit …".
  */
 const NAMED_CAP = /\bcap(?: of|:)? \(?(\d{1,20})\b|\bat most (\d{1,20})\b|, limit (\d{1,20})\b/i;
 
-/** Every wording of the table that begins a clause of the error text. */
+/** Returns every entry of the table whose text begins a clause of the node's error. */
 export function recogniseWordings(error: NodeError): readonly Wording[] {
   const clauses = textsOf(error).flatMap(clausesOf);
   return MATCHERS.filter(({ pattern }) => clauses.some((clause) => pattern.test(clause))).map(({ wording }) => wording);
 }
 
 /**
- * True if the transaction was executed and reverted: in a simulation before the pool, or in a block already (a chain
- * that mines at once). Then the text is the contract's own: `require(false, "nonce too low")` is not about nonces. It
- * is no final rejection either: the call may succeed in another state.
+ * True if the transaction was executed and reverted: in a simulation before the pool, or already in a block (on a chain
+ * that mines at once). Then the contract chose the text: `require(false, "nonce too low")` is not about nonces. It is
+ * no final rejection either, because the call may succeed in another state.
  */
 function looksReverted(error: NodeError) {
   return revertDataOf(error.data) !== null || textsOf(error).some((text) => REVERTED.test(text));
@@ -269,9 +270,9 @@ function looksReverted(error: NodeError) {
 const REVERTED = /\brevert(ed|s)?\b|vm exception|execution failed/i;
 
 /**
- * Splits a text at punctuation. Clients append details after a colon; gateways add prefixes or quotes. A wording must
- * match the beginning of a clause, so that "authority nonce too low" and "block already known" do not match "nonce too
- * low" and "already known". An apostrophe inside a word and a dot inside a number do not split.
+ * Splits a node's error text at punctuation. Clients append details after a colon; gateways add prefixes or quotes. A
+ * known text must match the beginning of a clause, so that "authority nonce too low" and "block already known" do not
+ * match "nonce too low" and "already known". An apostrophe inside a word and a dot inside a number do not split.
  */
 function clausesOf(text: string): readonly string[] {
   return text

@@ -23,8 +23,8 @@ import {
 import { classifySubmission, namedGasCap } from "./submission-wordings.ts";
 
 /**
- * Result of giving one transaction to one endpoint. `lost` is set if the endpoint gave no answer; then the same bytes
- * may go to another.
+ * Result of sending one transaction to one endpoint. `lost` is set if the endpoint gave no response; then the same
+ * bytes may be sent to another endpoint.
  */
 interface Submission {
   readonly result: Submitted;
@@ -47,8 +47,8 @@ export async function submit(
 }
 
 /**
- * Drops the gas cap of a lone endpoint: other endpoints are up and were not asked (the endpoint is private, or they are
- * read-only), so its cap need not hold for them.
+ * Drops the gas cap that the only asked endpoint named, if other endpoints are up that were not asked (because the
+ * endpoint is private, or they are read-only): its cap need not hold for them.
  */
 function withoutCap(result: Submitted): Submitted {
   return isStarted(result) ? { answer: result.answer, detail: result.detail } : result;
@@ -60,8 +60,9 @@ async function submitToAll(endpoints: Endpoints, senders: readonly Endpoint[], s
 }
 
 /**
- * Gives a transaction to the next endpoint if one did not answer or rejected it for good. The bytes are already
- * claimed, so sending them again changes nothing, and a rejection needs a second endpoint.
+ * Sends a transaction to the next endpoint if one did not answer or rejected it for good. The sending of these bytes is
+ * already claimed in the database, so sending them again changes nothing, and a rejection needs a second endpoint's
+ * confirmation.
  */
 async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], sends: readonly Send[]) {
   const items = sends.map((send) => ({ send, said: [] as Submission[] }));
@@ -75,14 +76,14 @@ async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], 
   return items.map(({ said }) => concluded(said));
 }
 
-/** Submits in order to one endpoint. Never throws an endpoint's error. */
+/** Submits transactions in order to one endpoint. Never throws an endpoint's error. */
 async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonly Send[]) {
   const submissions: Submission[] = [];
   try {
     await endpoints.askOne(endpoint, async (rpc) => {
       const calls = sends.map(({ raw, mayLeave }) => ({ method: "eth_sendRawTransaction", params: [raw], mayLeave }));
       submissions.push(...(await rpc.sendInOrder(calls)).map(readHashReply));
-      // Thrown only to record the endpoint's health: the result of each transaction is kept.
+      // Throw here only to record the endpoint's health; the result of each transaction is kept.
       const started = submissions.filter(({ result }) => isStarted(result));
       if (started.length === 0) throw new RpcNotStarted();
       const [first] = started;
@@ -90,7 +91,7 @@ async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonl
     });
   } catch (error) {
     if (submissions.length === 0) {
-      // The endpoint failed before it was given a transaction.
+      // The endpoint failed before a transaction was sent to it.
       const lost = lostSubmission(asLost(error, endpoint));
       return sends.map(({ mayLeave }) => (mayLeave() ? lost : NOT_SENT));
     }
@@ -111,7 +112,7 @@ function lostSubmission(error: RpcUnreachable): Submission {
   return { result: { answer: "unknown", detail: shorten(error.message) }, lost: error };
 }
 
-/** Reads the answer to a call that returns a transaction hash. */
+/** Reads the response to a call that returns a transaction hash. */
 function readHashReply(reply: RpcReply): Submission {
   if (reply.ok) return { result: readAcceptance(reply.result), lost: null };
   if (reply.error instanceof RpcUnreachable) return lostSubmission(reply.error);
@@ -133,22 +134,24 @@ function readRefusal(error: RpcErrorAnswer) {
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** True if another endpoint should be asked: none has answered yet, or a single one rejected it for good. */
+/**
+ * True if another endpoint should be tried: none has answered yet, or only one has rejected the transaction for good.
+ */
 function isOpen(said: readonly Submission[]) {
   const words = said.filter(({ result, lost }) => lost === null && isStarted(result));
   return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
 }
 
 /**
- * Combines the endpoints' answers to one transaction, in the order asked. A final rejection does not count until every
- * endpoint that is up has answered. If one has not, the transaction is submitted again until that endpoint answers or
- * counts as down.
+ * Combines the endpoints' responses about one transaction, in the order asked. A final rejection does not count until
+ * every endpoint that is up has answered. If one has not, the transaction is submitted again until that endpoint
+ * answers or counts as down.
  */
 function concluded(said: readonly Submission[]): Submitted {
   const results = said.map(({ result }) => result).filter(isStarted);
   if (results.length === 0 && said.length > 0) return NOT_STARTED;
   const refusal = results.find(({ answer }) => answer === "rejected");
-  // The second endpoint has not seen the transactions before this one, so its "nonce too high" proves nothing.
+  // The second endpoint has not received the transactions before this one, so its "nonce too high" proves nothing.
   const result = weightiest(results.filter(({ answer }) => refusal === undefined || answer !== "nonceTooHigh"));
   if (result.answer !== "rejected") return result;
   const [silent] = said.flatMap(({ lost }) => lost ?? []);
@@ -158,27 +161,30 @@ function concluded(said: readonly Submission[]): Submitted {
   return { answer: "unknown", detail };
 }
 
-/** A gas cap counts only if every endpoint that was asked named one. Then the highest counts. */
+/** Adds a gas cap to the result only if every endpoint that was asked named one; then the highest counts. */
 function withAgreedCap({ answer, detail }: SubmitResult, results: readonly SubmitResult[]): SubmitResult {
   const caps = results.map(({ gasCap }) => gasCap ?? null);
   const highest = caps.reduce((most, cap) => (most === null || cap === null ? null : cap > most ? cap : most));
   return highest === null || highest === undefined ? { answer, detail } : { answer, detail, gasCap: highest };
 }
 
-/** The answer that ranks first in `SUBMIT_ANSWERS`. */
+/** Returns the response that ranks first in `SUBMIT_ANSWERS`. */
 function weightiest(answers: readonly SubmitResult[]) {
   const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }
 
-/** `eth_sendTransaction` with every field set: the node only adds its signature. */
+/**
+ * Sends a transaction for which the chain node holds the key: `eth_sendTransaction` with every field set, so that the
+ * node only adds its signature.
+ */
 export async function sendUnsigned(
   endpoints: Endpoints,
   from: Address,
   transaction: UnsignedTransaction,
   { mayLeave, privately = false }: Pick<SubmitOptions, "privately"> & Pick<Send, "mayLeave">,
 ): Promise<NodeSubmission | NotStarted> {
-  // Private endpoints come first: the payload is shown to as few endpoints as possible.
+  // Try private endpoints first, so that as few endpoints as possible see the payload.
   const [endpoint] = [...endpoints.senders(true), ...(privately ? [] : endpoints.senders(false))];
   if (endpoint === undefined) return { ...weightiest([]), txHash: null };
   const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)], mayLeave }];

@@ -1,4 +1,5 @@
-// Without @ts-check: this file of the package has no types. The entry point has, but it compiles thirty other hashes.
+// No @ts-check, because this file of the hash-wasm package has no types. The package's entry point has types, but it
+// compiles thirty other hashes.
 import hashWasm from "hash-wasm/dist/keccak.umd.min.js";
 
 /**
@@ -12,7 +13,7 @@ import hashWasm from "hash-wasm/dist/keccak.umd.min.js";
 export const keccak256 = await loadKeccak();
 
 /**
- * WebAssembly, or viem's JavaScript if WebAssembly is not available (node --jitless).
+ * Loads Keccak-256 as WebAssembly, or viem's JavaScript if WebAssembly is not available (node --jitless).
  *
  * @param {typeof import("hash-wasm").createKeccak} create
  * @returns {Promise<Keccak>}

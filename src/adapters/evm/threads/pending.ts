@@ -1,8 +1,8 @@
-/** Requests that wait for an answer, by their ids. */
+/** Requests that wait for a response, by id. */
 export function pendingRequests<A>() {
   const waiting = new Map<number, { resolve(answer: A): void; reject(error: Error): void }>();
   let nextId = 0;
-  /** Removes a request. */
+  /** Removes and returns a pending request. */
   const take = (id: number) => {
     const request = waiting.get(id);
     waiting.delete(id);
@@ -17,7 +17,7 @@ export function pendingRequests<A>() {
         waiting.set(id, { resolve, reject });
         send(id);
       }),
-    /** True if one of them still waits. */
+    /** True if the request is still pending. */
     has: (id: number) => waiting.has(id),
     abandon: (error: Error) => {
       for (const id of waiting.keys()) take(id)?.reject(error);

@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * Readers for values of a node's answer. `what` names the value in the error message.
+ * Readers for values in a node's response. `what` names the value in the error message.
  *
  * @typedef {Readonly<Record<string, unknown>>} Fields
  * @typedef {`0x${string}`} Hex
@@ -12,7 +12,9 @@
  * @typedef {(value: unknown, what: string) => T} Reader
  */
 
-/** An endpoint's answer is malformed or contradictory. It is treated like no answer: never as NaN or a guess. */
+/**
+ * An endpoint's response is malformed or contradictory. It is treated like a missing response, never as NaN or a guess.
+ */
 export class BadAnswer extends Error {
   /** @override */
   name = "BadAnswer";
@@ -50,7 +52,7 @@ export const read = {
     if (!Number.isSafeInteger(number)) throw new BadAnswer(`${what} is out of range`);
     return number;
   },
-  /** geth counts gas in 64 bits, and the database column holds 63. @type {Reader<bigint>} */
+  /** Reads an amount of gas. geth counts gas in 64 bits, but the database column holds 63. @type {Reader<bigint>} */
   gas(value, what) {
     const gas = bigint(value, what);
     if (gas > MOST_GAS) throw new BadAnswer(`${what} is out of range`);
@@ -67,7 +69,7 @@ export const read = {
     return value;
   },
   /**
-   * Null if the value is absent.
+   * Makes a reader that returns null if the value is absent.
    *
    * @template T
    * @param {Reader<T>} as
@@ -77,7 +79,7 @@ export const read = {
 };
 
 /**
- * Reads members of one object of an answer; errors name the object and the member.
+ * Reads members of one object in a response; errors name the object and the member.
  *
  * @param {Fields} fields
  * @param {string} what

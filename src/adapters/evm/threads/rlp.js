@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * RLP as hex text without prefix: the inputs are hex, and joining strings is cheaper than joining buffers. Plain
- * JavaScript, like everything that a worker loads: Node 20 cannot load TypeScript in a worker thread.
+ * RLP encoding as hex text without prefix: the inputs are hex, and joining strings is cheaper than joining buffers.
+ * Plain JavaScript, like all code that a worker loads: Node.js 20 cannot load TypeScript in a worker thread.
  */
 
 /** RLP of the empty string and of zero. */
@@ -17,7 +17,10 @@ export function integer(value) {
   return digits === "0" ? EMPTY : byteString(wholeBytes(digits));
 }
 
-/** RLP integers have no leading zero byte, and zero is the empty string. @param {string} hex without prefix */
+/**
+ * Encodes an integer: RLP integers have no leading zero byte, and zero is the empty string. @param {string} hex without
+ * prefix
+ */
 export const integerFromHex = (hex) => byteString(wholeBytes(hex.startsWith("0") ? hex.replace(/^0+/, "") : hex));
 
 /** @param {string} digits */

@@ -1,12 +1,13 @@
 // @ts-check
 import { parentPort } from "node:worker_threads";
 
-/** Answers of this total weight are sent at once, without waiting for the next question. */
+/** Total weight of collected answers at which they are sent at once, without waiting for the next question. */
 const ENOUGH = 64;
 
 /**
- * The worker's side of worker-thread.ts: answers every question, or returns the message of the error. Sends `hello`
- * first, if given. Answers that `weigh` calls light are sent together; without `weigh` each is sent alone.
+ * Worker's side of worker-thread.ts: answers each question, or returns the message of the error. Sends `hello` first,
+ * if given. Answers to questions that `weigh` rates as light are collected and sent together; without `weigh` each is
+ * sent alone.
  *
  * @template Q, A
  * @param {(question: Q) => A | Promise<A>} answer

@@ -2,23 +2,23 @@ import type { Worker } from "node:worker_threads";
 import { pendingRequests } from "./pending.ts";
 
 /**
- * Messages to and from a worker, in lists. Other messages of a worker go to its own listeners. They are tuples, because
- * receiving an object with named members takes three times as long.
+ * Messages to and from a worker thread, sent in lists. A worker's other messages are for its own listeners. Messages
+ * are tuples, because receiving an object with named members takes three times as long.
  */
 export type WorkerQuestion<Q> = readonly [id: number, question: Q];
 export type WorkerReply<A> = readonly [id: number, answer: A] | readonly [id: number, answer: undefined, error: string];
 
 interface WorkerThreadOptions {
-  /** Name for messages, such as "the signing thread". */
+  /** Name of the thread in messages, such as "the signing thread". */
   readonly name: string;
   readonly start: () => Worker;
   readonly failure: (message: string, options?: ErrorOptions) => Error;
 }
 
 /**
- * One worker thread and its pending questions. Questions of one tick are sent as one message: for a signature the
- * transfer costs a third of the work. If the thread dies, its pending questions reject, and the next question starts
- * another thread, so a crash at start cannot loop.
+ * One worker thread and its pending questions. Questions of one tick are sent as one message, because for a signature
+ * the transfer costs a third of the work. If the thread dies, its pending questions reject. Only the next question
+ * starts another thread, so a crash at start cannot loop.
  */
 export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions) {
   const pending = pendingRequests<A>();
@@ -56,9 +56,9 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
     if (questions.length === 0) return;
     try {
       const worker = current ?? begin();
-      // Throws if a question cannot be cloned; then nothing was sent.
+      // `postMessage` throws if a question cannot be cloned; then nothing was sent.
       worker.postMessage(questions);
-      // Referenced only while work is pending: an idle thread must not keep the process alive.
+      // Reference the thread only while questions are pending: an idle thread must not keep the process alive.
       worker.ref();
     } catch (cause) {
       const error = failure(`${name} cannot be asked`, { cause });
@@ -67,7 +67,7 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
   }
 
   return {
-    /** The worker, started if it is not running: for messages that it sends on its own. */
+    /** Returns the worker, and starts it if it is not running. For messages that the worker sends on its own. */
     worker: () => current ?? begin(),
     ask: async (question: Q) => {
       if (closed) throw failure(`${name} is closed`);

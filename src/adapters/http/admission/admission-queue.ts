@@ -1,9 +1,9 @@
 /**
- * Admits requests before their bodies are read. Callers that repeat refused requests can ask more often than a node can
- * refuse, and the lease and the transactions need the same event loop. So each turn of the loop admits requests for a
- * limited time only. Later requests wait here in order and unread, which costs nothing, and their callers do not repeat
- * them meanwhile. The number of waiting requests and their time are limited. While new connections keep arriving,
- * admission is delayed, so that many requests are served with one commit.
+ * Admits requests before their bodies are read. Callers that repeat refused requests can send more requests than a node
+ * can refuse, and lease renewal and transactions need the same event loop. So each turn of the loop admits requests for
+ * a limited time only. Later requests wait here, in order and unread. This costs almost nothing, and their callers do
+ * not repeat them meanwhile. The number of waiting requests and their waiting time are limited. While new connections
+ * keep arriving, admission is delayed, so that many requests are served with one commit.
  */
 import type { Admittance } from "../../../application/loops/reception.ts";
 import { FencepostError } from "../../../domain/errors.ts";
@@ -11,14 +11,14 @@ import type { Clock } from "../../../ports/clock.ts";
 
 export interface AdmissionOptions {
   readonly clock: Clock;
-  /** Whether new connections keep arriving: see `arrivalsOf`. */
+  /** Whether new connections keep arriving, as detected by `arrivalsOf`. */
   readonly arrivals: { readonly keepComing: boolean };
   readonly admittance: () => Admittance;
-  /** Time per turn of the event loop in which requests are admitted. */
+  /** Time per turn of the event loop in which requests are admitted, in milliseconds. */
   readonly turnMs: number;
-  /** Limit of waiting requests. */
+  /** Largest number of waiting requests. */
   readonly limit: number;
-  /** Called at most once a second, with a count. */
+  /** Called at most once a second, with the number of refused requests. */
   readonly onRefused: (report: RefusalReport) => void;
   /** Called when the number of waiting requests may have changed. */
   readonly onWaiting: (count: number) => void;
@@ -26,7 +26,7 @@ export interface AdmissionOptions {
 
 export interface RefusalReport {
   readonly refused: number;
-  /** Requests that still wait. */
+  /** Number of requests that still wait. */
   readonly waiting: number;
   /** Reason of the last refusal. */
   readonly reason: string;
@@ -34,15 +34,21 @@ export interface RefusalReport {
 
 export interface WaitingRequest {
   readonly arrivedMs: number;
-  /** The caller has disconnected. */
+  /** True if the caller has disconnected. */
   readonly isGone: () => boolean;
   readonly enter: (refusal?: FencepostError) => void;
 }
 
-/** Half of a usual client's timeout, so that time is left for the answer. */
+/**
+ * Longest time that a request waits for admission: half of a usual client's timeout, so that time is left for the
+ * response.
+ */
 const WAIT_AT_MOST_MS = 4_000;
 const RETRY_MS = 20;
-/** Longest delay for more connections. Only an overloaded node, or endless connections, reach it. */
+/**
+ * Longest delay of admission while new connections keep arriving. Reached only by an overloaded node or endless
+ * connections.
+ */
 const WAIT_FOR_OTHERS_MS = 500;
 const REPORT_INTERVAL_MS = 1_000;
 
@@ -60,7 +66,9 @@ export function admissionQueue(options: AdmissionOptions) {
     clock.soon(admitTurn);
   };
 
-  /** Once per turn of the event loop, so that new connections and answers are processed in between. */
+  /**
+   * Admits requests once per turn of the event loop, so that new connections and responses are processed in between.
+   */
   const admitTurn = () => {
     isScheduled = false;
     admit(clock.monotonicMs(), options.admittance());
@@ -110,7 +118,7 @@ export function admissionQueue(options: AdmissionOptions) {
   };
 }
 
-/** True while this turn of the event loop may admit requests. */
+/** Makes a function that returns true while this turn of the event loop may admit requests. */
 function turnTime({ clock, turnMs }: AdmissionOptions) {
   let beganMs: number | null = null;
   return (nowMs: number) => {
@@ -125,8 +133,8 @@ function turnTime({ clock, turnMs }: AdmissionOptions) {
 }
 
 /**
- * Waiting requests admitted at once: adapted to the time of a turn. The minimum keeps commits large: a starved node
- * would otherwise spend its time on commits of one create each.
+ * Limits on the number of waiting requests admitted at once, which adapts to the time of a turn. The minimum keeps
+ * commits large: a starved node would otherwise spend its time on commits of one create each.
  */
 const AT_ONCE = { least: 64, most: 512 };
 
@@ -148,7 +156,7 @@ function batchSize({ turnMs }: AdmissionOptions) {
   };
 }
 
-/** Refuses requests, and reports how many. */
+/** Refuses requests, and reports how many were refused. */
 function refusing({ clock, onRefused }: AdmissionOptions, waiting: () => number) {
   let refused = 0;
   let reason = "";
@@ -171,8 +179,8 @@ function tooMany() {
 
 /**
  * Detects a burst of connections. libuv accepts one connection per turn of the event loop (since 1.45), so a thousand
- * callers that connect at once arrive in a thousand turns. Each request would be served alone, with a commit of its
- * own.
+ * callers that connect at once arrive in a thousand turns. Without this check, each request would be served alone, with
+ * a commit of its own.
  */
 export function arrivalsOf(clock: Pick<Clock, "soon">) {
   let inARow = 0;
@@ -189,7 +197,10 @@ export function arrivalsOf(clock: Pick<Clock, "soon">) {
       isNew = true;
       if (inARow === 1) clock.soon(turnEnded);
     },
-    /** True after a connection in each of the last two turns. A single one is admitted at once. */
+    /**
+     * True if a connection arrived in each of the last two turns of the event loop. A single connection is admitted at
+     * once.
+     */
     get keepComing() {
       return inARow > 1;
     },

@@ -1,6 +1,7 @@
 /**
- * Budget of memory that callers occupy: request bodies, messages and filters of WebSockets. Bytes are reserved before
- * use, per key and per node: sixty announced bodies of 8 MiB that never end would cost half a GiB.
+ * Budget of the memory that callers occupy: request bodies, messages and filters of WebSockets. Bytes are reserved
+ * before use, per API key and per node: otherwise sixty announced bodies of 8 MiB that never end would occupy half a
+ * GiB.
  */
 import { FencepostError } from "../../../domain/errors.ts";
 import { KeyCounts } from "./key-counts.ts";
@@ -12,17 +13,19 @@ interface ByteLimits {
   readonly ofNode: number;
 }
 
-/** One key gets four bodies of maximum size, so that no key alone fills the node. */
+/**
+ * Limits on bytes of request bodies. One API key gets four bodies of maximum size, so that no key alone fills the node.
+ */
 export const CALLERS_BYTES: ByteLimits = { ofKey: 32 * MIB, ofNode: 128 * MIB };
 
-/** Bytes sent to WebSockets and not read yet: the answer to a batch has up to 32 MiB. */
+/** Limits on bytes sent to WebSockets and not yet read by the client: the response to a batch has up to 32 MiB. */
 export const BACKLOG_BYTES: ByteLimits = { ofKey: 64 * MIB, ofNode: 256 * MIB };
 
 const BYTES_RULE = "bodyBytes";
 
 export interface Held {
   /**
-   * Reserves more bytes, or returns some if negative. Returns QUOTA_EXCEEDED or QUEUE_FULL if the budget is used up;
+   * Reserves more bytes, or releases some if negative. Returns QUOTA_EXCEEDED or QUEUE_FULL if the budget is used up;
    * earlier reservations stay.
    */
   grow(bytes: number): FencepostError | null;
@@ -31,7 +34,10 @@ export interface Held {
 
 export type HeldBytes = ReturnType<typeof heldBytes>;
 
-/** Reservations under a key's name. Null: no API keys are required, so only the node's limit applies. */
+/**
+ * Creates a budget. Reservations are counted per API key name; null if no keys are required, so that only the node's
+ * limit applies.
+ */
 export function heldBytes({ ofKey, ofNode }: ByteLimits) {
   const counts = new KeyCounts();
   const refusalOf = (name: string | null, more: number) => {

@@ -1,7 +1,7 @@
 /**
- * Checks the Host and Origin headers. A web page can resolve its own name to 127.0.0.1 (DNS rebinding) or post across
- * origins. A page cannot choose these headers, so on a node without API keys they alone distinguish its requests from
- * the developer's.
+ * Checks the Host and Origin headers. A malicious web page can resolve its own name to 127.0.0.1 (DNS rebinding) or
+ * post across origins. A page cannot choose these headers, so on a node without API keys only they distinguish a page's
+ * requests from the developer's.
  */
 import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -10,23 +10,26 @@ import { forbidden } from "../../../domain/keys/principal.ts";
 
 export interface WireOptions {
   /**
-   * Accepted hosts. A name without a port matches every port. "own": these addresses and those of this machine.
-   * "any": unchecked.
+   * Accepted Host headers. A name without a port matches every port. "own": the listed addresses and those of this
+   * machine. "any": unchecked.
    */
   readonly hosts: readonly string[] | { readonly own: readonly string[] } | "any";
   /** Origins of pages that may call this node, as browsers send them: `https://wallet.example`. */
   readonly origins: readonly string[];
 }
 
-/** Properties of a route that matter here. */
+/** Properties of a route that decide how its Host and Origin are checked. */
 export interface Entry {
-  /** Needs no key, and returns nothing that a page must not see. */
+  /** True if the route needs no API key and returns nothing that a foreign page must not read. */
   readonly open: boolean;
-  /** Called by probes under any host name, or by other nodes with their own secret. */
+  /** True if the route is called by probes under any host name, or by other nodes with their own secret. */
   readonly anyHost: boolean;
 }
 
-/** Throws FORBIDDEN if the request is not allowed. Returns false if it answered a CORS preflight itself. */
+/**
+ * Checks a request's Host and Origin. Throws FORBIDDEN if the request is not allowed. Returns false if it was a CORS
+ * preflight, which is answered here.
+ */
 export type Wire = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => boolean;
 
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]"]);
@@ -70,7 +73,7 @@ export function refuseTwoHosts(rawHeaders: readonly string[]): void {
   }
 }
 
-/** The page is from the host that it calls. The scheme is ignored: a proxy may terminate TLS. */
+/** True if the page's origin is the host that it calls. The scheme is ignored, because a proxy may terminate TLS. */
 function isSame(origin: string, host: string) {
   if (!URL.canParse(origin)) return false;
   const { protocol, host: own } = new URL(origin);
@@ -80,7 +83,7 @@ function isSame(origin: string, host: string) {
 function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) => boolean {
   const names = "own" in hosts ? ["localhost", "127.0.0.1", "[::1]", ...hosts.own] : hosts;
   const known = new Set(names.map((name) => hostOf(name)?.host));
-  // An IP address cannot be rebound. So a node that listens on a wildcard accepts any IP address as host.
+  // A node that listens on a wildcard address accepts any IP address as Host: DNS rebinding needs a name.
   const anyAddress = "own" in hosts && hosts.own.some((name) => WILDCARDS.has(name));
   const isKnown = (given: string) => {
     const url = hostOf(given);
@@ -89,7 +92,7 @@ function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) 
     if ("own" in hosts && url.hostname.endsWith(".localhost")) return true;
     return anyAddress && isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0;
   };
-  // Callers use the same host for many requests: the last one is cached.
+  // Cache of the last accepted host, because callers use the same host for many requests.
   let last = "";
   return (given) => {
     if (given !== "" && given === last) return true;
@@ -99,7 +102,7 @@ function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) 
   };
 }
 
-/** The host as browsers spell it, without the default port. */
+/** Normalizes a host as browsers spell it, without the default port. */
 function hostOf(host: string, protocol = "http:") {
   const url = URL.canParse(`${protocol}//${host}`) ? new URL(`${protocol}//${host}`) : null;
   return url !== null && url.username === "" && url.pathname === "/" && host !== "" ? url : null;

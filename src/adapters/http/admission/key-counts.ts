@@ -1,4 +1,7 @@
-/** Sums by API key and in total. Null is the caller of a node without keys. A key whose sum is zero takes no memory. */
+/**
+ * Sums per API key and in total. The key null stands for the callers of a node without API keys. A key whose sum is
+ * zero takes no memory.
+ */
 export class KeyCounts {
   private readonly ofKeys = new Map<string | null, number>();
   total = 0;
@@ -14,7 +17,7 @@ export class KeyCounts {
     else this.ofKeys.set(key, now);
   }
 
-  /** Number of keys with a sum, this one included. */
+  /** Number of keys whose sum is not zero, counting this one. */
   keysWith(key: string | null): number {
     return this.ofKeys.size + (this.ofKeys.has(key) ? 0 : 1);
   }

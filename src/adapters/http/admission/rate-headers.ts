@@ -1,13 +1,13 @@
 /**
- * Reports an API key's quotas before they are exceeded: `RateLimit-Policy` (the limit) and `RateLimit` (the rest, and
- * when it renews), structured fields of draft-ietf-httpapi-ratelimit-headers-10. Each policy has the name of the rule
+ * Reports an API key's quotas before they are exceeded, in the headers `RateLimit-Policy` (the limit) and `RateLimit`
+ * (what is left, and when it renews) of draft-ietf-httpapi-ratelimit-headers-10. Each policy has the name of the rule
  * that a refusal names.
  */
 import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import { type KeyRates, RATE_RULE } from "../../../application/key-rates.ts";
 import type { FencepostError } from "../../../domain/errors.ts";
 
-/** Adds the headers to counted routes, if the key has a rate. */
+/** Adds the rate-limit headers to the routes that count, if the API key has a rate. */
 export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
   return ({ principal }: FastifyRequest, reply, payload, done) => {
     const left = principal === null ? null : rates.left(principal);
@@ -17,7 +17,7 @@ export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
   };
 }
 
-/** Adds the headers of an exceeded quota. The rate has them already. */
+/** Adds the headers of an exceeded quota. An exceeded rate has its headers already. */
 export function quotaHeaders(reply: FastifyReply, { extras }: FencepostError): void {
   const { rule, limit, retryAfterSeconds = 1 } = extras;
   if (rule === undefined || limit === undefined || rule === RATE_RULE) return;

@@ -17,7 +17,7 @@ export function writeReference(version: string) {
   return { openApi: JSON.stringify(document), page: docsPage(document), style: DOCS_STYLE };
 }
 
-/** The reference as one page without scripts, complete without internet access. */
+/** The API reference as one HTML page without scripts, complete without internet access. */
 function docsPage(document: OpenApiDocument) {
   const operations = operationsOf(document);
   return html`<!doctype html>
@@ -166,7 +166,7 @@ function json(value: unknown) {
   return JSON.stringify(value, null, 2);
 }
 
-/** A schema for readers: a table of fields for objects, a short text for all else. */
+/** Shows a schema: a table of fields for an object, a short text for anything else. */
 function schemaView(schema: JsonSchema) {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
   if (properties.length === 0) return html`<p class="type">${typeOf(schema)}</p>`;
@@ -218,19 +218,19 @@ function limit(word: string, value: unknown, unit = "") {
   return value === undefined ? null : `${word} ${String(value)} ${unit}`.trim();
 }
 
-/** Markup whose text is already escaped. */
+/** HTML markup whose text is already escaped. */
 interface Html {
   readonly markup: string;
 }
 
 type Content = string | number | Html | readonly Html[] | null;
 
-/** A template whose values are escaped unless they are markup themselves. */
+/** Template tag for HTML: values are escaped unless they are markup themselves. */
 function html(parts: TemplateStringsArray, ...values: readonly Content[]): Html {
   return { markup: parts.reduce((text, part, index) => text + contentOf(values[index - 1] ?? null) + part) };
 }
 
-/** Prose of the contract: `words` between backticks become code. */
+/** Formats prose of the API contract: `words` between backticks become code. */
 function prose(text: string): Html {
   const parts = text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
   return html`${parts}`;

@@ -1,4 +1,4 @@
-/** The reference's only style sheet, served from /docs/style.css. */
+/** The only style sheet of the API reference, served from /docs/style.css. */
 export const DOCS_STYLE = `
 :root {
   color-scheme: light dark;

@@ -6,13 +6,13 @@ import { FencepostError } from "../../../domain/errors.ts";
 import { ANYBODY, forbidden, NO_QUOTAS, type Principal, USUAL_SCOPES } from "../../../domain/keys/principal.ts";
 import type { ApiKey, HttpServerOptions } from "./options.ts";
 
-/** Returns the owner of the secret in the header. Throws UNAUTHENTICATED if it is unknown. */
+/** Returns the API key's identity for an Authorization header. Throws UNAUTHENTICATED if the secret is unknown. */
 export type Authenticate = (authorization: string | undefined) => Principal;
 
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
 
 /**
- * Looks keys up by the SHA-256 digest of their secret. The timing may reveal a common prefix of digests, which is
+ * Looks API keys up by the SHA-256 digest of their secret. The timing may reveal a common prefix of digests, which is
  * useless: a secret cannot be chosen by its digest.
  */
 export function authenticator(
@@ -37,7 +37,7 @@ function principalOf({ name, secret: _, scopes = USUAL_SCOPES, signers, chains, 
 }
 
 /**
- * Throws FORBIDDEN unless the key has the route's scope, an equivalent one, or one that suffices for its own
+ * Throws FORBIDDEN unless the key has the route's scope, an equivalent scope, or one that suffices for the key's own
  * resources.
  */
 export function authorise({ scopes }: Principal, { scope, or, own }: CallScope): void {
@@ -48,15 +48,18 @@ export function authorise({ scopes }: Principal, { scope, or, own }: CallScope):
   );
 }
 
-/** Suffix of routes with the key in the path; they require the scope of the route without it. */
+/** Suffix of routes that take the API key in the path. They require the same scope as the route without the suffix. */
 export const KEY_AT_END = "/key/:secret";
 
-/** A key in a path may be logged anywhere. So it may only read and send. */
+/** Restricts an API key that was sent in a path to reading and sending, because paths may be logged anywhere. */
 export const inPath = rememberedFor((principal: Principal): Principal => {
   return { ...principal, scopes: new Set(USUAL_SCOPES.filter((scope) => principal.scopes.has(scope))) };
 });
 
-/** The scope that a route requires. A route without one is a programming error, found before the node listens. */
+/**
+ * Returns the scope that a route requires. A route without a scope is a programming error, found before the node
+ * listens.
+ */
 export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): CallScope {
   const [verb = ""] = [method].flat();
   const path = url.replace(KEY_AT_END, "").replace(/:(\w+)/g, "{$1}");
@@ -66,7 +69,7 @@ export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): 
   return scope;
 }
 
-/** Caches a value per key. */
+/** Caches one value per API key. */
 export function rememberedFor<T>(make: (principal: Principal) => T): (principal: Principal) => T {
   const made = new WeakMap<Principal, T>();
   return (principal) => {

@@ -1,4 +1,7 @@
-/** A declared call as HTTP and the process that embeds a node ask for it: read by its schemas, and given to the application. */
+/**
+ * Reads a declared call by its schemas and performs it on the application, for HTTP and for a process that embeds a
+ * node.
+ */
 import { Type } from "typebox";
 import type { FencepostApi } from "../../../application/operations/calls.ts";
 import { type Call, methodOf } from "../../../contract/calls/call.ts";
@@ -9,26 +12,26 @@ import { asObject } from "./json-body.ts";
 import { queryReader } from "./query.ts";
 
 export interface Asked {
-  /** Path parameters by name. */
+  /** Path parameters of the request, by name. */
   readonly params: Readonly<Record<string, string>>;
-  /** Texts, as in a URL. */
+  /** Query parameters as texts, as in a URL. */
   readonly query: unknown;
   readonly body?: unknown;
-  /** Actor for the audit: `operator:<name>`. */
+  /** Actor recorded in the audit: `operator:<name>`. */
   readonly actor: string;
   readonly idempotencyKey?: string;
 }
 
-/** Read and sound: what the application is asked. */
+/** A validated call, ready to be performed. */
 export interface ReadCall {
-  /** How long its answer may be held. */
+  /** Longest time that the response may be held (long poll). */
   readonly waitMs: number;
-  /** With a signal, the answer may be held for `waitMs`. Without one, it is given at once. */
+  /** Performs the call. With a signal, the response may be held for `waitMs`; without one, it is returned at once. */
   perform(api: FencepostApi, signal?: AbortSignal): Promise<unknown>;
 }
 
 type MethodOf<C> = C extends { readonly does: infer D } ? D : C extends { readonly face: infer F } ? F : never;
-/** A declared call that the application does not perform does not compile. */
+/** Makes the compiler refuse a declared call that the application does not implement. */
 type Performing = Pick<
   FencepostApi,
   MethodOf<Extract<DeclaredCall, { readonly face: string } | { readonly does: string }>>
@@ -44,21 +47,24 @@ export function callReader(call: Call): (asked: Asked) => ReadCall {
     const request = { ...asked, params: readParams(asked.params), body: readBody(call, asked.body) };
     const { wait = 0, ...query } = { ...unsaid, ...(readQuery(asked.query) as Members) };
     refuseNone(call, query);
-    // An answer that has a revision is held while it still is of the one that the caller has seen.
+    // Hold the response only while its revision is the one that the caller has already seen.
     const isHeld = query.revision !== undefined || call.query?.properties.revision === undefined;
     const waitMs = isHeld ? Math.round(Number(wait) * 1000) : 0;
     return {
       waitMs,
       perform: async (api, signal) => {
         const given = argumentsOf(call, request, signal === undefined ? query : { ...query, waitMs, signal });
-        // A call without a result of its own answers with its request.
+        // A call without a result is answered with its own parameters.
         return (await (api[method] as Method)(...given)) ?? { ...request.params, ...query };
       },
     };
   };
 }
 
-/** Beginnings and flags are always given; every other default is the application's. */
+/**
+ * Defaults that are always passed: those of start positions (0) and flags (false). All other defaults belong to the
+ * application.
+ */
 function defaultsOf({ query }: Call): Members {
   const parameters = Object.entries(query?.properties ?? {}) as [string, { readonly default?: unknown }][];
   const always = parameters.filter(([, { default: usual }]) => usual === 0 || usual === "false");
@@ -74,7 +80,7 @@ function refuseNone({ needs = [] }: Call, query: Members) {
 /** A UUID in the database's form: lower case, with hyphens. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Text that is not a UUID names no transaction; the database is not asked to parse it. */
+/** Checks path parameters. A text that is not a UUID names no transaction, so the database is not asked to parse it. */
 function readParams(params: Asked["params"]) {
   if (params.txId === undefined) return params;
   const txId = params.txId.toLowerCase();
@@ -82,7 +88,7 @@ function readParams(params: Asked["params"]) {
   return { ...params, txId };
 }
 
-/** An action validates its own body, which may be absent. */
+/** Reads the body of a request. An operator's action validates its own body, which may be absent. */
 function readBody(call: Call, body: unknown) {
   if (isAction(call)) return body;
   if (call.body !== undefined) return asObject(body);
@@ -107,7 +113,7 @@ function argumentsOf(call: Call, asked: Asked, query: Members): readonly unknown
   ];
 }
 
-/** An action whose path names nothing is about every signer. */
+/** Builds an operator's action. If the path names no signer, the action applies to all signers. */
 function actionOf({ action }: Call, { params, body, actor, idempotencyKey }: Asked) {
   const subject = Object.keys(params).length === 0 ? { signer: null } : params;
   return defined({ action, ...subject, request: body, actor, idempotencyKey });

@@ -2,13 +2,16 @@ import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 
-/** Enough for any ABI, and a bound on the recursion of all later code. */
+/** Largest depth of a JSON body. Enough for any ABI, and a bound on the recursion of all later code. */
 const DEPTH_LIMIT = 64;
-/** Nodes wrap a request once more, and one from an embedded node has passed no limit before. */
+/**
+ * Largest JSON depth between nodes: they wrap a request once more, and a request from an embedded node has passed no
+ * limit before.
+ */
 const PEER_DEPTH_LIMIT = 1_000;
 const PATH_LENGTH_LIMIT = 200;
 
-/** Accepts JSON only. If a name occurs twice in an object, the last one counts, as in ECMAScript. */
+/** Accepts JSON bodies only. If a name occurs twice in an object, the last one counts, as in ECMAScript. */
 export function acceptOnlyJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
@@ -33,7 +36,7 @@ function parse(request: FastifyRequest, body: Buffer): unknown {
   request.bodyBytes = body.length;
   request.checkBody?.(body);
   refuseEncoded(request.headers["content-encoding"]);
-  // Decoding would replace invalid bytes by U+FFFD, and make two different request ids equal.
+  // Refuse invalid UTF-8: decoding would replace the bytes by U+FFFD, which could make two different request ids equal.
   if (!isUtf8(body)) throw invalid("", "is not UTF-8");
   const value = parseJson(body.toString("utf8"));
   const offence = findOffence(value, 0, DEPTH_LIMIT) && findOffence(value, 0, depthLimitOf(request));
@@ -41,13 +44,16 @@ function parse(request: FastifyRequest, body: Buffer): unknown {
   return value;
 }
 
-/** Refuses compressed bodies with an error of their own: "is not valid JSON" would mislead the caller. */
+/** Refuses compressed bodies with a specific error: "is not valid JSON" would mislead the caller. */
 function refuseEncoded(encoding: string | undefined) {
   if (encoding === undefined || encoding === "identity") return;
   throw invalid("content-encoding", "is not supported: send the body uncompressed");
 }
 
-/** Read only after an offence: looking up the route costs more than checking a usual body. */
+/**
+ * Depth limit of a request's route. Read only if a body exceeds the usual limit, because looking up the route costs
+ * more than checking a usual body.
+ */
 function depthLimitOf(request: FastifyRequest): number {
   return request.routeOptions.config.peer === true ? PEER_DEPTH_LIMIT : DEPTH_LIMIT;
 }
@@ -66,7 +72,10 @@ interface Offence {
   readonly detail: string;
 }
 
-/** Refuses `__proto__`: JSON.parse makes it an own member, and a careless copy makes it the prototype. */
+/**
+ * Finds forbidden content of a JSON body. `__proto__` is refused: JSON.parse makes it an own member, and a careless
+ * copy makes it the prototype.
+ */
 function findOffence(value: unknown, depth: number, limit: number): Offence | null {
   if (typeof value !== "object" || value === null) return null;
   if (depth === limit) return { path: [], detail: `is nested deeper than ${limit} levels` };
@@ -90,7 +99,7 @@ function findOffenceInArray(values: readonly unknown[], depth: number, limit: nu
 export const IDEMPOTENCY_KEY = "idempotency-key";
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-/** The caller's name of its request, if any: requests with the same name are the same request. */
+/** Reads the caller's idempotency key, if any: requests with the same key are the same request. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers[IDEMPOTENCY_KEY];
   if (key === undefined) return undefined;

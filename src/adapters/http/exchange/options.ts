@@ -18,56 +18,65 @@ import type { LongPolls } from "./long-polls.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
-  /** "none" leaves every route open; an empty list closes every route that is not open by itself. */
+  /** Configured API keys. "none" makes every route public; an empty list closes every route that requires a key. */
   readonly apiKeys: readonly ApiKey[] | "none";
-  /** Keys that are managed while the node runs; asked after those above, by the SHA-256 of the secret in hex. */
+  /**
+   * API keys that are managed while the node runs. Looked up after the configured keys, by the SHA-256 of the secret in
+   * hex.
+   */
   readonly liveKeys?: { find(digest: string): Principal | null };
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
-  /** EIP-55. Called once per address: answers are remembered. */
+  /** Adds the checksum to an address (EIP-55). Called once per address: results are cached. */
   readonly checksum: Checksum;
   readonly version: string;
   readonly clock: Clock;
-  /** Served without a key, by exact path. */
+  /** Static files, served by exact path without an API key. */
   readonly files?: ReadonlyMap<string, StaticFile>;
   readonly logger?: HttpLogger;
-  /** The part of an error that may be shown. */
+  /** Masks secrets in error texts. */
   readonly mask: Mask;
-  /** For the audit: what a key, or a request without one, was not allowed to do. */
+  /** Receives each refused permission for the audit, with or without an API key. */
   readonly onRefused?: (refusal: Refusal) => void;
-  /** Runs the handler of a create within the trace that its `traceparent` names. Without it, the header is not looked at. */
+  /** Runs the handler of a create within the trace that its `traceparent` names. If absent, the header is ignored. */
   readonly within?: (traceparent: unknown, handle: () => void) => void;
-  /** For `http_request_duration_seconds`: once per answer. */
+  /** Called once per response, for the metric `http_request_duration_seconds`. */
   readonly onResponse?: (report: ResponseReport) => void;
-  /** Calls from other nodes of the same database. Without it there are no such routes. */
+  /** Handles calls from other nodes of the same database. If absent, their routes do not exist. */
   readonly peer?: PeerReceiver;
-  /** Connections to the operators' address. If set, operators' routes are served there only, and are 404 elsewhere. */
+  /**
+   * Connections to the operators' address. If set, operators' routes are served only on these connections, and are 404
+   * on others.
+   */
   readonly operators?: { has(connection: Socket): boolean };
-  /** Which names it answers to, and to which web pages. Without it, any name and no page of another site. */
+  /** Accepted Host names and Origins. If absent, any host name is accepted, and no page of another site. */
   readonly wire?: WireOptions;
-  /** Ethereum's JSON-RPC. Absent: the default settings. */
+  /** Settings of Ethereum's JSON-RPC; defaults if absent. */
   readonly rpc?: JsonRpcOptions;
-  /** Which requests are let in under overload. Without it, all are. */
+  /** Limits on admitted requests under overload. If absent, all requests are admitted. */
   readonly admission?: Omit<AdmissionOptions, "clock" | "arrivals">;
 }
 
 export interface JsonRpcOptions {
-  /** Treatment of raw transactions of unknown signers. */
+  /** Whether raw transactions of unknown signers are passed to the chain or refused. */
   readonly foreignRaw: "pass" | "refuse";
-  /** An API key may be in the path: for clients that send no headers. */
+  /** Whether an API key may be in the path, for clients that cannot send headers. */
   readonly keyInPath: boolean;
-  /** Reads that are passed on to the chain's endpoints beside the usual ones, by exact name. */
+  /** Names of additional JSON-RPC reads that are forwarded to the chain's endpoints. */
   readonly methods?: readonly string[];
-  /** Blocks that one filter of logs may reach over. */
+  /** Largest number of blocks that one log filter may span. */
   readonly logsRange?: number;
 }
 
 export interface PeerReceiver {
-  /** Throws unless another node of the same database signed this head of a request; its body is checked when it has come. */
+  /**
+   * Throws unless another node of the same database signed the request's head. The returned function checks the body
+   * once it has arrived.
+   */
   admit(route: string, authorization: string | undefined): Promise<CheckBody>;
-  /** One result per create, in order. */
+  /** Processes forwarded creates; returns one result per create, in order. */
   create(creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (Created | FencepostError)[]>;
   act(lane: Lane, request: LaneRequest): Promise<LaneAnswer | FencepostError>;
-  /** Holds to an order to stop from here on. */
+  /** Stops this node's sends from now on, as the kill request demands. */
   kill(kill: Kill): Promise<void>;
 }
 
@@ -76,9 +85,9 @@ export type CheckBody = (body: Buffer) => void;
 export interface ApiKey extends Partial<Quotas> {
   readonly name: string;
   readonly secret: string;
-  /** Absent: `USUAL_SCOPES`. */
+  /** Scopes of the API key; absent means `USUAL_SCOPES`. */
   readonly scopes?: readonly Scope[];
-  /** Absent: all. The same for `chains`. */
+  /** Signers that the API key may use; absent means all. The same holds for `chains`. */
   readonly signers?: readonly Address[];
   readonly chains?: readonly number[];
 }
@@ -94,9 +103,9 @@ export interface HttpLogger {
 
 export interface Refusal {
   readonly code: "UNAUTHENTICATED" | "FORBIDDEN" | "QUOTA_EXCEEDED";
-  /** For a secret that no key has: `apiKey`. */
+  /** Name of the rule that refused; `apiKey` if no key has the given secret. */
   readonly rule: string;
-  /** The name of the key; null: none was asked for, or it had not come to that. */
+  /** Name of the API key; null if no key is required or the key is unknown. */
   readonly key: string | null;
   readonly method: string;
   readonly route: string;
@@ -104,13 +113,13 @@ export interface Refusal {
 
 export interface ResponseReport {
   readonly method: string;
-  /** The route's pattern, never the path: a label must stay bounded. */
+  /** Pattern of the route, never the path: metric labels must have a bounded number of values. */
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** Input of every route file. */
+/** Input of each function that adds routes. */
 export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "clock" | "mask" | "version"> {
   readonly longPolls: LongPolls;
 }
@@ -119,9 +128,9 @@ type Writer = ReturnType<FastifyReply["compileSerializationSchema"]>;
 const writers = new WeakMap<TSchema, Writer>();
 
 /**
- * Writes each answer by the schema of its status: members that the schema does not name stay private. A schema is
- * compiled at its first answer, once for all routes. As `schema.response` Fastify would compile each for each route, a
- * quarter of a node's start-up cost.
+ * Serialises each response by the schema of its status, so that members which the schema does not name are left out. A
+ * schema is compiled at its first response, once for all routes. With `schema.response`, Fastify would compile each
+ * schema for each route, a quarter of a node's start-up cost.
  */
 export function answering(response: Readonly<Record<number, TSchema>>) {
   return {
@@ -141,7 +150,7 @@ export function writerOf(schema: TSchema, reply: FastifyReply): Writer {
 
 const NOT_YET = null as never;
 
-/** Gives requests the members that hooks set; Fastify wants to know them before the first route. */
+/** Declares the members that hooks set on requests; Fastify requires this before the first route. */
 export function decorate(app: FastifyInstance, { mask }: Pick<HttpServerOptions, "mask">): void {
   const members = {
     principal: NOT_YET,
@@ -161,36 +170,38 @@ declare module "fastify" {
     mask: Mask;
   }
   interface FastifyRequest {
-    /** The caller, authenticated once before admission. */
+    /** The authenticated caller; set once, before admission. */
     principal: Principal;
-    /** The API as this caller may use it. */
+    /** The API, restricted to what this caller may do. */
     api: FencepostApi;
-    /** Pattern of its route; null if none matched. */
+    /** Pattern of the request's route; null if none matched. */
     pattern: string | null;
     arrivedMs: number;
-    /** Size of the received body. */
+    /** Size of the received body in bytes. */
     bodyBytes: number;
-    /** For requests of other nodes: throws if the body is not the signed one. */
+    /** For requests of other nodes: throws if the body is not the one that was signed. */
     checkBody: CheckBody | null;
-    /** Reservation of its body; null: no body, or not read. */
+    /** Memory reservation for the request's body; null if it has no body or none was read. */
     held: Held | null;
   }
   interface FastifyContextConfig {
-    /** Answered without an API key. */
+    /** The route is served without an API key. */
     open?: true;
-    /** Beside what only operators' scopes open: for those who run the nodes. */
+    /** The route is for operators even though no operator's scope is required. */
     operators?: true;
-    /** For other nodes: API keys mean nothing here, the route looks for a node's signature itself. */
+    /** The route is for other nodes: it checks the node's signature itself, and API keys do not apply. */
     peer?: true;
-    /** Creates: not let in while this node could not act on it, not even read. */
+    /** The route takes creates: a request is not admitted, nor its body read, while this node could not act on it. */
     takesIn?: true;
-    /** Counts against the rate of the key, and says how much of that is left. */
+    /** The route counts against the API key's rate, and reports how much of the rate is left. */
     metered?: true;
-    /** Let in at once, also under overload: an order to stop does not wait behind what it is to stop. */
+    /**
+     * The route is admitted at once, even under overload: a kill request must not wait behind the work that it stops.
+     */
     urgent?: true;
-    /** The secret of the API key is in the path. */
+    /** The route takes the secret of the API key in its path. */
     keyInPath?: true;
-    /** Exists only to say 405. */
+    /** The route exists only to answer 405. */
     refusal?: true;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * From the application's records to the contract's JSON, by the schema of the answer: wei as digits, addresses as EIP-55,
- * dates as ISO 8601. Members that the schema does not name stay inside.
+ * Converts the application's records to the contract's JSON, by the schema of the response: wei as digits, addresses as
+ * EIP-55, dates as ISO 8601. Members that the schema does not name are left out.
  */
 import type { TSchema } from "typebox";
 import type { TransactionView } from "../../../application/api.ts";
@@ -28,7 +28,10 @@ interface AnswerSchema {
   readonly pattern?: string;
 }
 
-/** Members that the schema of this title has and the record has not, or has in another form. Undefined: it is left out. */
+/**
+ * For each schema title, computes members that the record lacks or has in another form. Members that are undefined are
+ * left out.
+ */
 const DERIVED: Readonly<Record<string, (record: never, now: Date) => object | undefined>> = {
   SignerLane: (view: SignerView, now) => ({
     ...view,
@@ -40,7 +43,7 @@ const DERIVED: Readonly<Record<string, (record: never, now: Date) => object | un
     ...view,
     oldestPending: oldest && { ...oldest, ageSeconds: ageSeconds(oldest.createdAt, view.asOf) },
   }),
-  // A lane without an owner has no lease, only the last token.
+  // A lane without an owner has no lease, only the last fencing token.
   LaneLease: ({ owner, acquiredAt, ...lease }: LeaseRecord) =>
     owner === null || acquiredAt === null ? undefined : { ...owner, ...lease, acquiredAt },
   NonceReservation: (record: { readonly reservation?: object }) => record.reservation ?? record,
@@ -67,7 +70,7 @@ function presenterOf(schema: AnswerSchema): Present {
 
 function compile(schema: AnswerSchema): Present {
   const { title = "", properties, additionalProperties, items, pattern } = schema;
-  // Written by hand: transactions are read all the time.
+  // Transactions are converted by hand-written code, because they are read most often.
   if (title === "Transaction") return (record, { checksum }) => transactionView(record as TransactionView, checksum);
   if (items !== undefined) return listOf(presenterOf(items));
   if (properties !== undefined && additionalProperties !== true) return membersOf(title, properties);
@@ -95,7 +98,10 @@ function membersOf(title: string, properties: NonNullable<AnswerSchema["properti
   };
 }
 
-/** Inside, chain and signer are one `lane`, and the fencing token is a `token`. */
+/**
+ * Reads a member of a record under the contract's name. Records have chain and signer in one `lane`, and the fencing
+ * token as `token`.
+ */
 function memberOf(record: Members, name: string) {
   const own = record[name];
   if (own !== undefined) return own;
@@ -113,7 +119,7 @@ function plain(value: unknown) {
   return value instanceof Date ? value.toISOString() : value;
 }
 
-/** Never negative: the database's clock and ours may differ. */
+/** Age in seconds, never negative: the database's clock and this machine's may differ. */
 function ageSeconds(since: Date, now: Date) {
   return Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000));
 }

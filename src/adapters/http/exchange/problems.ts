@@ -9,7 +9,10 @@ import type { HttpLogger, HttpServerOptions } from "./options.ts";
 const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 const HEADER_VALUE = /^[\x20-\x7e]+$/;
 
-/** Masks the texts: they may quote others, or the caller's path and field names. */
+/**
+ * Converts an error to the response's problem document. Its texts are masked: they may quote foreign texts, or the
+ * caller's path and field names.
+ */
 export function problemOf({ code, message, extras }: FencepostError, mask: Mask): Problem {
   const { path, revert } = extras;
   return {
@@ -22,7 +25,7 @@ export function problemOf({ code, message, extras }: FencepostError, mask: Mask)
 
 type Audit = Pick<HttpServerOptions, "logger" | "mask" | "onRefused">;
 
-/** Records the refusal of a request, or of one item of a batch. */
+/** Records for the audit the refusal of a request, or of one item of a batch. */
 export function noteRefusal(
   onRefused: Audit["onRefused"],
   { principal, method, pattern }: FastifyRequest,
@@ -34,19 +37,21 @@ export function noteRefusal(
   onRefused?.({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
 }
 
-/** Must run before any route is added, so that no route uses Fastify's own error answers. */
+/**
+ * Installs the error handlers. Must run before any route is added, so that no route uses Fastify's own error responses.
+ */
 export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
   const convert = errorConverter(audit);
   app.setErrorHandler((error, request, reply) => {
-    // Fastify closes the connection of a caller that still sends a refused body, and the reset discards the answer.
-    // Without that header Node reads the rest, within the request timeout.
+    // Remove Fastify's `connection: close`: if the caller still sends a refused body, the reset discards the response.
+    // Without the header, Node.js reads the rest, within the request timeout.
     reply.removeHeader("connection");
     return sendProblem(reply, convert(error, request));
   });
   app.setNotFoundHandler((request, reply) => sendProblem(reply, noSuchRoute(request)));
 }
 
-/** Converts an error to the caller's error, and records it for the audit. */
+/** Makes a function that converts an error to the one shown to the caller, and records it for the audit. */
 export function errorConverter({ logger, onRefused }: Omit<Audit, "mask">) {
   return (error: unknown, request: FastifyRequest) => {
     const known = toFencepostError(error, request, logger);
@@ -69,12 +74,14 @@ export function sendProblem(reply: FastifyReply, error: FencepostError): Fastify
   return reply.send(JSON.stringify(problemOf(error, reply.server.mask)));
 }
 
-/** Status and body of an answer that does not come from the router. */
+/** Status and body of an error response that is not sent through the router. */
 export function problemAnswer(error: FencepostError) {
   return { status: error.status, body: JSON.stringify(problemOf(error, maskOfShapes)) };
 }
 
-/** Malformed HTTP and refused upgrades never reach the router: the answer is written by hand. */
+/**
+ * Raw text of an error response: malformed HTTP and refused upgrades never reach the router, so it is written by hand.
+ */
 export function rawAnswer({ status, body }: ReturnType<typeof problemAnswer>): string {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
@@ -85,7 +92,7 @@ export function rawAnswer({ status, body }: ReturnType<typeof problemAnswer>): s
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** Any other error is a fault of ours: logged here, and hidden from the caller. */
+/** Converts any thrown error. An unexpected error is a bug: it is logged here, and hidden from the caller. */
 function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined) {
   if (error instanceof FencepostError) return error;
   const { code } = Object(error) as { code?: unknown };
@@ -93,22 +100,24 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
   if (refused !== undefined) return invalid(...refused);
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
     return new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes");
-  // The caller disconnected before its body was complete: no error of this node, so it is not logged.
+  // The caller disconnected before its body was complete. That is no error of this node, so it is not logged.
   if (request.raw.readableAborted && !request.raw.complete) return invalid("", "ended before it was complete");
   const route = request.routeOptions.url ?? null;
   logger?.error({ err: error, method: request.method, route }, "a request failed with an unexpected error");
   return new FencepostError("INTERNAL", "an unexpected error occurred; see the node's log");
 }
 
-/** Errors of Fastify itself, by code. */
+/** Errors of Fastify itself, by code, and how they are reported to the caller. */
 const REFUSED = new Map<unknown, Parameters<typeof invalid>>([
   ["FST_ERR_CTP_INVALID_MEDIA_TYPE", ["content-type", "must be application/json"]],
-  // For methods that require a body, such as QUERY, even without a route.
+  // Fastify throws this error for methods that require a body, such as QUERY, even without a route.
   ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", ["content-type", "must be application/json"]],
   ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", ["content-length", "is not the length of the body"]],
 ]);
 
-/** Masks keys in paths, even if the node accepts none there: they must not reach a log. */
+/**
+ * Matches API keys in paths, so that they can be masked even if the node accepts none there: they must not reach a log.
+ */
 const KEY_IN_PATH = /^(\/rpc\/(?:[^/]*\/)?key\/).*$/i;
 
 function pathOf(request: FastifyRequest) {

@@ -2,7 +2,7 @@ import type { Static, TObject } from "typebox";
 import { invalid } from "../../../domain/errors.ts";
 import { unknownName } from "../../../domain/text/near-names.ts";
 
-/** The few JSON Schema members that query parameters use. */
+/** The few members of JSON Schema that schemas of query parameters use. */
 interface ParameterSchema {
   readonly type: "string" | "integer" | "number";
   readonly enum?: readonly string[];
@@ -22,8 +22,9 @@ const DECIMAL = /^[0-9]{1,10}(\.[0-9]{1,10})?$/;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * Reads a query string by its schema: everything arrives as text, so a general validator would have to coerce, and
- * then "1e3", "0x10" and an empty string become numbers too. Unknown and repeated parameters are refused by name.
+ * Makes a reader that parses a query string by its schema. Everything arrives as text, and a general validator that
+ * converts it would also accept "1e3", "0x10" and an empty string as numbers. Unknown and repeated parameters are
+ * refused by name.
  */
 export function queryReader<T extends TObject>(schema: T): (query: unknown) => Static<T> {
   const parameters = Object.entries(schema.properties as object) as [string, ParameterSchema][];
@@ -71,7 +72,7 @@ function textReader(parameter: ParameterSchema): Read {
   const isFlag = words?.every((word) => word === "true" || word === "false") === true;
   return (path, text) => {
     if (text.length < minLength) throw invalid(path, "is empty");
-    // Counted like JSON Schema and like a body's request id: an emoji is one character.
+    // Count characters as JSON Schema does, like in a body's request id: an emoji is one character.
     if ([...text].length > maxLength) throw invalid(path, `is longer than ${maxLength} characters`);
     if (words !== undefined && !words.includes(text)) throw invalid(path, `must be one of ${words.join(", ")}`);
     if (pattern !== null && !pattern.test(text)) throw invalid(path, `must match ${parameter.pattern}${such}`);

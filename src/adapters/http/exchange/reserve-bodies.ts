@@ -1,6 +1,6 @@
 /**
  * Reserves memory for a request body, after authentication and before reading: by its Content-Length, or chunk by
- * chunk. It is released with the answer: until then the body and its parsed form are in memory.
+ * chunk. The memory is released with the response, because until then the body and its parsed form are in memory.
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from "fastify";
@@ -9,16 +9,16 @@ import { noSuchRoute } from "./problems.ts";
 
 const WITHOUT_BODY = new Set(["GET", "HEAD", "OPTIONS"]);
 const MIB = 1024 * 1024;
-/** Budget of other nodes, which forward admitted requests. It is separate, so that callers cannot use it up. */
+/** Memory budget of other nodes, which forward admitted requests. It is separate, so that callers cannot use it up. */
 const PEERS_BYTES = { ofKey: Number.POSITIVE_INFINITY, ofNode: 256 * MIB };
-/** A kill request is smaller than this, and is read even if the budget is used up. */
+/** Largest body that is read even if the budget is used up. A kill request is smaller than this. */
 const URGENT_BYTES = 16 * 1024;
 
-/** Must run before any route is added. */
+/** Installs the hooks that reserve memory. Must run before any route is added. */
 export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
   const peers = heldBytes(PEERS_BYTES);
   app.addHook("onRequest", (request, _, done) => {
-    // If no route matches, Fastify would read the body, unauthenticated.
+    // Refuse a request with a body if no route matches: Fastify would read the body without authentication.
     done(request.is404 && lengthOf(request) !== 0 ? noSuchRoute(request) : undefined);
   });
   app.addHook("onRoute", (route) => {
@@ -36,11 +36,11 @@ export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
   });
 }
 
-/** Bodies up to `free` bytes need no reservation. */
+/** Makes a hook that reserves memory for a body. Bodies up to `free` bytes need no reservation. */
 function reserving(bytes: HeldBytes, most: number, free: number): preParsingHookHandler {
   return (request, _, payload, done) => {
     const length = lengthOf(request);
-    // A body that is too large by its Content-Length is refused without being read.
+    // Skip the reservation for a body that is too large by its Content-Length: it is refused without being read.
     if (length === 0 || (length !== null && (length <= free || length > most))) return done();
     const held = bytes(request.principal?.name ?? null);
     request.held = held;
@@ -50,7 +50,7 @@ function reserving(bytes: HeldBytes, most: number, free: number): preParsingHook
   };
 }
 
-/** Null: unknown (chunked). */
+/** Content-Length of a request; null if unknown (chunked). */
 function lengthOf({ headers }: FastifyRequest) {
   if (headers["transfer-encoding"] !== undefined) return null;
   return Number(headers["content-length"] ?? 0);
@@ -61,7 +61,8 @@ function growWith(body: Readable, held: Held) {
     const refusal = held.grow(length);
     if (refusal === null) return;
     body.off("data", grow);
-    // The body's reader fails with this error. The rest is read and dropped, so that the caller receives the answer.
+    // Make the body's reader fail with this error. The rest of the body is read and dropped, so that the caller
+    // receives the response.
     body.emit("error", refusal);
   };
   body.on("data", grow);

@@ -9,14 +9,14 @@ import { isSettled } from "../../../domain/transaction/transitions.ts";
 import type { HistoryRecord } from "../../../ports/query-store.ts";
 
 /**
- * Transactions in the contract's JSON, written by hand because they are read all the time; every other answer is
- * presented by its schema (`present-answer.ts`). Members that the contract does not name are left out later: an answer
- * is written by the schema of its route.
+ * Converts transactions to the contract's JSON by hand-written code, because they are read most often; every other
+ * response is converted by its schema (`present-answer.ts`). Members that the contract does not name are dropped later,
+ * when the response is serialised by its route's schema.
  */
 
 type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
 
-/** The record in JSON's terms, with these members beside its own or instead of them. */
+/** Copies a record with bigints and dates as text. `members` are added, and replace members of the same name. */
 function told<T extends object, M extends object>(record: T, members: M): Omit<Plain<T>, keyof M> & M {
   const copy = { ...record } as Record<string, unknown>;
   for (const name in copy) {
@@ -24,7 +24,7 @@ function told<T extends object, M extends object>(record: T, members: M): Omit<P
     if (typeof value === "bigint") copy[name] = value.toString();
     else if (value instanceof Date) copy[name] = value.toISOString();
   }
-  // Not by spreading: V8 adds members to what was spread some ten times slower.
+  // Use `Object.assign`, not a spread: V8 adds members to a spread object some ten times slower.
   return Object.assign(copy as Plain<T>, members);
 }
 
@@ -44,7 +44,7 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     signer: checksum(lane.signer),
     payload: payloadView(payload, checksum),
     attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
-    // The cast is safe: an address in another casing is still an address.
+    // The cast of the contract's address is safe: an address in another casing is still an address.
     receipt:
       receipt &&
       told(receipt, {

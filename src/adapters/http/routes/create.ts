@@ -9,7 +9,7 @@ import { answering, type HttpServerOptions, type RouteContext } from "../exchang
 import { noteRefusal, problemOf } from "../exchange/problems.ts";
 import { createdView } from "../exchange/views.ts";
 
-/** Intents are validated by the create stage, which knows the fields; here is only what HTTP knows: shape and size. */
+/** Routes of creates. The create stage validates the fields of each request; only shape and size are checked here. */
 
 const BATCH_LIMIT_BYTES = 8 * 1024 * 1024;
 
@@ -62,11 +62,11 @@ function withIdempotencyKey(body: CreateRequest, request: FastifyRequest) {
   throw invalid(IDEMPOTENCY_KEY, "differs from requestId; give one, or both alike");
 }
 
-/** The item as it goes to the create stage, or why it does not get there. */
+/** An item of a batch for the create stage, or the error with which it is refused. */
 type BatchItem = CreateRequest | FencepostError;
 
 function batchItems(request: FastifyRequest): readonly BatchItem[] {
-  // Silently dropping a key that promises "once" would be worse than refusing it.
+  // Refuse an Idempotency-Key header on a batch: dropping a key that promises "once" silently would be worse.
   if (request.headers[IDEMPOTENCY_KEY] !== undefined) {
     throw invalid(IDEMPOTENCY_KEY, "does not apply to a batch; give each transaction its own requestId");
   }
@@ -92,7 +92,7 @@ function batchItem(item: unknown, mayBeTooLarge: boolean): BatchItem {
   return item;
 }
 
-/** Refused items keep their place; the others go on together, in order. */
+/** Creates the valid items of a batch together, in order. Refused items keep their place in the result. */
 async function createEach(
   items: readonly BatchItem[],
   createBatch: (requests: readonly CreateRequest[]) => Promise<readonly (Created | FencepostError)[]>,

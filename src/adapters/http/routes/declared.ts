@@ -7,7 +7,7 @@ import { idempotencyKeyOf } from "../exchange/json-body.ts";
 import { answering, type RouteContext } from "../exchange/options.ts";
 import { present } from "../exchange/present-answer.ts";
 
-/** Every declared call whose route is not written by hand. */
+/** Adds the route of every declared call that has no hand-written route. */
 export function declaredRoutes(app: FastifyInstance, context: RouteContext): void {
   for (const call of GROUPS.flatMap(([, calls]) => Object.values<Call>(calls))) {
     if (methodOf(call) !== undefined) declaredRoute(app, context, call);
@@ -44,7 +44,10 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call) 
   });
 }
 
-/** If a call has two statuses, the higher one means that something is new, or not durable yet. */
+/**
+ * Status of a response. If a call has two statuses, the higher one means that something was created or is not durable
+ * yet.
+ */
 function statusOf({ answers }: Call, result: unknown) {
   const statuses = Object.keys(answers).map(Number);
   const { outcome, durable = true } = Object(result) as { readonly outcome?: string; readonly durable?: boolean };
@@ -56,8 +59,8 @@ function filled({ path }: Location, answer: unknown) {
 }
 
 /**
- * A wait that a node on its way out cuts short is answered with what there is; a caller that hung up is not answered at all
- * (undefined).
+ * Performs a call that may be held (long poll). If the node drains during the wait, the current result is returned; a
+ * caller that has disconnected gets no response (undefined).
  */
 async function held(
   { longPolls }: RouteContext,

@@ -1,4 +1,4 @@
-/** Ethereum's JSON-RPC, at the root: a client has it as its only provider. */
+/** Ethereum's JSON-RPC, served at the root, so that a client can use this node as its only provider. */
 import { setMaxListeners } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { JsonRpcQuery } from "../../../contract/calls/json-rpc.ts";
@@ -17,7 +17,10 @@ import { RpcFailure, writeAnswer } from "../rpc/packet.ts";
 import type { RpcContext } from "../rpc/rpc-context.ts";
 
 const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
-/** viem sends again after ten seconds without an answer: one that names the transaction has to be there before. */
+/**
+ * Time limit for answering a send. viem repeats a send after ten seconds without a response, so the response that names
+ * the transaction must arrive before.
+ */
 const ANSWERED_WITHIN_MS = 7_500;
 const REQUEST_ID_HEADERS = ["idempotency-key", "x-fencepost-request-id"] as const;
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,200}$/;
@@ -81,7 +84,8 @@ function answering(context: RouteContext, { onRefused, rpc }: Options & { readon
     });
     if (context instanceof FencepostError) return reply.send(refusePacket(body, failureOf(context, mask)));
     const answer = (signal: AbortSignal) => {
-      // Every send of a packet listens to it, and a packet may hold a thousand: Node's warning of a leak would be wrong.
+      // Allow any number of listeners on the signal: each send of a packet adds one, and a packet may have a thousand,
+      // so Node.js's leak warning would be wrong.
       setMaxListeners(0, signal);
       return answerPacket({ ...context, signal }, body);
     };
@@ -89,7 +93,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options & { readon
   };
 }
 
-/** In the path; else the only one that is configured, or the only one that the key is for. */
+/** Chain of a request: the one in the path, else the only one that is configured or that the API key allows. */
 function chainOf({ params, principal }: FastifyRequest, served: readonly number[]) {
   const { chainId } = params as { chainId?: string };
   if (chainId !== undefined) {
@@ -101,7 +105,10 @@ function chainOf({ params, principal }: FastifyRequest, served: readonly number[
   throw invalid("chainId", "several chains are configured: ask at /rpc/{chainId}");
 }
 
-/** Remembers the node's chains, which do not change while it runs. An empty list means that the node is starting. */
+/**
+ * Caches the ids of the node's chains, which do not change while it runs. An empty list is not cached: it means that
+ * the node is starting.
+ */
 function rememberingChains() {
   let known: readonly number[] = [];
   return async (api: FastifyRequest["api"]) => {
@@ -121,8 +128,8 @@ function requestIdIn({ headers }: FastifyRequest) {
 }
 
 /**
- * Errors of the whole packet, before any of it was read. HTTP errors keep their status and form, for proxies and
- * clients; errors of the packet itself are JSON-RPC errors with 200.
+ * Sends the error of a whole packet that was refused before any call was read. HTTP errors keep their status and form,
+ * for proxies and clients; errors in the packet itself become JSON-RPC errors with status 200.
  */
 function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask) {
   if (error.status !== 400 && error.status !== 413) return sendProblem(reply, error);
@@ -131,7 +138,7 @@ function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask) {
   return reply.send(writeAnswer(null, new RpcFailure(packetCode(error), message, data)));
 }
 
-/** JSON-RPC 2.0: what is no JSON, and what is no request. */
+/** JSON-RPC 2.0 error code of a packet that is not JSON (-32700) or not a request (-32600). */
 function packetCode({ extras: { path }, message }: FencepostError): number {
   return path === "" && /JSON|UTF-8|empty/.test(message) ? -32700 : -32600;
 }

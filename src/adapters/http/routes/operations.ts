@@ -37,7 +37,10 @@ export function operationRoutes(
   docsRoutes(app, context.version);
 }
 
-/** A probe must get an answer it can read in every state of the node. */
+/**
+ * State of the node for readiness probes. A probe must get a readable response in every state, so failures are reported
+ * as not ready.
+ */
 async function readinessOf(
   { longPolls }: RouteContext,
   { api, logger }: Pick<HttpServerOptions, "api" | "logger">,
@@ -52,7 +55,10 @@ async function readinessOf(
   return { ...asked, ready: asked.ready && !draining, draining };
 }
 
-/** Loaded and rendered at the first request, because most nodes get none; once, because none of it changes. */
+/**
+ * Routes of the API reference. It is loaded and rendered at the first request, because most nodes get none, and only
+ * once, because it never changes.
+ */
 function docsRoutes(app: FastifyInstance, version: string) {
   let written: Promise<Reference> | null = null;
   const serve = (path: string, part: keyof Reference, headers: Readonly<Record<string, string>>) => {
@@ -66,7 +72,10 @@ function docsRoutes(app: FastifyInstance, version: string) {
   serve("/docs/style.css", "style", { ...PAGE_HEADERS, "content-type": "text/css; charset=utf-8" });
 }
 
-/** Nothing inline, nothing from elsewhere: text that a caller chose can never become script on these pages. */
+/**
+ * Content security policy without inline code or foreign sources, so that text chosen by a caller can never run as
+ * script on these pages.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -85,7 +94,7 @@ export const PAGE_HEADERS = {
   "cache-control": "no-cache",
 } as const;
 
-/** Static files by exact path: no directory is ever listed or walked, so no path can climb out of it. */
+/** Serves static files by exact path. Directories are never listed or walked, so no path can escape them. */
 export function fileRoutes(app: FastifyInstance, files: ReadonlyMap<string, StaticFile>): void {
   for (const [path, file] of files) {
     const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;

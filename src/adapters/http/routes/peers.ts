@@ -1,6 +1,6 @@
 /**
- * Calls between nodes. A refusal of the whole request (401, 404, 413, 503) promises that nothing was done; once the
- * receiver has the creates, each has a result of its own, and a failure of ours is a 500.
+ * Routes for calls between nodes. A refusal of the whole request (401, 404, 413, 503) promises that nothing was done.
+ * Once the receiver has accepted the creates, each has its own result, and an unexpected failure is a 500.
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
@@ -17,14 +17,14 @@ import { asObject } from "../exchange/json-body.ts";
 import type { PeerReceiver } from "../exchange/options.ts";
 import { problemOf } from "../exchange/problems.ts";
 
-/** An address in the internal form of lanes: lower case. */
+/** Matches an address in the internal form of lanes: lower case. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
   const options = (route: string, urgent: { readonly urgent?: true } = {}) => ({
     bodyLimit: wire.PEER_BODY_LIMIT_BYTES,
     config: { peer: true as const, ...urgent },
-    // Authenticates before the body is read, so that strangers cannot send megabytes.
+    // Authenticate the calling node before the body is read, so that unauthenticated callers cannot send megabytes.
     onRequest: async (request: FastifyRequest) => {
       request.checkBody = await peer.admit(route, request.headers.authorization);
     },
@@ -56,7 +56,7 @@ async function wholly<T>(work: () => Promise<T>) {
   try {
     return await work();
   } catch (cause) {
-    // Never as it came: an UNAVAILABLE of ours would read as "nothing was done".
+    // Wrap the error: an UNAVAILABLE from here would mean to the calling node that nothing was done.
     throw new Error("what was forwarded failed as a whole", { cause });
   }
 }

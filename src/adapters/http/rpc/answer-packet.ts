@@ -7,12 +7,12 @@ import { answerRead } from "./reads.ts";
 import type { RpcContext } from "./rpc-context.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
 
-/** Parallel reads of one packet: answers stay in memory until all are there. */
+/** Number of parallel reads of one packet, limited because responses stay in memory until all have arrived. */
 const READS_AT_ONCE = 16;
-/** Size limit of one packet's answers. */
+/** Size limit on the responses of one packet together. */
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 
-/** Answers packets as JSON. Each call has its own answer: one that fails does not affect the others. */
+/** Answers JSON-RPC packets. Each call has its own response: one that fails does not affect the others. */
 export function packetAnswerer() {
   const reserve = readBudget();
 
@@ -54,7 +54,7 @@ function tooManyReads() {
   return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
 
-/** Answers every call with the same refusal, under its own id. */
+/** Answers every call of a packet with the same refusal, under the call's own id. */
 export function refusePacket(body: unknown, failure: RpcFailure): string {
   const { isBatch, items } = readPacket(body);
   return writePacket(isBatch, items, (item) => ("refused" in item ? item.refused : failure));
@@ -74,7 +74,7 @@ function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>) {
   return outcome;
 }
 
-/** The refusal if the key may not use the packet's chain. */
+/** Returns the refusal if the API key may not use the packet's chain. */
 function outside({ principal, chainId, mask, onRefused }: RpcContext) {
   try {
     refuseOutside(principal, { chainId });
@@ -102,9 +102,9 @@ async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], 
 const TOO_LARGE = new RpcFailure(REJECTED, "response too large: request less at once");
 
 const MOST_BYTES = 96 * 1024 * 1024;
-/** Memory of a read beside its text: the request, its connection and its promises. */
+/** Memory that a pending read takes beside its text: the request, its connection and its promises. */
 const EACH_READ_BYTES = 8 * 1024;
-/** Hard limit as a multiple: many keys below their shares could exceed the budget. */
+/** Hard limit as a multiple of the budget: many keys, each below its share, could exceed the budget together. */
 const OVERFULL = 2;
 
 interface Reads {
@@ -113,8 +113,8 @@ interface Reads {
 }
 
 /**
- * Memory budget of reads that wait for a slow chain, larger than all that real clients ask at once. When it is used
- * up, only keys above an equal share are refused. Reserves memory; null: refused. Call the returned function once, when the
+ * Memory budget of reads that wait for a slow chain. It is larger than all that real clients request at once. When it
+ * is used up, only keys above an equal share are refused. Returns null if refused; else a function to call once the
  * reads are answered.
  */
 export function readBudget() {

@@ -1,13 +1,13 @@
 /**
  * Queue of callers' reads to a chain. A limited number runs in parallel, and the rest waits instead of being refused:
- * clients that follow a transaction poll on a timer without waiting for answers (web3.js sends three calls per
+ * clients that follow a transaction poll on a timer without waiting for responses (web3.js sends three calls per
  * transaction), and treat a refusal as the transaction's failure.
  *
- * A read joins an equal one of the same key that was not sent yet, so the queue is bounded by the number of distinct
- * reads. It never joins one in progress: the chain may have answered that before the caller's last transaction, and a
- * caller must find what it has sent. Nothing is cached either.
+ * A read joins an equal read of the same API key that was not sent yet, so the queue is bounded by the number of
+ * distinct reads. It never joins a read in progress: the chain may have answered that before the caller's last
+ * transaction, and a caller must find the transactions that it has sent. For the same reason nothing is cached.
  *
- * Keys take turns, and no key may use all places: slow reads of one key do not block others.
+ * Keys take turns, and no key may use all slots, so slow reads of one key do not block others.
  */
 import { unavailable } from "../../../domain/errors.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
@@ -15,31 +15,34 @@ import { KeyCounts } from "../admission/key-counts.ts";
 import { RpcFailure, result } from "./packet.ts";
 import { type ChainAnswer, inTime, type RpcContext } from "./rpc-context.ts";
 
-/** Connections to an endpoint that callers' reads may use. */
+/** Number of connections to an endpoint that callers' reads may use. */
 const AT_ONCE = 16;
 const OF_ONE_KEY = 12;
-/** Limit of one answer's copies together: each caller's copy is serialised at the same moment. */
+/** Size limit on all copies of one shared response: the copies for all callers are serialised at the same moment. */
 const MOST_SHARED_CHARACTERS = 8 * 1024 * 1024;
 
 type Key = string | null;
-/** Null: too large to share, so it must be read again. */
+/**
+ * Delivers the response to a waiting read. Null if the response is too large to share, so that it must be read again.
+ */
 type Deliver = (answer: Promise<ChainAnswer> | null) => void;
 
 interface Read {
   readonly key: Key;
-  /** Method and parameters: equal reads have the same text. */
+  /** Method and parameters as text; equal reads have equal texts. */
   readonly text: string;
   readonly put: () => Promise<PassedAnswer>;
   readonly askers: Set<Deliver>;
 }
 
-/** Queues of all chains. The returned function throws UNAVAILABLE when the packet's time is over. */
+/** Creates the read queues of all chains. The returned function throws UNAVAILABLE when the packet's time is over. */
 export function chainReads(): RpcContext["readChain"] {
   const queues = new Map<number, ReturnType<typeof chainQueue>>();
   return (context, method, params) => {
     const { api, chainId, servesChain, principal } = context;
     const put = () => api.askChain(chainId, method, params);
-    // The API refuses it: a queue for every unknown chain id would be unbounded.
+    // Do not queue reads for an unknown chain id, because the number of queues would be unbounded; the API refuses
+    // them.
     if (!servesChain) return answered(put);
     const queue = queues.get(chainId) ?? chainQueue();
     queues.set(chainId, queue);
@@ -47,13 +50,13 @@ export function chainReads(): RpcContext["readChain"] {
   };
 }
 
-/** The reads of one chain. */
+/** Creates the queue of reads to one chain. */
 function chainQueue() {
-  /** Waiting reads: by key, the next one first, and by text, the oldest first. */
+  /** Waiting reads: by API key, the next key first, and then by text, the oldest read first. */
   const waiting = new Map<Key, Map<string, Read>>();
   const running = new KeyCounts();
 
-  /** The equal read that waits, else this one at the end of its key's queue. */
+  /** Returns an equal read that is already waiting, or appends this one to its key's queue. */
   const equalOrNew = (read: Read) => {
     const own = waiting.get(read.key) ?? new Map<string, Read>();
     waiting.set(read.key, own);
@@ -74,7 +77,7 @@ function chainQueue() {
       const [read] = own.values();
       if (read === undefined || running.of(key) >= OF_ONE_KEY) continue;
       own.delete(read.text);
-      // The key moves to the end.
+      // Move the key to the end, so that keys take turns.
       waiting.delete(key);
       if (own.size > 0) waiting.set(key, own);
       return read;

@@ -1,8 +1,8 @@
 /**
- * Error codes that wallets and libraries know (JSON-RPC 2.0, EIP-1474, EIP-1193), with geth's texts if they look for
- * those. Sends have their own rule, because clients repeat them by themselves: viem after -32603 and -32005, and
- * after -32000 for `wallet_sendTransaction`. So a send that may have been accepted is answered with -32003 and its
- * id, never with one of those.
+ * JSON-RPC error codes that wallets and libraries know (JSON-RPC 2.0, EIP-1474, EIP-1193), with geth's texts if clients
+ * look for them. Sends have their own rule, because clients repeat them by themselves: viem after -32603 and -32005,
+ * and after -32000 for `wallet_sendTransaction`. So a send that may have been accepted is answered with -32003 and its
+ * id, never with one of these three.
  */
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/text/mask.ts";
@@ -16,11 +16,11 @@ export const UNAVAILABLE = -32002;
 export const REJECTED = -32003;
 /** EIP-1474: limit exceeded. Clients repeat it, so it is only for requests without any effect. */
 export const LIMIT_EXCEEDED = -32005;
-/** geth: `data` is the revert data. */
+/** Code that geth uses for a reverted call; `data` is the revert data. */
 const REVERTED = 3;
 /** EIP-1193: the caller may not use this method or account. */
 export const UNAUTHORIZED = 4100;
-/** EIP-1193: not connected to that chain. */
+/** EIP-1193: not connected to the requested chain. */
 const CHAIN_DISCONNECTED = 4901;
 
 const CODES: Readonly<Record<FencepostError["code"], number>> = {
@@ -44,7 +44,7 @@ const CODES: Readonly<Record<FencepostError["code"], number>> = {
   INTERNAL: -32603,
 };
 
-/** Rules of the key itself; other rules are a policy's. */
+/** Matches the rules of the API key itself; all other rules belong to a policy. */
 const OF_THE_KEY = /^(signers|chains|scope:\w+)$/;
 
 /** Prefixes of geth's messages, by which clients recognise the reason. */
@@ -73,13 +73,13 @@ function codeOf({ code, extras }: FencepostError) {
   return CODES[code];
 }
 
-/** Error of a read. */
+/** Converts an error of a read to a JSON-RPC error. */
 export function readFailure(error: unknown, mask: Mask): RpcFailure {
   if (error instanceof FencepostError) return failureOf(error, mask);
   return new RpcFailure(CODES.INTERNAL, "an unexpected error occurred; see the node's log");
 }
 
-/** Error of a send, which may have been accepted if the outcome is unknown. */
+/** Converts an error of a send to a JSON-RPC error. If the outcome is unknown, the send may have been accepted. */
 export function sendFailure(error: unknown, txId: string, mask: Mask): RpcFailure {
   if (!(error instanceof FencepostError) || error.code === "INTERNAL") return maybeAccepted(txId);
   return error.extras.outcome === "unknown" ? maybeAccepted(error.extras.txId ?? txId) : failureOf(error, mask);

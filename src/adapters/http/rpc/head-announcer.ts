@@ -1,14 +1,14 @@
 /**
- * Announces new blocks to subscribers (`eth_subscribe`). It polls once for all of them, and only while there are any.
- * Blocks between two polls are announced in order, with the blocks that a reorg dropped. Block contents are forwarded
- * unchecked: no decision depends on them.
+ * Announces new blocks to subscribers (`eth_subscribe`). One poll serves all subscribers, and runs only while there are
+ * any. Blocks between two polls are announced in order, together with the blocks that a reorg dropped. Block contents
+ * are forwarded unchecked, because no decision depends on them.
  */
 import type { Clock } from "../../../ports/clock.ts";
 import { HASH } from "./packet.ts";
 
 interface HeadAnnouncerOptions {
   readonly clock: Pick<Clock, "after">;
-  /** Calls the chain; null: no answer. */
+  /** Calls the chain; returns null if there is no response. */
   readonly ask: (method: string, params: readonly unknown[]) => Promise<unknown>;
 }
 
@@ -16,23 +16,29 @@ export type Header = Readonly<Record<string, unknown>> & { readonly hash: string
 
 export interface NewHead {
   readonly header: Header;
-  /** Hashes of the blocks that it replaces, newest first. */
+  /** Hashes of the blocks that the new block replaces after a reorg, newest first. */
   readonly dropped: readonly string[];
 }
 
 export type HeadListener = (head: NewHead) => void;
 
 const POLL_INTERVAL_MS = 1_000;
-/** Limit of missed blocks announced at once; earlier ones are skipped. */
+/** Largest number of missed blocks that are announced at once; earlier ones are skipped. */
 const MOST_MISSED = 64;
 const REMEMBERED = 256;
 /** Members of a block that are not in its header. */
 const BODY = ["transactions", "uncles", "withdrawals", "size"];
 
-/** Subscribes a listener to every block after the promise resolves. The returned function unsubscribes. */
+/**
+ * Creates the announcer of one chain: a function that subscribes a listener to every block after its promise resolves.
+ * The function that it returns unsubscribes.
+ */
 export function headAnnouncer({ clock, ask }: HeadAnnouncerOptions) {
   const listeners = new Set<HeadListener>();
-  /** Hashes of the newest blocks, oldest first. Empty: the current head is unknown, so nothing is new yet. */
+  /**
+   * Hashes of the newest blocks, oldest first. Empty if the current head is unknown, so that no block counts as new
+   * yet.
+   */
   let branch: string[] = [];
   let cancelPoll: (() => void) | null = null;
   let polling: Promise<void> | null = null;
@@ -46,7 +52,7 @@ export function headAnnouncer({ clock, ask }: HeadAnnouncerOptions) {
   const announce = (header: Header) => {
     const isFirst = branch.length === 0;
     const parent = branch.lastIndexOf(header.parentHash);
-    // If the parent is unknown, blocks were missed, and none is reported as dropped.
+    // If the parent is unknown, blocks were missed; then no block is reported as dropped.
     const dropped = parent < 0 ? [] : branch.splice(parent + 1).reverse();
     branch = [...branch, header.hash].slice(-REMEMBERED);
     if (!isFirst) for (const listener of listeners) listener({ header, dropped });

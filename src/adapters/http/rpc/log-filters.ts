@@ -1,20 +1,23 @@
 /**
- * Limits of a log filter: addresses, topics and blocks. Each costs endpoints work and this node memory, and a
- * subscription repeats it with every block.
+ * Limits on a log filter: addresses, topics and blocks. Each costs work at the endpoints and memory at this node, and a
+ * subscription repeats that with every block.
  */
 import { type FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import { HASH } from "./packet.ts";
 import type { RpcContext } from "./rpc-context.ts";
 
 const MOST_NAMED = 1_000;
-/** A topic with quotes and comma has 69 characters. */
+/** Largest size of a filter in characters. A topic with quotes and comma has 69 characters. */
 const MOST_CHARACTERS = MOST_NAMED * 72;
 const FIELDS = ["address", "topics", "blockHash", "fromBlock", "toBlock"];
 const TAGS = new Set(["latest", "pending", "safe", "finalized"]);
 
 type Filter = Readonly<Record<string, unknown>>;
 
-/** Throws INVALID_REQUEST if the filter, the first parameter, names or spans too much. */
+/**
+ * Throws INVALID_REQUEST if the filter (the first parameter) names too many addresses or topics, or spans too many
+ * blocks.
+ */
 export async function refuseWideFilter(context: RpcContext, params: unknown): Promise<void> {
   if (params !== undefined && !Array.isArray(params)) throw invalid("params", "must be a list that holds a filter");
   const [filter] = (params ?? []) as readonly unknown[];
@@ -25,7 +28,7 @@ export async function refuseWideFilter(context: RpcContext, params: unknown): Pr
   await refuseLongRange(context, filter as Filter);
 }
 
-/** geth also reads `fromblock`, because Go's JSON ignores case. */
+/** Refuses other spellings of a filter's fields: geth also reads `fromblock`, because Go's JSON ignores case. */
 function refuseOtherSpelling(filter: Filter) {
   for (const name of Object.keys(filter)) {
     if (FIELDS.includes(name)) continue;
@@ -34,7 +37,7 @@ function refuseOtherSpelling(filter: Filter) {
   }
 }
 
-/** The refusal of a filter that names too much; null: it does not. */
+/** Returns the error if a filter names too many addresses or topics; else null. */
 export function manyNames({ address, topics }: Filter): FencepostError | null {
   const named = [address ?? [], ...[topics ?? []].flat()].flat();
   if (named.length > MOST_NAMED)
@@ -57,7 +60,10 @@ async function refuseLongRange(context: RpcContext, filter: Filter) {
   throw invalid("params.0", detail);
 }
 
-/** EIP-234 allows either. An endpoint that ignores the hash would search the whole range. */
+/**
+ * Refuses a filter with both a block hash and a range. EIP-234 allows only one of them, and an endpoint that ignores
+ * the hash would search the whole range.
+ */
 function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter) {
   if (typeof blockHash !== "string" || !HASH.test(blockHash)) {
     throw invalid("params.0.blockHash", "must be a hash of 32 bytes");
@@ -75,7 +81,7 @@ async function numberOf(context: RpcContext, block: unknown, path: string) {
   if (typeof block !== "string" || !TAGS.has(block)) throw invalid(path, "must be a block number in 0x hex, or a tag");
   const { answer } = await context.readChain(context, "eth_getBlockByNumber", [block, false]);
   const { number } = (answer.kind === "result" ? (answer.result ?? {}) : {}) as { number?: unknown };
-  // Some nodes return null as the number of the pending block.
+  // Check the type, because some nodes return null as the number of the pending block.
   if (typeof number === "string") return Number(number);
   if (block === "pending") return numberOf(context, "latest", path);
   throw unavailable(`the chain does not report the block ${block}`);

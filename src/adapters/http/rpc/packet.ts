@@ -1,17 +1,17 @@
-/** JSON-RPC 2.0 on the wire: reads a packet, and writes the answers of its items. */
+/** JSON-RPC 2.0 encoding: reads a packet of calls, and writes their responses. */
 
 type CallId = string | number | null;
 
-/** One call of a packet. */
+/** One call of a JSON-RPC packet. */
 export interface RpcItem {
   readonly id: CallId;
   readonly method: string;
   readonly params: unknown;
-  /** Index of the call in its batch; null: no batch. */
+  /** Index of the call in its batch; null if the packet is not a batch. */
   readonly index: number | null;
 }
 
-/** Answer of a call: its result as JSON text, or an error. */
+/** Response to a call: its result as JSON text, or an error. */
 export type RpcOutcome = { readonly json: string } | RpcFailure;
 
 export class RpcFailure {
@@ -30,7 +30,7 @@ export type Answer = (item: RpcItem, outcome: RpcOutcome) => void;
 
 export const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Parameters by place: JSON-RPC also allows parameters by name, which no method here takes. */
+/** Reads parameters given as a list. JSON-RPC also allows parameters by name, which no method here accepts. */
 export function listOf(params: unknown): readonly unknown[] {
   return Array.isArray(params) ? params : [];
 }
@@ -39,10 +39,10 @@ export function result(value: unknown): RpcOutcome {
   return { json: JSON.stringify(value ?? null) };
 }
 
-/** The largest batches of clients: ethers sends a hundred, viem a thousand. */
+/** Largest batch that is processed, at least that of known clients: ethers sends a hundred calls, viem a thousand. */
 const MOST_ITEMS = 1_000;
 
-/** Batches up to this size are refused item by item, larger ones as a whole. */
+/** Largest batch that is refused call by call; larger ones are refused as a whole. */
 const MOST_REFUSED = 10 * MOST_ITEMS;
 
 export interface Packet {
@@ -50,13 +50,16 @@ export interface Packet {
   readonly items: readonly (RpcItem | { readonly id: CallId; readonly refused: RpcFailure })[];
 }
 
-/** Refuses each item of a batch that is too large: clients look for their ids in the answer's list. */
+/**
+ * Reads a packet. If a batch is too large, each of its calls is refused, because clients look for their ids in the list
+ * of responses.
+ */
 export function readPacket(body: unknown): Packet {
   if (!Array.isArray(body)) return { isBatch: false, items: [readItem(body, null)] };
   if (body.length === 0) return { isBatch: false, items: [refused(null, "the batch is empty")] };
   if (body.length <= MOST_ITEMS) return { isBatch: true, items: body.map(readItem) };
   const why = `the batch holds ${body.length} calls; the limit is ${MOST_ITEMS}`;
-  // Amplification: an empty item takes three bytes, and its refusal a hundred.
+  // Refuse a huge batch as a whole, against amplification: an empty item takes three bytes, its refusal a hundred.
   if (body.length > MOST_REFUSED) return { isBatch: false, items: [refused(null, why)] };
   return { isBatch: true, items: body.map((each: unknown) => refused(idOf(each), why)) };
 }
@@ -65,7 +68,7 @@ function readItem(value: unknown, index: number | null): Packet["items"][number]
   const id = idOf(value);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return refused(null, "it is not an object");
   const { jsonrpc, method, params } = value as Readonly<Record<string, unknown>>;
-  // A notification has no answer, so its sender would not learn the result.
+  // Refuse a notification: it gets no response, so its sender would not learn the result.
   if (!("id" in value)) return refused(null, "a call needs an id: notifications are not accepted");
   if (jsonrpc !== "2.0") return refused(id, 'jsonrpc must be "2.0"');
   if (typeof method !== "string") return refused(id, "method must be text");
@@ -83,7 +86,7 @@ function idOf(value: unknown): CallId {
   return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
-/** Writes the answer to one call as text: a large result is serialised already. */
+/** Writes the response to one call as text; its result is already serialised, because it may be large. */
 export function writeAnswer(id: CallId, outcome: RpcOutcome): string {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)}`;
   if (!(outcome instanceof RpcFailure)) return `${head},"result":${outcome.json}}`;

@@ -1,4 +1,7 @@
-/** Read methods. Some are answered from the lane, which knows more than the chain's nodes; the rest is forwarded. */
+/**
+ * JSON-RPC read methods. Some are answered from the lane, which has newer data than the chain's nodes; the rest is
+ * forwarded.
+ */
 
 import { UUID } from "../../../application/requests/fields.ts";
 import { READ } from "../../../contract/calls/call.ts";
@@ -27,7 +30,7 @@ const ANSWERED: Readonly<Record<string, Read>> = {
   fencepost_getTransaction: ownTransaction,
 };
 
-/** Reads that a key with only the scope `submit` needs before sending. */
+/** Read methods that an API key with only the scope `submit` needs before sending. */
 const BEFORE_SENDING = new Set(["eth_chainId", "net_version", "eth_accounts", "eth_requestAccounts"]);
 
 export async function answerRead(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
@@ -53,7 +56,7 @@ async function logs(context: RpcContext, item: RpcItem) {
   return pass(context, item);
 }
 
-/** geth's text: clients with a fallback look for it. */
+/** Error for an unknown method, with geth's text: clients with a fallback look for it. */
 function noSuchMethod(method: string) {
   const known = `the method ${method.slice(0, 100)} does not exist/is not available`;
   return new RpcFailure(NO_SUCH_METHOD, `${known}: FENCEPOST_RPC_METHODS adds forwarded reads`);
@@ -65,7 +68,7 @@ function servedChain({ chainId, servesChain }: RpcContext) {
 }
 
 const PAGE = 500;
-/** More accounts than any client shows. */
+/** Largest number of accounts returned; more than any client shows. */
 const MOST_ACCOUNTS = 10_000;
 
 async function accounts({ api, chainId, checksum, principal }: RpcContext) {
@@ -80,8 +83,8 @@ async function accounts({ api, chainId, checksum, principal }: RpcContext) {
 }
 
 /**
- * `pending` is the lane's next nonce: it includes transactions that are in no node's pool yet. Other blocks are
- * answered by the chain.
+ * Answers `eth_getTransactionCount`. For `pending` it is the lane's next nonce, which includes transactions that are in
+ * no node's pool yet. Other blocks are answered by the chain.
  */
 async function transactionCount(context: RpcContext, item: RpcItem) {
   const [address, tag] = listOf(item.params);
@@ -94,14 +97,20 @@ async function transactionCount(context: RpcContext, item: RpcItem) {
   return result(quantity(Math.max(cursor, Number.isSafeInteger(count) ? count : 0)));
 }
 
-/** Null: not a signer of ours that this key may see. "new": its lane has no nonce yet. */
+/**
+ * Next nonce of a signer. Null if the address is not a signer of this node that the API key may see; "new" if its lane
+ * has no nonce yet.
+ */
 async function cursorOf({ api, chainId }: RpcContext, address: string) {
   const lanes = await orNull(api.signer(address), "UNKNOWN_SIGNER", "FORBIDDEN", "INVALID_REQUEST");
   const own = lanes?.find(({ lane }) => lane.chainId === chainId);
   return own === undefined ? null : (own.cursor ?? "new");
 }
 
-/** ethers polls for ever until its transaction is shown. So an attempt that no node has yet is shown as pending. */
+/**
+ * Answers `eth_getTransactionByHash`. An attempt that no node has yet is returned as pending, because ethers polls
+ * forever until it finds its transaction.
+ */
 async function transactionByHash(context: RpcContext, item: RpcItem) {
   const hash = parseHash(listOf(item.params)[0]);
   const { api, chainId } = context;
@@ -113,7 +122,7 @@ async function transactionByHash(context: RpcContext, item: RpcItem) {
   return shown.outcome;
 }
 
-/** Finds a transaction by the hash of any attempt, or by the id of a send's answer. */
+/** Finds a transaction by the hash of any attempt, or by the id that the response to a send contained. */
 async function ownTransaction(context: RpcContext, { params }: RpcItem) {
   const { api, checksum, writeTransaction } = context;
   const [name] = listOf(params);

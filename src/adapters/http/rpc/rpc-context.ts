@@ -5,7 +5,7 @@ import { within } from "../../../ports/clock.ts";
 import type { JsonRpcOptions, RouteContext } from "../exchange/options.ts";
 import type { RpcOutcome } from "./packet.ts";
 
-/** The chain's answer and its serialised form, shared by all callers. */
+/** The chain's response and its serialised form, shared by all callers. */
 export interface ChainAnswer {
   readonly answer: PassedAnswer;
   readonly outcome: RpcOutcome;
@@ -13,31 +13,31 @@ export interface ChainAnswer {
 
 type Caller = Readonly<Pick<FastifyRequest, "api" | "principal">>;
 
-/** Context of a packet's calls: its caller, its chain, and its limits. */
+/** Context of a JSON-RPC packet's calls: its caller, its chain, and its limits. */
 export interface RpcContext
   extends Caller,
     Pick<RouteContext, "clock" | "mask" | "checksum">,
     Required<JsonRpcOptions> {
   readonly chainId: number;
-  /** True if this node has endpoints of that chain. */
+  /** True if this node has endpoints of the packet's chain. */
   readonly servesChain: boolean;
-  /** Reads the chain, in turn with all packets on this node. */
+  /** Reads from the chain, queued with the reads of all packets on this node. */
   readonly readChain: (context: RpcContext, method: string, params: unknown) => Promise<ChainAnswer>;
-  /** Size of the received packet. */
+  /** Size of the received packet in bytes. */
   readonly bytes: number;
-  /** Request id of a header, for the packet's sends; several sends get an index. */
+  /** Request id from a header, for the packet's sends. If there are several sends, an index is appended. */
   readonly requestId: string | null;
-  /** Ignores the nonce of transaction objects. */
+  /** True if the nonce of transaction objects is ignored. */
   readonly ignoresNonce: boolean;
-  /** Accepts call data to an address without code, for clients that cannot set allowNoCode. */
+  /** True if call data to an address without code is accepted, for clients that cannot set allowNoCode. */
   readonly allowsNoCode: boolean;
-  /** Merges equal sends without a request id that are less than a minute apart. */
+  /** True if equal sends without a request id, less than a minute apart, are merged. */
   readonly mergesRepeats: boolean;
-  /** Monotonic time by which every call is answered. */
+  /** Monotonic time by which every call of the packet must be answered. */
   readonly deadlineMs: number;
-  /** Aborted when the caller disconnects, or the node drains. */
+  /** Aborted when the caller disconnects or the node drains. */
   readonly signal: AbortSignal;
-  /** Records a refusal for the audit. */
+  /** Records for the audit that a call was refused. */
   readonly onRefused: (error: FencepostError) => void;
   /** Serialises a transaction by the API's schema. */
   readonly writeTransaction: (view: object) => string;
@@ -47,12 +47,12 @@ export function leftMs({ clock, deadlineMs }: Pick<RpcContext, "clock" | "deadli
   return deadlineMs - clock.monotonicMs();
 }
 
-/** Result of the work, or of `late` when the packet's time is over. */
+/** Returns the result of the work, or that of `late` if the packet's time is over. */
 export function inTime<T>(context: RpcContext, work: Promise<T>, late: () => T): Promise<T> {
   return within(context.clock, work, { ms: Math.max(0, leftMs(context)), late });
 }
 
-/** Result of the work, or null if it was refused with one of these codes. */
+/** Returns the result of the work, or null if it failed with one of these error codes. */
 export async function orNull<T>(work: Promise<T>, ...codes: readonly ErrorCode[]): Promise<T | null> {
   try {
     return await work;

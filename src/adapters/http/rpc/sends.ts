@@ -1,6 +1,6 @@
 /**
- * Calls that send. Each is answered within the packet's time: a client without an answer repeats by itself, and
- * without a request id that would be a second send.
+ * JSON-RPC calls that send transactions. Each is answered within the packet's time: a client without a response repeats
+ * the send by itself, and without a request id that would be a second transaction.
  */
 import { hash } from "node:crypto";
 import type { Created, CreateRequest, NamedCreate, TransactionView } from "../../../application/api.ts";
@@ -23,7 +23,7 @@ interface Send {
   readonly request: CreateRequest;
 }
 
-/** Sends of one signer keep their order, and do not wait for other signers. */
+/** Answers the sends of a packet. Sends of one signer keep their order, and do not wait for other signers. */
 export async function answerSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
   const { principal, requestId } = context;
   const sound: Send[] = [];
@@ -53,7 +53,7 @@ async function sendGroup(context: RpcContext, sends: readonly Send[], answer: An
     });
     await Promise.all(answered);
   } catch (error) {
-    // Thrown before the first create; later code does not throw.
+    // Errors are thrown only before the first create, so every send of the group can be refused.
     for (const { item } of sends) answer(item, refused(context, error));
   }
 }
@@ -68,7 +68,10 @@ function nothingDone(why: string) {
 
 type SendResult = Created | Error | null;
 
-/** Null: unknown in time. An error may come after something was accepted. */
+/**
+ * Creates transactions within the packet's time. Null if the outcome is not known in time; even after an error some may
+ * have been accepted.
+ */
 async function createInTime(context: RpcContext, creates: readonly NamedCreate[]) {
   const all = (value: SendResult): readonly SendResult[] => creates.map(() => value);
   try {
@@ -89,13 +92,13 @@ async function outcomeOf(context: RpcContext, txId: string, created: SendResult)
   }
 }
 
-/** Time for a last read after the wait. */
+/** Time for one last read of the transaction after the wait for its hash. */
 const LAST_LOOK_MS = 300;
 
 async function hashOf(context: RpcContext, { txId, nonce }: Created) {
   const { api, signal } = context;
   const look = () => inTime<TransactionView | null>(context, api.transaction(txId), () => null);
-  // A create without a nonce waits for approval, or is queued for its lane's owner.
+  // A create without a nonce either waits for approval or is queued for its lane's owner.
   if (nonce === null && (await look())?.subState === "AWAITING_APPROVAL")
     return acceptedUnsigned(txId, "it waits for approval");
   const hash = await api.firstHash(txId, { withinMs: leftMs(context) - LAST_LOOK_MS, signal });
@@ -112,14 +115,14 @@ function refused(context: RpcContext, error: unknown) {
   return readFailure(noted(context, error), context.mask);
 }
 
-/** Records a refusal, and names its field by its place in the call. */
+/** Records a refusal for the audit, and names the refused field by its place in the call. */
 function noted(context: RpcContext, error: unknown) {
   if (!(error instanceof FencepostError)) return error;
   context.onRefused(error);
   return inParams(error);
 }
 
-/** Sends in sequence: each transaction may use the nonce after the one before. */
+/** Sends raw transactions in sequence, because each may use the nonce after the one before. */
 export async function answerRawSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
   for (const item of items) answer(item, await sendRaw(context, item));
 }
@@ -137,7 +140,7 @@ async function sendRaw(context: RpcContext, item: RpcItem) {
   }
 }
 
-/** The outcome is unknown. Repeating is safe: the same bytes are the same transaction. */
+/** Response if the outcome of a raw send is unknown. Repeating it is safe: the same bytes are the same transaction. */
 const RAW_UNKNOWN = new RpcFailure(
   REJECTED,
   "it may have been accepted: send the same bytes again, or call fencepost_getTransaction with their hash",
@@ -154,19 +157,19 @@ async function submitRaw(context: RpcContext, rawTransaction: string) {
       "its signer is not managed here, and raw transactions of other signers are not forwarded: see FENCEPOST_RPC_FOREIGN_RAW",
     );
   }
-  // Valid hex: the signer was recovered from it before.
+  // The text is valid hex: the signer was recovered from it before.
   const answer = await api.passSigned(chainId, rawTransaction as Hex);
   if (answer.kind === "result") return result(answer.result);
   return new RpcFailure(answer.code === -32000 ? REJECTED : answer.code, answer.message, answer.data);
 }
 
-/** viem's plain requests give up after four times ten seconds. */
+/** Time within which equal sends are merged. viem's plain requests give up after four times ten seconds. */
 const WINDOW_MS = 60_000;
 
 /**
- * Request ids for clients that repeat a send after a lost answer and cannot name it. Equal sends of one key within a
- * minute of the first become one, on all nodes. Only if the caller asks for it: otherwise two intended equal payments
- * would become one.
+ * Assigns request ids for clients that repeat a send after a lost response and cannot set a request id. Equal sends of
+ * one API key within a minute of the first become one, on all nodes. Done only if the caller requests it: otherwise two
+ * intended equal payments would become one.
  */
 async function nameRepeats(context: RpcContext, sends: readonly Send[]): Promise<readonly CreateRequest[]> {
   const alike = new Map<string, number>();
@@ -174,7 +177,7 @@ async function nameRepeats(context: RpcContext, sends: readonly Send[]): Promise
     sends.map(({ request }) => {
       if (!context.mergesRepeats || request.requestId !== undefined || request.nonce !== undefined) return request;
       const contents = contentsOf(request);
-      // Equal sends in one packet are intended: clients repeat a packet as a whole.
+      // Equal sends within one packet are intended, because clients repeat a packet as a whole.
       const place = alike.get(contents) ?? 0;
       alike.set(contents, place + 1);
       return named(context, request, place);
@@ -184,21 +187,24 @@ async function nameRepeats(context: RpcContext, sends: readonly Send[]): Promise
 
 const contentsOf = (request: CreateRequest) => JSON.stringify(request).toLowerCase();
 
-/** Windows are minutes of the clock. A repeat in the next minute is found by the previous minute's name. */
+/**
+ * Adds the request id of the current minute of the clock. A repeat in the next minute is found by the previous minute's
+ * id.
+ */
 async function named(context: RpcContext, request: CreateRequest, place: number): Promise<CreateRequest> {
   const { clock, principal } = context;
   const contents = contentsOf(request);
   const window = Math.floor(clock.now().getTime() / WINDOW_MS);
   const nameIn = (window: number, of: string) => `repeat:${hash("sha256", of, "hex")}:${place}:${window}`;
   const own = `${JSON.stringify(principal.name)}${contents}`;
-  // Names of the previous release lack the key. They are looked up too: otherwise a repeat across an upgrade would
-  // pay twice.
+  // Also look up request ids in the form of the previous release, which lack the API key: otherwise a repeat across an
+  // upgrade would pay twice.
   const earlier = [nameIn(window - 1, own), nameIn(window, contents), nameIn(window - 1, contents)];
   const found = await Promise.all(earlier.map((requestId) => isRepeatOf(context, request, requestId)));
   return { ...request, requestId: earlier[found.indexOf(true)] ?? nameIn(window, own) };
 }
 
-/** True if this key created a transaction with that name less than a minute ago. */
+/** True if this API key created a transaction with that request id less than a minute ago. */
 async function isRepeatOf(context: RpcContext, request: CreateRequest, requestId: string) {
   const { api, clock, principal } = context;
   const lane = { signer: String(request.signer), chainId: Number(request.chainId) };

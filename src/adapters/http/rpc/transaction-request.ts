@@ -10,21 +10,21 @@ type Fields = Readonly<Record<string, unknown>>;
 
 type TransactionContext = Pick<RpcContext, "chainId" | "requestId" | "ignoresNonce" | "allowsNoCode">;
 
-/** Fields copied unchanged, each a quantity in hex. */
+/** Fields of a transaction object that are copied unchanged; each is a quantity in hex. */
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
 const STANDARD = ["from", "to", "data", "input", "accessList", "type", "nonce", "chainId"];
 const KNOWN: readonly string[] = [...QUANTITIES, ...STANDARD, "fencepostRequestId", "allowNoCode"];
 
 const BLOBS = ["blobs", "blobVersionedHashes", "maxFeePerBlobGas", "sidecars", "commitments", "proofs"];
-/** Transaction types that only callers can sign, and their fields. */
+/** Transaction types that only callers can sign, with their fields. */
 const OTHER_TYPES = [
   { type: 3, name: "EIP-4844", fields: BLOBS },
   { type: 4, name: "EIP-7702", fields: ["authorizationList"] },
 ];
 
 /**
- * Throws INVALID_REQUEST with the path below `params`. Unknown fields are refused, not ignored: they may be about
- * money.
+ * Reads a transaction object. Throws INVALID_REQUEST with the path below `params`. Unknown fields are refused, not
+ * ignored, because they may affect money.
  */
 export function readTransaction(params: unknown, context: TransactionContext): CreateRequest {
   const [given, ...more] = listOf(params);
@@ -40,7 +40,7 @@ export function readTransaction(params: unknown, context: TransactionContext): C
     chainId: context.chainId,
     signer: fields.from,
     payload: payloadOf(fields),
-    // The transaction's own id takes precedence over the packet's header.
+    // The request id in the transaction object takes precedence over the packet's header.
     requestId: fields.fencepostRequestId ?? context.requestId ?? undefined,
     allowNoCode: fields.allowNoCode ?? (context.allowsNoCode || undefined),
     nonce: context.ignoresNonce ? undefined : quantityIn(fields, "nonce"),
@@ -74,7 +74,7 @@ function payloadOf(fields: Fields): Fields {
   return defined({ bytecode: data, ...rest });
 }
 
-/** Newer clients name it `input`, older ones `data`; some send both. */
+/** Reads the call data. Newer clients name it `input`, older ones `data`; some send both. */
 function dataOf({ data, input }: Fields) {
   if (data !== undefined && input !== undefined && String(data).toLowerCase() !== String(input).toLowerCase()) {
     throw invalid("params.0.input", "differs from data; give one of them, or both alike");
@@ -82,7 +82,7 @@ function dataOf({ data, input }: Fields) {
   return input ?? data;
 }
 
-/** Accepts only hex: "10" could be ten or sixteen. */
+/** Reads a quantity. Only hex is accepted, because "10" could be ten or sixteen. */
 function quantityIn(fields: Fields, name: string) {
   const value = fields[name];
   if (value === undefined || (typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value))) return value;
@@ -106,7 +106,7 @@ function refuseOtherChain(fields: Fields, chainId: number) {
   if (named !== chainId) throw invalid("params.0.chainId", `is ${named}, and this endpoint is for chain ${chainId}`);
 }
 
-/** Translates a field's path to its place in the call. */
+/** Rewrites the field path of an error to the field's place in the JSON-RPC call. */
 export function inParams(error: FencepostError): FencepostError {
   const { path } = error.extras;
   if (error.code !== "INVALID_REQUEST" || path === undefined || path.startsWith("params")) return error;

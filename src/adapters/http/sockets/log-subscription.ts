@@ -1,7 +1,7 @@
 /**
- * Logs of new blocks (`eth_subscribe`, `logs`), block by block and in order. They are requested by block hash with
- * the subscriber's permissions. Logs of blocks dropped by a reorg are sent again as removed. If a block's logs are
- * not available, the subscription fails: none is skipped silently.
+ * Sends logs of new blocks (`eth_subscribe`, `logs`), block by block and in order. The logs are requested by block hash
+ * with the subscriber's permissions. Logs of blocks dropped by a reorg are sent again as removed. If a block's logs are
+ * not available, the subscription fails, so that no log is skipped silently.
  */
 import type { Clock } from "../../../ports/clock.ts";
 import type { Held } from "../admission/held-bytes.ts";
@@ -11,18 +11,20 @@ type Log = Readonly<Record<string, unknown>>;
 
 interface LogSubscriptionOptions {
   readonly clock: Pick<Clock, "sleep">;
-  /** Null: not available now. */
+  /** Reads the logs of a block; null if they are not available now. */
   readonly logsOf: (blockHash: string) => Promise<readonly Log[] | null>;
   readonly notify: (log: Log) => void;
   readonly fail: () => void;
-  /** Byte budget of the subscriber. */
+  /** Memory budget of the subscriber, in bytes. */
   readonly held: Held;
 }
 
-/** A gateway's endpoints may lag behind the one that reported the block. */
+/**
+ * How often the logs of a block are requested: a gateway's endpoints may lag behind the one that reported the block.
+ */
 const TRIES = 5;
 const TRY_AGAIN_MS = 1_000;
-/** Limit of blocks whose logs are outstanding. */
+/** Largest number of blocks whose logs are outstanding. */
 const MOST_BEHIND = 64;
 
 export function logSubscription({ clock, logsOf, notify, fail, held }: LogSubscriptionOptions): HeadListener {
@@ -56,7 +58,7 @@ export function logSubscription({ clock, logsOf, notify, fail, held }: LogSubscr
   };
 }
 
-/** Limits of the sent logs kept for a reorg. */
+/** Limits on the sent logs that are kept for the case of a reorg. */
 const KEPT = { blocks: 64, logs: 2_000, bytes: 1024 * 1024 };
 
 function sentLogs(held: Held) {
@@ -75,7 +77,10 @@ function sentLogs(held: Held) {
   };
   return {
     forget,
-    /** Keeps logs, and drops those of older blocks for them, or these if they are too large. */
+    /**
+     * Keeps the logs of a block. Logs of older blocks are dropped to make space; if the new logs are too large, they
+     * are dropped themselves.
+     */
     keep: (hash: string, logs: readonly Log[]) => {
       const bytes = JSON.stringify(logs).length;
       sent.set(hash, { logs, bytes: 0 });

@@ -1,7 +1,7 @@
 /**
- * One WebSocket at `/rpc`. Each message is handled as a `POST` of the same path with the same headers: admission,
- * limits and answers are the same code, and a deleted key loses the socket with its next message or ping. This class
- * adds what HTTP lacks: subscriptions, and a lasting connection.
+ * One WebSocket at `/rpc`. Each message is handled like a `POST` to the same path with the same headers, so admission,
+ * limits and responses are the same code. If an API key is deleted, its sockets close with their next message or ping.
+ * This class adds what HTTP lacks: subscriptions and a lasting connection.
  */
 
 import type { Clock } from "../../../ports/clock.ts";
@@ -13,17 +13,17 @@ import { manyNames } from "../rpc/log-filters.ts";
 import { listOf, RpcFailure, type RpcItem, readPacket, result, writeAnswer } from "../rpc/packet.ts";
 import { logSubscription } from "./log-subscription.ts";
 
-/** The used part of a socket of the package `ws`. */
+/** The part of a `ws` socket that is used here. */
 export interface WebSocketLike {
-  /** Bytes sent but not written to the network yet. */
+  /** Number of bytes passed to `send` and not yet written to the network. */
   readonly bufferedAmount: number;
-  /** `left` is called when the text was written to the connection, or lost with it. */
+  /** Sends a text. `left` is called when the text was written to the connection, or lost with it. */
   send(text: string, left: () => void): void;
   ping(): void;
   close(code: number, reason: string): void;
-  /** Closes without a close frame. */
+  /** Closes the connection without a close frame. */
   terminate(): void;
-  /** Stops reading until `resume`. */
+  /** Stops reading from the socket until `resume`. */
   pause(): void;
   resume(): void;
   on(event: "message", listener: (data: Buffer, isBinary: boolean) => void): void;
@@ -38,28 +38,28 @@ export interface Posted {
 
 interface RpcSocketOptions {
   readonly clock: Pick<Clock, "after" | "sleep">;
-  /** Performs a POST with this body. */
+  /** Performs a `POST` to `/rpc` with this body. */
   readonly post: (text: string) => Promise<Posted>;
   /** Subscribes to new heads; the returned function unsubscribes. */
   readonly subscribeHeads: (listener: HeadListener) => Promise<() => void>;
-  /** Byte budgets of its key, for received data and for unsent answers. */
+  /** Memory budgets of the socket's API key, for received data and for unsent responses. */
   readonly hold: { readonly received: () => Held; readonly sent: () => Held };
 }
 
 const PING_EVERY_MS = 15_000;
 const MOST_SUBSCRIPTIONS = 32;
-/** Limit of unanswered messages; beyond it nothing is read. */
+/** Limits on unanswered messages; while they are reached, nothing more is read. */
 const MOST_OPEN = { messages: 1_000, bytes: 8 * 1024 * 1024 };
-/** Limit of sent data that the client has not read. */
+/** Limit on sent data that the client has not read. */
 const MOST_BACKLOG_BYTES = 8 * 1024 * 1024;
-/** RFC 6455, 7.4.1. */
+/** WebSocket close code: the server is going away (RFC 6455, 7.4.1). */
 const GOING_AWAY = 1001;
 const NOT_TEXT = 1003;
 const REFUSED = 1008;
 const FAILED = 1011;
-/** Time for the client's close frame. */
+/** Time to wait for the client's close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A call that every allowed caller may make. */
+/** A call that every caller with access may make. It is used to check that the API key is still valid. */
 export const STILL_ALLOWED = '{"jsonrpc":"2.0","id":0,"method":"eth_chainId"}';
 
 export class RpcSocket {
@@ -67,14 +67,14 @@ export class RpcSocket {
   private readonly options: RpcSocketOptions;
   private readonly subscriptions = new Map<string, () => void>();
   private readonly open = { messages: 0, bytes: 0 };
-  /** Reservation of an incomplete message. */
+  /** Memory reserved for an incomplete message. */
   private readonly partial: { readonly held: Held; bytes: number; atLastPing: number };
   private readonly backlog: Held;
   private lastSubscription = 0;
   private isAlive = true;
   private isLeaving = false;
   private isClosed = false;
-  /** The connection is closed, and its pending data lost. */
+  /** True if the connection is closed and its pending data lost. */
   private isGone = false;
   private cancelPing: () => void = () => undefined;
 
@@ -93,7 +93,8 @@ export class RpcSocket {
       this.received(-frameOf(data));
     });
     socket.on("ping", (data) => this.received(-frameOf(data)));
-    // `ws` has reported a bad frame to the client; a broken connection needs no report.
+    // Terminate on an error: `ws` has already reported a bad frame to the client, and a broken connection needs no
+    // report.
     socket.on("error", () => socket.terminate());
     socket.on("close", () => {
       this.end();
@@ -104,19 +105,19 @@ export class RpcSocket {
     this.pingLater();
   }
 
-  /** Counts received bytes, also of a message that never ends. */
+  /** Counts received bytes, including those of a message that never ends. */
   received(bytes: number): void {
     if (this.isClosed) return;
     if (this.partial.held.grow(bytes) === null) {
       this.partial.bytes += bytes;
       return;
     }
-    // No close frame: until the client answers one, `ws` would continue to read the message.
+    // End without a close frame: until the client answers one, `ws` would continue to read the message.
     this.end();
     this.socket.terminate();
   }
 
-  /** Stops reading, answers open calls, then closes. */
+  /** Closes the socket when the node stops: stops reading, answers open calls, then closes. */
   leave(): void {
     this.isLeaving = true;
     this.pace();
@@ -143,7 +144,7 @@ export class RpcSocket {
     this.partial.atLastPing = 0;
   }
 
-  /** Null: the key is not allowed any more. */
+  /** Response to a message; null if the API key is not allowed any more. */
   private async answerTo(text: string, held: Held) {
     const refusal = grown(held, text.length);
     if (refusal !== null) return refusePacket(JSON.parse(text), refusal);
@@ -151,7 +152,8 @@ export class RpcSocket {
     if (status === 401 || status === 403) return null;
     if (status !== 200) return refusePacket(JSON.parse(text), new RpcFailure(LIMIT_EXCEEDED, detailOf(body)));
     const call = /"eth_(un)?subscribe"/.test(text) ? soleCall(text) : null;
-    // HTTP answers "no such method" to a key that may read; others got their refusal.
+    // Only a key that may read gets the HTTP response "no such method" for `eth_subscribe`, and so may subscribe. Any
+    // other response is returned unchanged.
     if (call === null || !body.includes(`"code":${NO_SUCH_METHOD}`)) return body;
     if (call.method === "eth_subscribe") return writeAnswer(call.id, await this.subscribe(call));
     return call.method === "eth_unsubscribe" ? writeAnswer(call.id, this.unsubscribe(call)) : body;
@@ -190,11 +192,14 @@ export class RpcSocket {
     return result(id);
   }
 
-  /** Tries the filter at once, so that the chain's refusal is not delayed until the first block. */
+  /**
+   * Subscribes to logs. The filter is tried at once, so that a refusal by the chain is not delayed until the first
+   * block.
+   */
   private async logs(filter: unknown, notify: (log: unknown) => void, held: Held) {
     const wanted = filterIn(filter);
     if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has only address and topics");
-    // Checked before the filter is serialised.
+    // Check the filter's size before it is serialised.
     const wide = manyNames({ ...wanted });
     if (wide !== null) return new RpcFailure(INVALID_PARAMS, wide.message);
     const refusal = grown(held, JSON.stringify(wanted).length);
@@ -253,7 +258,7 @@ export class RpcSocket {
   }
 
   private async ping() {
-    // A message incomplete at two pings in a row is an attack or a dead client.
+    // If a message is incomplete at two pings in a row, the client is dead or malicious.
     const isStalled = this.partial.atLastPing > 0;
     if (!this.isAlive || isStalled) return this.socket.terminate();
     this.partial.atLastPing = this.partial.bytes;
@@ -268,7 +273,7 @@ export class RpcSocket {
     if (this.isClosed) return;
     this.end();
     this.socket.close(code, reason);
-    // Terminating also drops data that the connection does not accept any more.
+    // Terminating the socket also drops data that the connection no longer accepts.
     this.cancelPing = this.options.clock.after(CLOSE_TIMEOUT_MS, () => this.socket.terminate());
     this.socket.resume();
   }
@@ -282,25 +287,28 @@ export class RpcSocket {
   }
 }
 
-/** Bytes of a client's control frame (RFC 6455, 5.2): two of header, four of mask, and its payload. */
+/** Size of a client's control frame (RFC 6455, 5.2): two bytes of header, four of mask, and its payload. */
 function frameOf({ length }: Buffer) {
   return 6 + length;
 }
 
-/** Reserves bytes; null: reserved. */
+/** Reserves bytes. Returns null if they are reserved, else the error. */
 function grown(held: Held, bytes: number) {
   const refusal = held.grow(bytes);
   return refusal && new RpcFailure(LIMIT_EXCEEDED, refusal.message);
 }
 
-/** The only call of a message: subscriptions are not allowed in a batch. */
+/** Returns the only call of a message; subscriptions are not allowed in a batch. */
 function soleCall(text: string) {
   const { isBatch, items } = readPacket(JSON.parse(text));
   const [call] = items;
   return isBatch || call === undefined || "refused" in call ? null : call;
 }
 
-/** Null: it has other fields than address and topics. The subscription determines the blocks. */
+/**
+ * Reads the filter of a log subscription; null if it has other fields than address and topics. The subscription itself
+ * determines the blocks.
+ */
 function filterIn(value: unknown) {
   if (value === undefined || value === null) return {};
   if (typeof value !== "object" || Array.isArray(value)) return null;

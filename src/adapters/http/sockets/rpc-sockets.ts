@@ -1,6 +1,7 @@
 /**
- * Opens WebSockets at `/rpc` for callers that may `POST` there. A first call with the caller's own Host, Origin and
- * key is made before the upgrade. It refuses pages of other sites, which a browser lets open sockets to any address.
+ * Opens WebSockets at `/rpc` for callers that may `POST` there. Before the upgrade, a first call is made with the
+ * caller's own Host, Origin and API key. This check refuses pages of other sites, because browsers let any page open
+ * sockets to any address.
  */
 import type { IncomingMessage, Server } from "node:http";
 import { createRequire } from "node:module";
@@ -18,19 +19,22 @@ import { type Posted, RpcSocket, STILL_ALLOWED, type WebSocketLike } from "./rpc
 
 export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "clock"> {
   readonly authenticate: Authenticate;
-  /** Byte budget per key and node, shared with HTTP bodies. */
+  /** Memory budget per API key and per node, shared with HTTP bodies. */
   readonly bytes: HeldBytes;
   readonly loadUpgrader?: LoadUpgrader;
 }
 
-/** Other paths with this prefix are refused: `inject` parses a URL, so `/rpc/../api` would be another route. */
+/**
+ * Matches paths of WebSockets. Other paths with this prefix are refused: `inject` parses a URL, so `/rpc/../api` would
+ * be another route.
+ */
 const UNDER_RPC = /^\/rpc(?:[/\\?]|$)/;
 const AT_RPC = /^\/rpc(?:\/[\w-]+)?(?:\/key\/(?<secret>[^/\\?#]+))?(?:\?|$)/;
 const MOST_SOCKETS = 512;
 const MOST_OF_ONE_KEY = 64;
-/** The limit of a request body. */
+/** Largest message: the same limit as for a request body. */
 const MOST_MESSAGE_BYTES = 8 * 1024 * 1024;
-/** Headers of the upgrade request that identify the caller in all its calls. */
+/** Headers of the upgrade request that identify the caller; they are sent with each of its calls. */
 const CALLER_HEADERS = ["host", "origin", "authorization"] as const;
 
 export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
@@ -38,7 +42,7 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
   const backlog = heldBytes(BACKLOG_BYTES);
   const subscribeHeads = headsByChain(options);
   const open = new Set<RpcSocket>();
-  /** Open sockets by the key's name, for all its secrets. */
+  /** Number of open sockets by the API key's name, for all secrets of that key. */
   const counts = new KeyCounts();
   let loading: ReturnType<LoadUpgrader> | null = null;
   let isLeaving = false;
@@ -57,7 +61,7 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
     const first = await post(STILL_ALLOWED);
     const chainId = chainIn(first);
     if (chainId === null) return refuse(socket, first.status === 200 ? { ...first, status: 400 } : first);
-    // The POST succeeded, so the key is known.
+    // The POST succeeded, so the API key is known.
     const { secret } = path.groups ?? {};
     const shown = secret === undefined ? headers.authorization : `Bearer ${decodeURIComponent(secret)}`;
     const { name: key } = authenticate(shown);
@@ -75,7 +79,7 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
       const own = { clock, post, hold, subscribeHeads: subscribeHeads(chainId) };
       const opened = new RpcSocket(taken, own, () => open.delete(opened));
       open.add(opened);
-      // Counted before `ws` reads them: it buffers a message that never ends.
+      // Count bytes before `ws` reads them, because it buffers a message that never ends.
       socket.prependListener("data", ({ length }: Buffer) => opened.received(length));
       if (isLeaving) opened.leave();
     });
@@ -84,7 +88,7 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
   return {
     openOn: (server: Server) => {
       server.on("upgrade", (request, socket, head) => {
-        // Java's client offers an HTTP/2 upgrade with its first request: it is answered as a plain request.
+        // Other upgrades are answered as plain requests: Java's client offers an HTTP/2 upgrade with its first request.
         if (!isSocketAtRpc(request)) return handBack(server, request, socket, head);
         socket.on("error", () => socket.destroy());
         upgrade(request, socket, head).catch((error: unknown) => {
@@ -93,7 +97,7 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
         });
       });
     },
-    /** Opens no more sockets, and closes the open ones when their calls are answered. */
+    /** Stops opening sockets, and closes the open ones when their calls are answered. */
     leave: () => {
       isLeaving = true;
       for (const each of open) each.leave();
@@ -104,7 +108,7 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
   };
 }
 
-/** One announcer per chain. */
+/** Creates one announcer of new blocks per chain. */
 function headsByChain({ api, clock }: RpcSocketsOptions) {
   const heads = new Map<number, ReturnType<typeof headAnnouncer>>();
   return (chainId: number) => {
@@ -122,14 +126,17 @@ function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage) {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && UNDER_RPC.test(url);
 }
 
-/** Null: the caller is refused, or the chain is not served here. */
+/**
+ * Reads the chain id from the response to the first call; null if the caller is refused or the chain is not served
+ * here.
+ */
 function chainIn({ status, body }: Posted) {
   if (status !== 200) return null;
   const { result } = JSON.parse(body) as { result?: unknown };
   return typeof result === "string" ? Number(result) : null;
 }
 
-/** Replays the request without its upgrade headers. */
+/** Passes a request back to the HTTP server without its upgrade headers. */
 function handBack(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer) {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
@@ -141,30 +148,32 @@ function handBack(server: Server, request: IncomingMessage, socket: Duplex, head
   server.emit("connection", socket);
 }
 
-/** Destroyed after the answer, because a refused client that does not close would keep the connection half open. */
+/** Sends a refusal and destroys the connection: a refused client that does not close would keep it half open. */
 function refuse(socket: Duplex, answer: Posted) {
   socket.end(rawAnswer(answer), () => socket.destroy());
 }
 
-/** The used part of `ws`, an optional package of the user. viem depends on it, so npm usually installs it in reach. */
+/**
+ * The part of the optional package `ws` that is used here. viem depends on `ws`, so npm usually installs it in reach.
+ */
 interface WebSocketUpgrader {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, taken: (socket: WebSocketLike) => void): void;
 }
 
-/** Resolves with null if the package is not installed. */
+/** Loads the WebSocket package; resolves with null if it is not installed. */
 type LoadUpgrader = (maxPayloadBytes: number) => Promise<WebSocketUpgrader | null>;
 
 interface WebSocketPackage {
   readonly WebSocketServer: new (options: object) => WebSocketUpgrader;
 }
 
-/** Required, not imported: it stays outside of the bundle, and of what has to be installed. */
+/** Use `require`, not `import`, so that `ws` stays outside of the bundle and does not have to be installed. */
 const require = createRequire(import.meta.url);
 
 const loadUpgrader: LoadUpgrader = async (maxPayload) => {
   try {
     const { WebSocketServer } = require("ws") as WebSocketPackage;
-    // No compression: the size of a compressed message is only known after unpacking.
+    // Disable compression: the size of a compressed message is only known after unpacking.
     return new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
   } catch {
     return null;

@@ -1,4 +1,7 @@
-/** Turns a plan into statements, in lock order: lanes, transactions and their rows, pools, keys, the feed last. */
+/**
+ * Turns the plan of a commit into statements, in lock order: lanes, transactions and their rows, pools, API keys, and
+ * the feed last.
+ */
 import { timesOf } from "../../../domain/cluster/notices.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { type Charged, type Decision, stepsOf, type WaitingIntent } from "../../../domain/ledger/index.ts";
@@ -38,7 +41,7 @@ import { ACCEPTED } from "./rows.ts";
 import { unspent } from "./spent-requests.ts";
 import * as written from "./written-rows.ts";
 
-/** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
+/** `marker` identifies a commit in one round trip, which consists only of allocations; null for any other commit. */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
   const moved = [...plan.moves.values()];
   const allocated = plan.of("allocated");
@@ -95,17 +98,17 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
   ];
 }
 
-/** No command if there are no rows for it. */
+/** Makes a command, or none if there are no rows for it. */
 function some<Row>(rows: readonly Row[], command: (rows: readonly Row[]) => Command): readonly Command[] {
   return rows.length === 0 ? [] : [command(rows)];
 }
 
-/** Sorts the ids, because rows are locked in the order of their ids. */
+/** Makes a command for sorted ids, because rows are locked in the order of their ids. */
 function someById(ids: readonly string[], command: (ids: readonly string[]) => Command): readonly Command[] {
   return some([...ids].sort(), command);
 }
 
-/** Lanes whose signers a policy limits. */
+/** Use of the policies' limits by each charged lane, if a policy limits the lane's signer. */
 function laneUse(charges: Kept<"charged">) {
   return [...new Set(charges.map(([, lane]) => lane))].flatMap(({ row: { chainId, signer }, ledger: { guard } }) => {
     const use = guard?.use ?? UNUSED;
@@ -116,7 +119,10 @@ function laneUse(charges: Kept<"charged">) {
   });
 }
 
-/** A row for each key and chain: what is charged in the present hour, and what is corrected in any. */
+/**
+ * Statements that update the use of API keys, one row per key and chain: charges of the current hour, and corrections
+ * of any hour.
+ */
 function keyUse(charges: Kept<"charged">): readonly Command[] {
   const limited = charges.flatMap(([{ owner, ...counted }, { row, ledger }]) => {
     const policy = ledger.guard === null ? null : policyFor(ledger.guard.policies.keys, owner);
@@ -138,7 +144,7 @@ function keyUseRow(all: readonly OfKey[]) {
   const [settling, charged] = [true, false].map((settles) =>
     all.flatMap(({ charge }) => (charge.settles === settles ? charge : [])),
   ) as [Charged["charge"][], Charged["charge"][]];
-  // Limits are for what is counted up to the last of those that they may forbid.
+  // The limits apply to the amounts charged up to the last charge that they may forbid; later charges are exempt.
   const last = all.findLastIndex(({ charge, pastKeyLimits }) => !charge.settles && pastKeyLimits !== true);
   const past = standing(all.slice(last + 1).flatMap(({ charge }) => (charge.settles ? [] : charge)));
   const most = (limit: bigint | null, more: bigint) => (limit === null || last === -1 ? null : limit + more);
@@ -170,12 +176,12 @@ function poolChoices(plan: Plan) {
   });
 }
 
-/** Steps before there is a nonce, or with it. */
+/** History steps up to and including the allocation of the nonce. */
 function firstSteps(plan: Plan): readonly HistoryStep[] {
   const steps = (txId: string, intake: WaitingIntent | null, lane: LanePlan, step: Partial<HistoryStep>) =>
     afterAccepted({ txId, lane, ...plan.accepted(intake) }, step);
   return [
-    // An intent that did not come through the intake table has its first step in the rows of the allocation.
+    // An intent that did not come through the intake table has its first step in the columns of the allocated row.
     ...plan.of("allocated").flatMap(
       ([
         {
@@ -231,7 +237,7 @@ interface Accepted extends ReturnType<Plan["accepted"]> {
   readonly lane: LanePlan;
 }
 
-/** The first step of an accepted intent is not written until there is a second. */
+/** History steps after acceptance. The first step of an accepted intent is written only when there is a second. */
 function afterAccepted(
   { txId, stepsBefore, lane, acceptedAt }: Accepted,
   step: Partial<HistoryStep>,
@@ -263,7 +269,7 @@ function intake(plan: Plan): readonly Command[] {
   const awaiting = plan.of("awaits").map(([{ intent, intake, approval }]) => {
     return { intakeId: intake?.intakeId ?? null, intent, awaits: approval.rule, expiresAt: approval.expiresAt };
   });
-  // Held back and released within one commit, the last event counts, and each is a step.
+  // If an intent is held and released within one commit, the last event counts, and each event is a history step.
   const held = [...grouped(plan.of("held"), ([{ intake }]) => intake.intakeId)].map(([intakeId, all]) => {
     return { intakeId, holds: all.at(-1)?.[0].result.event === "hold", steps: all.length };
   });
@@ -293,7 +299,7 @@ function intake(plan: Plan): readonly Command[] {
   );
   return [
     ...some(
-      // Intents that have no row in the intake table yet get one.
+      // Insert an intake row for intents that have none yet.
       awaiting.filter(({ intakeId }) => intakeId === null).map(({ intent, ...until }) => intentRow(intent, until)),
       waiting.insertAwaiting,
     ),
@@ -315,12 +321,18 @@ function intake(plan: Plan): readonly Command[] {
   ];
 }
 
-/** Down, or given up: another one may take its place in this very commit. */
+/**
+ * True if the transaction moves to a lower nonce or gives its nonce up. Another transaction may take that nonce in the
+ * same commit.
+ */
 function leavesNonce({ before, after }: Move) {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }
 
-/** A step that the row of the transaction had counted before repeats its last one; the others are new. */
+/**
+ * Statements for history steps. A step whose ordinal the stored row already counts is a repeat of the last step; all
+ * others are new.
+ */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
   const fresh = [...first];
   const repeats: HistoryStep[] = [];
@@ -342,7 +354,10 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
   ];
 }
 
-/** A nonce may be reserved that was released before, also one that the same commit had reserved. */
+/**
+ * Statements for reservations. Released ones are settled first, because a nonce may be reserved again in the same
+ * commit.
+ */
 function reservations(plan: Plan): readonly Command[] {
   const settled = new Map(
     plan.of("reservationSettled").map(([{ reservation }]) => [reservation.reservationId, reservation]),
@@ -362,7 +377,10 @@ function reservations(plan: Plan): readonly Command[] {
   return [...some(over, settleReservations), ...some(opened, insertReservations)];
 }
 
-/** A hole that was closed and left again is another one. */
+/**
+ * Statements for nonce holes. They are deleted before they are inserted: a hole that was closed and opened again in one
+ * commit is a new hole.
+ */
 function holes(plan: Plan): readonly Command[] {
   const all = [...plan.holes.values()].map(({ lane: { row }, ...each }) => {
     return { ...each, chainId: row.chainId, signer: row.signer };
@@ -377,7 +395,7 @@ function holes(plan: Plan): readonly Command[] {
   ];
 }
 
-/** Foreign uses of keys, one row for each lane: a statement that merges repeats may meet a row once. */
+/** Foreign uses of keys, merged into one row per lane: an upsert statement may touch a row only once. */
 function notices(uses: Kept<"usedElsewhere">) {
   return [...grouped(uses, ([, lane]) => lane)].map(
     ([

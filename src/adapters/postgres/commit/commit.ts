@@ -1,19 +1,20 @@
 /**
- * LaneStore.commit: one database transaction for many writes of many lanes.
+ * Implements LaneStore.commit: one database transaction for many writes of many lanes.
  *
- * Reads: the lanes (locked), request ids, transactions, intake rows and blocks that the writes are about.
- * Writes: everything of lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md).
- * A crash here leaves nothing, or all of it: see write-transaction.ts.
+ * Reads: the lanes (locked), request ids, transactions, intake rows and blocks that the writes are about. Writes: all
+ * lane data. Invariants: I1–I5, I8 (ARCHITECTURE.md). A crash here leaves nothing, or all of it: see
+ * write-transaction.ts.
  *
- * Every commit is decided in the same way, from what was found of its lanes, and the server holds it to that. Usually they
- * are locked and read first, so what was found stays true. What an allocation needs to know is the lane's cursor alone,
- * and this process wrote that last: it is decided from the lane as it was left and leaves in one round trip, with the
- * proof before it that the lane is still so (`proveLanes`); that no request id exists, its unique index proves, and that
- * none is one of a transaction that is kept no more, the hashes of those (`proveUnspent`). Where a proof fails nothing is done, and the lanes are locked and read after all.
+ * Every commit is decided from the state of its lanes, and the server verifies that state. Usually the lanes are locked
+ * and read first, so that what was read stays true. An allocation needs only the lane's cursor, which this process
+ * usually wrote last. So it is decided from the remembered lane and committed in one round trip, together with
+ * statements that verify the assumptions: `proveLanes` that the lane is unchanged, a unique index that no request id
+ * exists, and `proveUnspent` that no request id belongs to a transaction removed by retention. If one of them fails,
+ * nothing is committed, and the lanes are locked and read after all.
  *
- * Policies are judged by the document in force. Each lane carries its stamp, which the statement that locks the lane answers
- * with, or compares: a change of the document that commits before this commit is obeyed by it, at no cost of its own. Where
- * the stamp is another one the document is read, and everything judged anew.
+ * Policies are judged by the document in force. Each lane row carries the document's stamp, and the statement that
+ * locks the lane returns or compares it. So a change of the document that commits before this commit is obeyed, at no
+ * extra cost. If the stamp differs, the document is read and everything is judged again.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
@@ -33,7 +34,10 @@ export interface CommitRuntime extends DurableRuntime {
   readonly policy: PolicyBook;
 }
 
-/** Each time the document is another one: it never changes more often than this in a row. */
+/**
+ * How often a commit is judged anew because the policy document changed in the meantime. More changes in a row do not
+ * happen in practice.
+ */
 const MOST_JUDGEMENTS = 5;
 
 export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
@@ -49,11 +53,11 @@ export async function commitWrites(runtime: CommitRuntime, writes: readonly Lane
 }
 
 interface Asked {
-  /** The policy document that they are judged by. */
+  /** Stamp of the policy document by which the writes are judged. */
   readonly stamp: string;
   readonly policies: Policies | null;
   readonly writes: readonly LaneWrite[];
-  /** Needs of each write, in the order of `writes`. */
+  /** Rows that each write needs, in the order of `writes`. */
   readonly needs: readonly Needs[];
 }
 
@@ -62,7 +66,10 @@ interface Decided {
   readonly outcomes: readonly WriteOutcome[];
 }
 
-/** Null: another policy document is in force than they are judged by, and nothing is committed. */
+/**
+ * Locks and reads the lanes, then commits. Null if another policy document is in force than the writes were judged by;
+ * then nothing is committed.
+ */
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
   const { find, found: read } = lookupFor(asked.needs);
   const decided = await durably(runtime, {
@@ -83,20 +90,24 @@ async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Comm
   return { outcomes: decided.outcomes, changes: decided.plan.changes() };
 }
 
-/** Null: nothing is committed. */
+/**
+ * Commits in one round trip, from the lanes as this process last left them. Null if that is not possible; then nothing
+ * is committed.
+ */
 async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
   const known = runtime.history.standing;
   if (known === null || !asked.writes.every(isPlainAllocation) || asked.needs.some(isJudged)) return null;
   const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
   if (!rows.every((row) => row !== null) || rows.some(({ policyStamp }) => policyStamp !== asked.stamp)) return null;
-  // No rule asks for the time of a plain allocation. Its rows, and afterwards its answer, have that of the server's transaction.
+  // No rule depends on the time of a plain allocation. Its rows and its result get the time of the server's
+  // transaction.
   const at = runtime.clock.now();
   const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: asked.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
-  // Skip the proof if no lane would change: all are held, or every item repeats another one of the batch.
+  // Give up if a lane would not change: all are held, or every item repeats another one of the batch.
   if (lanes.some((lane) => lane.left() === lane.row)) return null;
-  // A foreign use of a key is written with its date, so the server has to be asked for the time first.
+  // A foreign use of a key is stored with its time, so the server's time must be read first.
   if (plan.of("usedElsewhere").length > 0) return null;
   const commandsFor = (marker: string) => [proveLanes(lanes.map(proofRow), marker), ...commandsOf(plan, marker)];
   const committed = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
@@ -111,7 +122,7 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Commi
   return datedBy(committed.at, { outcomes: decided.outcomes, changes: plan.changes() });
 }
 
-/** Plain allocations, with the time of the server's transaction. */
+/** Sets the time of the server's transaction in the results of plain allocations. */
 function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
   return {
     outcomes: outcomes.map((outcome) => {
@@ -130,13 +141,14 @@ function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
 
 function isPlainAllocation(write: LaneWrite) {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
-  // The server's clock decides whether a `validUntil` is over: it must be read first.
+  // An intent with `validUntil` is not plain: the server's clock, which must be read first, decides whether it has
+  // expired.
   return write.items.every(
     ({ intakeId, mayExist, intent }) => intakeId === undefined && mayExist !== true && intent.validUntil === undefined,
   );
 }
 
-/** Judged by policies, which need the use of limits, the time, and the approvals. */
+/** True if policies judge the write: they need the use of limits, the time, and the approvals. */
 function isJudged({ limits, awaited }: Needs) {
   return limits !== undefined || awaited === true;
 }
@@ -148,7 +160,7 @@ function proofRow({ row }: LanePlan) {
   return { chainId, signer, instanceId, token, nextNonce, suspendedBy, reconciledEpoch, departed, policyStamp };
 }
 
-/** The result of each write, from the rows of its lane; its changes are in the plan. */
+/** Decides each write from the rows of its lane; the resulting changes are in the plan. */
 function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
   const lanes = plan.load(needs);
   const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));
@@ -162,7 +174,10 @@ function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
   return { plan, outcomes };
 }
 
-/** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
+/**
+ * Database time at which reservations were read. It is later than the commit's own time, because it follows the wait
+ * for locks.
+ */
 function askedAt({ reservations = [], openReservations = [] }: Found) {
   return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
 }

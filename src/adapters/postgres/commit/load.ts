@@ -1,7 +1,7 @@
 /**
- * Between the two halves of a commit: from rows to a part of each lane's ledger. Loaded are the rows that the writes
- * concern (needs.ts), and nothing else. A row that was looked for and not found is known to be missing; about any other
- * row the part does not know (domain/ledger/part.ts).
+ * Between the two halves of a commit: converts rows to a part of each lane's ledger. Only the rows that the writes
+ * concern (needs.ts) are loaded. A row that was looked up and not found is known to be missing; any other row is
+ * unknown to the part (domain/ledger/part.ts).
  */
 
 import { grouped } from "../../../domain/grouped.ts";
@@ -29,7 +29,7 @@ import { inLane, inPool, requestOf, spentIn } from "./spent-requests.ts";
 
 const ALL = { kind: "all" } as const;
 
-/** A pool's request id, on any chain. */
+/** Key of a pool's request id, with the chain. */
 function chainPoolKey(chainId: number, pool: string, requestId: string | null) {
   return `${chainId}:${poolKey(pool, requestId ?? "")}`;
 }
@@ -40,9 +40,13 @@ function indexed(found: Found) {
   return {
     transactions: new Map(transactions.map((row) => [row.txId, row])),
     intake: new Map(intake.map((row) => [row.intakeId, row])),
-    /** Past their watch, by lane: one page at most (`UNWATCH_PAGE`). The rest is left to a commit of its own. */
+    /**
+     * Transactions by lane whose finality watch is over, at most one page (`UNWATCH_PAGE`). The rest is left to a later
+     * commit.
+     */
     unwatchable: grouped(unwatchable, laneKey),
-    // A transaction wins over an intent that waits for approval: a node without policies gave it its nonce.
+    // A transaction overrides an intent with the same request id that waits for approval: a node without policies gave
+    // it its nonce.
     requests: new Map([...awaited, ...requests].map((row) => [`${laneKey(row)}:${row.requestId}`, row])),
     awaited: new Map(awaited.map((row) => [row.txId, row])),
     pooled: new Map(pooled.map(({ pool, ...row }) => [chainPoolKey(row.chainId, pool, row.requestId), withLane(row)])),
@@ -59,7 +63,7 @@ export class Loader {
   private readonly epoch: number;
   private readonly unguarded: Guard | null;
 
-  /** `epoch`: of the feed, as the transaction found it. */
+  /** `epoch`: the feed's epoch as read by this database transaction. */
   constructor(found: Found, epoch: number, policies: Policies | null) {
     this.found = found;
     this.epoch = epoch;
@@ -67,14 +71,14 @@ export class Loader {
     this.rows = indexed(found);
   }
 
-  /** A lane's own row. */
+  /** Ledger with the data of the lane's own row only. */
   bare(row: LockedLaneRow): Ledger {
     const { nextNonce: cursor, suspendedBy, reconciledEpoch, departedBelow } = row;
     const reconciled = reconciledEpoch >= this.epoch;
     return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard: this.unguarded });
   }
 
-  /** The ledger with what a write of this commit needs. Loaded for all of them before the first is judged. */
+  /** Adds to the ledger the rows that a write of this commit needs. Done for all writes before the first is judged. */
   load(ledger: Ledger, needs: Needs): Ledger {
     const key = laneKey(ledger.lane);
     const { watchedThrough, reservations, reservedAs } = needs;
@@ -110,7 +114,8 @@ export class Loader {
     const row = this.rows.transactions.get(txId);
     if (row === undefined) return this.awaiting(key, txId);
     if (laneKey(row) !== key) return null;
-    // One literal: spread from the row, it took a hundred times as long, for each transaction of each commit.
+    // Build the object as one literal: spreading the row took a hundred times as long, for each transaction of each
+    // commit.
     return {
       txId,
       requestId: row.requestId,
@@ -221,7 +226,7 @@ export class Loader {
     return { ...ledger, guard: { ...guard, use: useOf(row), charges: guard.charges.with(counted) } };
   }
 
-  /** Use of keys on a chain; no write reads other keys. */
+  /** Use of API keys' limits on a chain; no write reads other keys. */
   keyUse(chainId: number): Guard["keyUse"] {
     const rows = (this.found.keyUse ?? []).filter((row) => row.chainId === chainId);
     const used = rows.map((row) => [row.owner, useOf(row)] as const);
@@ -229,8 +234,9 @@ export class Loader {
   }
 
   /**
-   * Above the highest nonce that may have left, of a transaction or a caller, there is nothing of either. The cursor
-   * does not go below it, also if its holder leaves in the same commit: the next realign lowers it then.
+   * Adds the highest nonce that may have been sent, by a transaction or a caller; no nonce above it is in use. The
+   * cursor does not go below it, even if its holder gives it up in the same commit; the next realign then lowers the
+   * cursor.
    */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
     const endedThrough = this.found.bound?.find((row) => laneKey(row) === key)?.nonce ?? null;

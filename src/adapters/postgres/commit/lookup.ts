@@ -1,4 +1,4 @@
-/** First half of a commit: locks the lanes and reads, behind the locks, everything that its writes are judged by. */
+/** First half of a commit: locks the lanes, and then reads all rows by which the writes are judged. */
 import type { Confirmation } from "../../../domain/chain/confirmations.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import type { Answers } from "../session/connections.ts";
@@ -28,12 +28,12 @@ import { inLane, inPool, requestOf } from "./spent-requests.ts";
 
 type Reads = ReturnType<typeof readsFor>;
 
-/** Rows of a kind are absent if no write needs them. */
+/** Rows that a commit has read, by kind. A kind is absent if no write needs it. */
 export type Found = {
   readonly [Of in keyof Reads]?: NonNullable<Reads[Of]> extends Command<infer Row> ? readonly Row[] : never;
 } & {
   readonly lanes: readonly LockedLaneRow[];
-  /** Transactions whose attempts, and whose block, were asked for. */
+  /** Transactions whose attempts were requested. `watching`: transactions whose block was requested. */
   readonly naming?: ReadonlySet<string>;
   readonly watching?: ReadonlySet<string>;
   readonly blocks?: ReadonlyMap<number, readonly Confirmation[]>;
@@ -41,10 +41,13 @@ export type Found = {
 
 const EVERY = 1_000_000;
 
-/** How many transactions of a lane one commit lets go at most: creates of the same lanes wait for it. */
+/**
+ * Largest number of a lane's transactions that one commit stops watching, because creates of the same lanes wait for
+ * it.
+ */
 export const UNWATCH_PAGE = 100;
 
-/** Lists the rows to lock and read for these writes, in this order. */
+/** Commands that lock and read the rows for these writes, in this order. */
 export function lookupFor(needs: readonly Needs[]) {
   const heights = lowestHeights(needs);
   const chains = [...heights.keys()].sort((a, b) => a - b);
@@ -70,14 +73,14 @@ export function lookupFor(needs: readonly Needs[]) {
   };
 }
 
-/** Nothing to ask about: no command. */
+/** Makes a read command, or null if there is nothing to look up. */
 function about<Row, Of>(keys: readonly Of[], command: (keys: readonly Of[]) => Command<Row>) {
   return keys.length === 0 ? null : command(keys);
 }
 
 type LaneNeed = "holes" | "openReservations" | "repairs" | "boundNonce" | "nonces" | "limits" | "fixed" | "epochFloor";
 
-/** Most commits are about transactions alone, and read nothing else. */
+/** Read commands for the needed rows. Most commits concern only transactions and read nothing else. */
 function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watching: readonly string[]) {
   const each = <T>(of: (need: Needs) => readonly T[] | undefined) => [
     ...new Set(needs.flatMap((need) => of(need) ?? [])),
@@ -99,7 +102,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watc
     requests: about(requests, findRequests),
     awaited: awaitedOf(needs),
     pooled: about(pooled, findPooled),
-    // After the two above: a transaction that leaves in this moment was found there, or is found here.
+    // Read spent request ids after the two reads above: a transaction that retention removes at this moment is then
+    // found either there or here.
     spent: about([...requests.map(inLane), ...pooled.map(inPool)], findSpent),
     transactions: about(each((need) => need.transactions).sort(), (ids) =>
       readTransactions(
@@ -160,7 +164,7 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
   return [...new Set(lanes.map((lane) => lane.signer))];
 }
 
-/** The rows of `lockLanes`, each term once: it locks them in its own order. */
+/** Parameter rows of `lockLanes`, each term once. `lockLanes` locks the lanes in its own order. */
 export function termsOf(needs: readonly Pick<Needs, "fence">[]) {
   const terms = needs.map(({ fence: { lane, instanceId, token } }) => {
     const term = { chainId: lane.chainId, signer: lane.signer, instanceId, token };
@@ -171,7 +175,7 @@ export function termsOf(needs: readonly Pick<Needs, "fence">[]) {
 
 type Unwatched = Lane & { readonly throughBlock: number };
 
-/** Lists each lane once, with its highest block. */
+/** Lists each lane whose transactions stop being watched, with its highest block. */
 function unwatchedOf(needs: readonly Needs[]) {
   const lanes = new Map<string, Unwatched>();
   for (const { fence, watchedThrough } of needs) {
@@ -183,7 +187,10 @@ function unwatchedOf(needs: readonly Needs[]) {
   return [...lanes.values()];
 }
 
-/** Moves on lanes whose watched transactions end in the same commit: the block decides there. */
+/**
+ * Transactions that move on lanes where watching ends in the same commit. Their block is read, because it decides
+ * whether they are still watched.
+ */
 function watchingOf(needs: readonly Needs[], unwatched: readonly Lane[]): readonly string[] {
   if (unwatched.length === 0) return [];
   const lanes = new Set(unwatched.map(laneKey));

@@ -1,4 +1,4 @@
-/** The steps of a transaction in a commit: its row is written once, with the state after the last of them. */
+/** The steps of a transaction within one commit. Its row is written once, with the state after the last step. */
 import type { Hash } from "../../../domain/lane.ts";
 import type { Moved, QueuedChange } from "../../../domain/ledger/index.ts";
 import type { Receipt, SignedAttempt } from "../../../domain/transaction/transaction.ts";
@@ -7,45 +7,48 @@ import type { HistoryRow } from "../statements/history.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
 
-/** The row's facts that a commit needs, as read, or as inserted before it moves. */
+/**
+ * The facts about a transaction's row before the commit that are needed here, as read or as inserted by the same
+ * commit.
+ */
 export type Before = Pick<CurrentRow, "txId" | "state" | "nonce" | "steps" | "allocatedBy" | "allocatedUnder"> & {
   readonly isNew?: true;
 };
 
-/** A step as it is written; the row that is read back has its times. */
+/** A history step to be written. When read back, it also has its times. */
 export interface HistoryStep extends Omit<HistoryRow, "firstAt" | "lastAt"> {
   readonly txId: string;
   readonly chainId: number;
-  /** Absent: the time of the transaction. */
+  /** Time of the step; absent means the time of the database transaction. */
   readonly at?: string;
 }
 
-/** Most moves have none of these: a list for each of them would only be thrown away. */
+/** Shared empty list: most moves have none of these items, and a new list for each would be garbage. */
 const NONE: readonly never[] = [];
 
 export class Move {
   readonly lane: LanePlan;
   readonly before: Before;
-  /** The last step, which says how the row is from now on. */
+  /** The transaction's last step in this commit, which determines the new state of its row. */
   after: Moved;
-  /** Steps in order. A repeat replaces the last step and raises its count. */
+  /** History steps in order. A repeat replaces the last step and raises its count. */
   readonly steps: HistoryStep[] = [];
   attempts: readonly { readonly attempt: SignedAttempt; readonly claimed: boolean }[] = NONE;
-  /** Ordinals of attempts that were stored before, and may be sent from now on. */
+  /** Ordinals of attempts that were stored by an earlier commit and may be sent from now on. */
   sent: readonly number[] = NONE;
   identified: readonly { readonly ordinal: number; readonly txHash: Hash }[] = NONE;
-  /** The newest, under this term. */
+  /** Ordinal of the newest attempt that was claimed under this term. */
   claimed: number | null = null;
   claims = 0;
-  /** Undefined leaves what is stored as it is. */
+  /** New receipt; null deletes the stored one, undefined leaves it unchanged. */
   receipt: Receipt | null | undefined = undefined;
   lastError: string | null | undefined = undefined;
   change: QueuedChange | undefined = undefined;
-  /** Whether the transaction is held from now on; null: unchanged. */
+  /** Whether the transaction is held from now on; null if unchanged. */
   holds: boolean | null = null;
-  /** The transaction is cancelled because its deadline passed. */
+  /** True if the transaction is cancelled because its deadline passed. */
   expires = false;
-  /** Public endpoints may be given it from now on. */
+  /** True if the transaction may be sent to public endpoints from now on. */
   discloses = false;
 
   constructor(lane: LanePlan, before: Before, first: Moved) {
@@ -57,7 +60,7 @@ export class Move {
 
   add(moved: Moved): void {
     const { item } = moved;
-    // A hold ends with the outcome, also if that is withdrawn in the same commit.
+    // A hold ends with the transaction's outcome, even if the outcome is withdrawn in the same commit.
     if (this.steps.length > 0 && isSettled(this.after.item.to)) this.holds = false;
     this.after = moved;
     this.record(moved);

@@ -6,47 +6,50 @@ import type { PreparedIntent } from "../../../domain/transaction/transaction.ts"
 import type { LaneWrite, NewTransaction, OrderKey, TransitionItem } from "../../../ports/lane-store.ts";
 
 /**
- * The rows of its lane that a write concerns: read behind the lane's lock, and loaded into its ledger, before it is
- * judged.
+ * The rows of its lane that a write concerns. They are read after the lane is locked, and loaded into its ledger,
+ * before the write is judged.
  */
 export interface Needs {
   readonly fence: Fence;
   readonly transactions?: readonly string[];
-  /** Those of them whose payload may be compared with another, and those of which an attempt is named. */
+  /**
+   * Those of `transactions` whose payload may be compared with another; `attempts` lists those of which an attempt is
+   * named.
+   */
   readonly compared?: readonly string[];
   readonly attempts?: readonly string[];
   readonly requests?: readonly string[];
-  /** Request ids of pools, which any of their lanes may have. */
+  /** Request ids of pools, which may belong to any lane of the pool. */
   readonly pooled?: readonly PooledRequest[];
-  /** Those of its request ids and transactions that wait for approval matter too. */
+  /** Set if intents with these request ids or transaction ids that wait for approval must be read too. */
   readonly awaited?: true;
   readonly intake?: readonly number[];
   readonly reservations?: readonly string[];
-  /** The caller's names of reservations. */
+  /** Request ids under which callers made reservations. */
   readonly reservedAs?: readonly string[];
-  /** Nonces of which it matters whether a transaction has them. */
+  /** Nonces for which it must be known whether a transaction has them. */
   readonly nonces?: readonly number[];
-  /** Settled transactions that were mined up to this block. */
+  /** Highest block: settled transactions that were mined up to it are read. */
   readonly watchedThrough?: number;
   readonly holes?: boolean;
   readonly openReservations?: boolean;
-  /** Which transactions may not move to another nonce. */
+  /** Set if it must be known which transactions may not move to another nonce. */
   readonly fixed?: boolean;
   readonly epochFloor?: boolean;
-  /** Repairs of the last hour. */
+  /** Set if the repairs of the last hour are needed. */
   readonly repairs?: boolean;
-  /** The highest nonce that may have left. */
+  /** Set if the highest nonce that may have been sent is needed. */
   readonly boundNonce?: boolean;
   readonly mayHaveLost?: boolean;
-  /** Actions that may have been carried out already. */
+  /** Idempotency keys of operator actions that may have been carried out already. */
   readonly orders?: readonly OrderKey[];
-  /** Stored blocks of its chain from this height on. */
+  /** Height from which the stored blocks of the chain are needed. */
   readonly blocksFrom?: number;
-  /** Use of the policies' limits, and the charges of these transactions. */
+  /** Use of the policies' limits by these owners, and the charges of these transactions. */
   readonly limits?: { readonly charged: readonly string[]; readonly owners: readonly string[] };
 }
 
-/** A request id that a pool was asked with. */
+/** A request id that was used for a create on a pool. */
 export interface PooledRequest {
   readonly pool: string;
   readonly requestId: string;
@@ -55,10 +58,10 @@ export interface PooledRequest {
 type Kind = LaneWrite["kind"];
 type Beside = Omit<Needs, "fence">;
 
-/** A write that is missing here is about the lane's own row alone. */
+/** Rows that each kind of write needs beside the lane's own row. A kind that is missing here needs no others. */
 const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { readonly kind: K }>) => Beside } = {
   allocate(write) {
-    // Possible repeats of an allocation: from the intake table, or of a forwarded create.
+    // Items that may repeat an earlier allocation: those from the intake table, and repeats of a forwarded create.
     const repeated = write.items.filter(({ intakeId, mayExist }) => intakeId !== undefined || mayExist === true);
     const ids = repeated.map(({ intent }) => intent.txId);
     const requests = write.items.flatMap(({ intent }) => intent.requestId ?? []);
@@ -107,12 +110,13 @@ export function needsOf(write: LaneWrite, policies: Policies | null): Needs {
   const needs = { fence: write.fence, ...beside?.(write) };
   if (policies === null) return needs;
   const limits = limitsOf(write, policies);
-  // A nonce that is given under a request id: another transaction may have that id, and no nonce yet.
+  // If a nonce is allocated under a request id, another intent with that id may be waiting for approval without a
+  // nonce.
   const awaited = policies.asksApproval && beside !== undefined && "requests" in needs;
   return { ...needs, ...(limits && { limits }), ...(awaited && { awaited }) };
 }
 
-/** Null: no policy has anything to say about it. */
+/** Policy limits that concern a write; null if there are none. */
 export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Needs["limits"]> | null {
   const { signer } = write.fence.lane;
   const isLimitedFor = (intent: PreparedIntent) => isLimited(policies, signer, intent.owner);
@@ -122,7 +126,7 @@ export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Need
     case "bind":
       return limitsFor([write.intent].filter(isLimitedFor));
     case "transition": {
-      // Whose they are is not known before they are read.
+      // The owners of these transactions are not known before they are read.
       const mayBe = policies.keys.size > 0 || isLimited(policies, signer, null);
       const charged = mayBe ? write.items.filter(concernsLimits).map(({ txId }) => txId) : [];
       return charged.length === 0 ? null : { charged, owners: [] };

@@ -1,14 +1,14 @@
 /**
- * The steps of an ordinary life are columns of the transaction's row, which each of them changes anyway; every other
- * step is a row of its own. The view `fencepost.history` shows both. A step is a column only if its time is its only
- * data: it has the usual place, and the node and the term that gave the nonce.
+ * The usual steps of a transaction are stored as columns of its row, which each step changes anyway; every other step
+ * is a history row of its own. The view `fencepost.history` shows both. A step is stored as a column only if its time
+ * is its only data: it has the usual ordinal, and was made by the node and in the term that allocated the nonce.
  */
 import type { Before, HistoryStep } from "./move.ts";
 
 interface Place {
   readonly ordinal: number;
   readonly from: string;
-  /** Which column gets its time. */
+  /** Bit of the column that stores the step's time. */
   readonly bit: number;
 }
 
@@ -21,14 +21,14 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
 
 type Term = Pick<Before, "allocatedBy" | "allocatedUnder" | "steps">;
 
-/** Steps that are columns of the transaction's row, as bits for `updateTransactions`. */
+/** History steps that are stored as columns of the transaction's row, as bits for `updateTransactions`. */
 export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
   let bits = 0;
   for (const step of steps) bits |= bitOf(row, step);
   return bits;
 }
 
-/** 0: it is a row of its own. */
+/** Bit of a step's column; 0 if the step is stored as a history row of its own. */
 export function bitOf(row: Term, step: HistoryStep): number {
   const place = PLACES.get(step.event);
   if (place === undefined || place.ordinal !== step.ordinal || place.from !== step.fromState) return 0;

@@ -1,6 +1,6 @@
 /**
- * The writes of a commit. Each write is judged by its lane's ledger (domain/ledger); its changes are kept here until
- * the statements are made of them (commands.ts). Several changes of one row are written once, as their sum.
+ * Collects the writes of a commit. Each write is judged by its lane's ledger (domain/ledger); the changes are kept here
+ * until statements are made of them (commands.ts). Several changes of one row are written once, as their sum.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
@@ -25,17 +25,17 @@ import { type Before, Move } from "./move.ts";
 import type { Needs } from "./needs.ts";
 import { PoolRows } from "./pool-rows.ts";
 
-/** A locked lane, after the writes judged so far. */
+/** A locked lane as it is after the writes of the commit that were judged so far. */
 export class LanePlan {
   readonly key: LaneKey;
   readonly row: LockedLaneRow;
   ledger: Ledger;
-  /** Additions to its counters. */
+  /** Numbers of transactions to add to the lane's counters. */
   confirmed = 0;
   failed = 0;
-  /** How many live transactions it has in each state is kept on its row: what is added; absent: nothing. */
+  /** Changes of the lane's counts of live transactions per state; null if nothing changes. */
   live: Partial<Record<State, number>> | null = null;
-  /** Changes by the writes judged so far. */
+  /** Changes made by the writes judged so far. */
   readonly changes: Change[] = [];
   private readonly epoch: number;
 
@@ -46,7 +46,7 @@ export class LanePlan {
     this.epoch = epoch;
   }
 
-  /** The lane's row after the commit: the same object as read, if nothing changes. */
+  /** The lane's row after the commit; the same object as read if nothing changes. */
   left(): LockedLaneRow {
     const { row, epoch } = this;
     const { cursor, suspendedBy, reconciled } = this.ledger;
@@ -56,7 +56,7 @@ export class LanePlan {
     return { ...row, nextNonce: cursor, suspendedBy, reconciledEpoch };
   }
 
-  /** A live transaction is in another state from now on; null: not live. */
+  /** Counts that a transaction changed from one live state to another; null means not live. */
   count(from: State | null, to: State | null): void {
     if (from === to) return;
     this.live ??= {};
@@ -64,7 +64,7 @@ export class LanePlan {
     if (to !== null) this.live[to] = (this.live[to] ?? 0) + 1;
   }
 
-  /** The same, of what its counters count for good. */
+  /** Counts that a transaction reached a settled state, for the lane's permanent counters. */
   countSettled(from: State | null, to: State): void {
     this.confirmed += Number(to === "CONFIRMED") - Number(from === "CONFIRMED");
     this.failed += Number(to === "FAILED_FINAL") - Number(from === "FAILED_FINAL");
@@ -97,15 +97,15 @@ export class Plan {
   readonly chains: ReadonlyMap<number, ChainPlan>;
   readonly moves = new Map<string, Move>();
   readonly holes = new Map<string, HoleChange>();
-  /** The first block of each chain, as an owner of a lane saw it. */
+  /** Genesis hash of each chain, as read by a lane's owner. */
   readonly geneses = new Map<number, Hash>();
   private readonly kept = new Map<Change["kind"], (readonly [Change, LanePlan])[]>();
   private readonly pools = new PoolRows();
-  /** Use of keys after the writes judged so far, by chain. */
+  /** Use of API keys' limits after the writes judged so far, by chain. */
   private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
 
-  /** With all that these writes are about, as it was found; `epoch` of the feed. */
+  /** `found`: all rows that the writes concern. `epoch`: the feed's epoch. */
   constructor(found: Found, { epoch, policies }: { readonly epoch: number; readonly policies: Policies | null }) {
     this.loader = new Loader(found, epoch, policies);
     const lanes = found.lanes.map((row) => new LanePlan(row, this.loader.bare(row), epoch));
@@ -117,8 +117,8 @@ export class Plan {
   }
 
   /**
-   * The lane of each write, loaded with the rows that the write concerns; null if its term is over. Done for all of
-   * them before the first is judged: they may concern the same rows.
+   * Returns the lane of each write, loaded with the rows that the write concerns; null if its term is over. All lanes
+   * are loaded before the first write is judged, because writes may concern the same rows.
    */
   load(needs: readonly Needs[]): readonly (LanePlan | null)[] {
     return needs.map((need) => {
@@ -134,7 +134,10 @@ export class Plan {
     return lane.row.ownerInstance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
 
-  /** Judges a write by its lane's ledger, except for data of a whole chain. */
+  /**
+   * Judges a write by its lane's ledger. Writes about a whole chain (its blocks and genesis hash) do not use the
+   * ledger.
+   */
   judge(lane: LanePlan, write: LaneWrite, moment: Moment): WriteOutcome {
     if (write.kind === "confirmations") return this.revise(write);
     if (write.kind === "identify") {
@@ -151,14 +154,17 @@ export class Plan {
     return outcome;
   }
 
-  /** The lane's ledger, including what its keys have used on other lanes of this commit. */
+  /** The lane's ledger, including what its API keys have used on other lanes of this commit. */
   private guarded({ ledger, row: { chainId } }: LanePlan) {
     const { guard } = ledger;
     if (guard === null) return ledger;
     return { ...ledger, guard: { ...guard, keyUse: this.keyUse.get(chainId) ?? this.loader.keyUse(chainId) } };
   }
 
-  /** The same prefix extends the stored list, another one replaces it from the first height that differs. */
+  /**
+   * Revises the stored blocks of a chain. Blocks with the same prefix extend the stored list; others replace it from
+   * the first height that differs.
+   */
   private revise({ fence, blocks, pruneBelow }: ConfirmationsWrite): WriteOutcome {
     const chain = this.chains.get(fence.lane.chainId);
     if (chain === undefined) throw new Error(`the blocks of chain ${fence.lane.chainId} were not read`);
@@ -172,13 +178,13 @@ export class Plan {
     return { status: "confirmations", newFork: isFork };
   }
 
-  /** Results for the lanes' owners once this is committed. */
+  /** Changes per lane, for the lanes' owners, valid once the plan is committed. */
   changes(): readonly LaneChanges[] {
     const changed = [...this.lanes.values()].filter(({ changes }) => changes.length > 0);
     return changed.map(({ ledger, row, changes }) => ({ lane: ledger.lane, token: row.token, changes }));
   }
 
-  /** How many transactions of a lane this commit found to be past their watch. */
+  /** Number of a lane's transactions whose finality watch is over, as read by this commit. */
   pastWatch({ key }: LanePlan): number {
     return this.loader.rows.unwatchable.get(key)?.length ?? 0;
   }
@@ -187,7 +193,10 @@ export class Plan {
     return (this.kept.get(kind) ?? []) as unknown as Kept<Kind>;
   }
 
-  /** Cursor, suspension and reconciliation are in the lane's ledger; counts are added to its row. */
+  /**
+   * Records a change. Cursor, suspension and reconciliation are already in the lane's ledger; counts are added to its
+   * row.
+   */
   private keep(lane: LanePlan, change: Change) {
     lane.changes.push(change);
     const known = this.kept.get(change.kind);
@@ -218,8 +227,8 @@ export class Plan {
   }
 
   /**
-   * How many steps an intent took before it got its nonce, and when it was accepted: as text, to the microsecond, which a
-   * Date cannot hold. Null if it did not come through the intake table.
+   * Number of steps of an intent before it got its nonce, and the time of its acceptance, as text because a Date cannot
+   * hold microseconds. The time is null if the intent did not come through the intake table.
    */
   accepted(intake: WaitingIntent | null): { readonly acceptedAt: string | null; readonly stepsBefore: number } {
     if (intake === null) return NOT_ACCEPTED;
@@ -243,7 +252,7 @@ export class Plan {
     else this.moves.set(txId, new Move(lane, this.loader.rows.transactions.get(txId) ?? this.created(txId), change));
   }
 
-  /** A transaction of this very commit, as it is inserted. */
+  /** A transaction that this commit creates, as it is inserted. */
   private created(txId: string): Before {
     const [allocated, lane] = this.of("allocated").findLast(([{ intent }]) => intent.txId === txId) ?? [];
     if (allocated === undefined || lane === undefined) throw new Error(`a step of ${txId}, which was not read`);

@@ -1,8 +1,8 @@
 /**
- * The policy document in force: read here, changed here, and proved by every commit (commit/commit.ts).
+ * The policy document in force: read here, changed here, and verified by every commit (commit/commit.ts).
  *
- * A change locks the document's row, then the lane table, and puts its stamp on every lane. Lock order: document → lanes;
- * no commit ever waits for the document, so that there is no circle.
+ * A change locks the document's row, then the lane table, and puts the document's stamp on every lane. Lock order:
+ * document → lanes. No commit ever waits for the document, so no deadlock is possible.
  */
 import { randomUUID } from "node:crypto";
 import { inForce, KnownPolicy, type PolicyInForce, type PolicyRecord } from "../../../domain/policy/in-force.ts";
@@ -28,7 +28,7 @@ export class PolicyBook extends KnownPolicy {
     this.words = words;
   }
 
-  /** One after the other: an answer that was read earlier never takes the place of a later one. */
+  /** Reads the policy document. Reads run one after the other, so that an earlier result never replaces a later one. */
   read(): Promise<PolicyInForce> {
     const reading = this.last.then(async () => {
       const [record] = await ask(this.reading, readPolicy());
@@ -38,12 +38,15 @@ export class PolicyBook extends KnownPolicy {
     return reading;
   }
 
-  /** Read again if another document is in force than the known one. */
+  /** Reads the policy document again if the stamp in force is not the known one. */
   async follow(stamp: string): Promise<void> {
     if (stamp !== this.current.stamp) await this.read();
   }
 
-  /** A commit that holds a lane for long is waited for, and the change tried again, for as long as any write is. */
+  /**
+   * Changes the policy document. If a commit holds a lane for long, the change is retried for as long as any write
+   * would be.
+   */
   async change(runtime: DurableRuntime, change: PolicyChange): Promise<PolicyChanged> {
     const { clock, patienceMs } = runtime;
     const deadlineMs = clock.monotonicMs() + patienceMs;
@@ -64,12 +67,13 @@ export class PolicyBook extends KnownPolicy {
     { policies, actor, reason, nodeId, expectedVersion }: PolicyChange,
   ): Promise<PolicyChanged["outcome"]> {
     return durably(runtime, {
-      // Read after the lock by a statement of its own: the one that waited joins with rows from before its wait.
+      // Read the document after the locks, in a separate statement: a statement that waited for a lock sees rows from
+      // before its wait.
       locks: [lockPolicy(), lockLaneTable()],
       find: [readPolicy()],
       decide: ([[record]]): Decision<PolicyChanged["outcome"]> => {
         const { version, policies: before } = this.parsed(record);
-        // First: a change that is repeated because its answer was lost finds its own version.
+        // Check this first: a change that is repeated because its response was lost finds its own version.
         if (before?.hash === policies.hash) return { commands: null, result: "unchanged" };
         if (expectedVersion !== null && expectedVersion !== version) return { commands: null, result: "conflict" };
         const stamp = randomUUID();

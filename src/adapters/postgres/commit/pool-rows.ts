@@ -1,16 +1,16 @@
 /**
- * Pools' request ids that the writes of one commit take. Two lanes of a pool in one commit must not both take the same:
- * each is judged by its own lane's ledger, which does not have the other one's changes.
+ * Request ids of pools that the writes of one commit use. Two lanes of a pool must not use the same id in one commit:
+ * each write is judged by its own lane's ledger, which lacks the other lane's changes.
  */
 import type { Change, Ledger } from "../../../domain/ledger/index.ts";
 import { poolKeyOf } from "../../../domain/nonces/pool.ts";
 import type { ExistingTransaction, LaneWrite } from "../../../ports/lane-store.ts";
 
 export class PoolRows {
-  /** Pool requests taken in this commit, by chain and key. */
+  /** Pool request ids used in this commit, by chain and key. */
   private readonly taken = new Map<string, ExistingTransaction>();
 
-  /** The lane's ledger, with what other lanes of this commit have taken. */
+  /** The lane's ledger, including pool request ids that other lanes of this commit have used. */
   beside(ledger: Ledger, write: LaneWrite): Ledger {
     if (this.taken.size === 0 || write.kind !== "allocate") return ledger;
     const known = write.items.flatMap(({ intent }) => {
@@ -21,7 +21,10 @@ export class PoolRows {
     return { ...ledger, pooled: ledger.pooled.with(known) };
   }
 
-  /** An intent that gets a nonce, or begins to wait for approval; one that waited before has its row. */
+  /**
+   * Records the pool request id of an intent that gets a nonce or begins to wait for approval. An intent that waited
+   * before already has a row.
+   */
   keep({ lane }: Ledger, change: Change): void {
     if ((change.kind !== "allocated" && change.kind !== "awaits") || change.intake !== null) return;
     const { requestId, txId, owner, fingerprint } = change.intent;

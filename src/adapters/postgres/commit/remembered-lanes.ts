@@ -2,14 +2,19 @@ import { type Fence, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LanePlan } from "./plan.ts";
 
-/** After this many failures in a row a lane is not guessed at for twice as many commits, and so on up to the most. */
+/**
+ * Largest number of commits for which a lane is not used from memory. The number doubles with each failure in a row.
+ */
 const MOST_SKIPPED = 64;
-/** A node forgets them all rather than grow without end; each is remembered again with its next commit. */
+/**
+ * Number of remembered lanes at which all are forgotten, to bound memory; each is remembered again with its next
+ * commit.
+ */
 const MOST_LANES = 20_000;
 
 /**
- * Lanes as this process's last commits left them. Nothing relies on it: what is planned from memory the server
- * compares with the row, under its lock, before anything is kept.
+ * Lanes as this process's last commits left them. Correctness does not depend on it: the server compares each
+ * remembered lane with its row, under its lock, before a plan made from memory is committed.
  */
 export class RememberedLanes {
   private readonly rows = new Map<LaneKey, LockedLaneRow>();
@@ -20,12 +25,13 @@ export class RememberedLanes {
     for (const lane of lanes) {
       const known = this.rows.get(lane.key);
       const left = lane.left();
-      // Four of five commits leave a lane as it was: what is known stays, and nothing new grows old here.
+      // Keep the known row if nothing changed, as in four of five commits, so that no new object survives garbage
+      // collection.
       if (known === undefined || !isSame(known, left)) this.rows.set(lane.key, left);
     }
   }
 
-  /** The lane of this term with a cursor to continue from; null if it is unknown, or guesses were wrong lately. */
+  /** Returns the remembered lane of this term with its cursor; null if it is unknown, or memory was wrong recently. */
   recall({ lane, instanceId, token }: Fence): LockedLaneRow | null {
     const key = laneKey(lane);
     const failed = this.failed.get(key);
@@ -35,7 +41,10 @@ export class RememberedLanes {
     return row.ownerInstance === instanceId && row.token === token ? row : null;
   }
 
-  /** A repeat in every batch, say, would cost every commit twice. */
+  /**
+   * Skips memory for a while after it was wrong: otherwise repeats in every batch, for example, would cost every commit
+   * twice.
+   */
   wasWrong(lanes: Iterable<LanePlan>): void {
     for (const { key } of lanes) {
       const failures = (this.failed.get(key)?.failures ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** Converts rows to the domain's types. */
+/** Converts database rows to the domain's types. */
 import { grouped } from "../../../domain/grouped.ts";
 import type { LedgerAttempt } from "../../../domain/ledger/index.ts";
 import type { Hole } from "../../../domain/nonces/holes.ts";
@@ -17,7 +17,10 @@ import type { ReceiptRow } from "../statements/receipt.ts";
 import type { ReservationRow } from "../statements/reservation.ts";
 import type { TimeColumns } from "../statements/transaction.ts";
 
-/** The first step of what came through the intake table: its caller wrote the row, no node and no history beside it. */
+/**
+ * First history step of an intent from the intake table: the caller inserted the row, so the step has no node and no
+ * history row.
+ */
 export const ACCEPTED = {
   ordinal: 1,
   event: "accept",
@@ -30,7 +33,7 @@ export const ACCEPTED = {
   count: 1,
 } as const satisfies Partial<HistoryRecord>;
 
-/** Converts a row to the owner's form: `held` and `expired` are flags, without their times. */
+/** Converts the time columns of a row for the lane's owner: `held` and `expired` become flags, without their times. */
 export function timed<Row extends TimeColumns>({ validUntil, heldSince, expiredAt, ...row }: Row) {
   return {
     ...row,
@@ -65,7 +68,7 @@ export function holeOf({ chainId, signer, owner, ttlMs, ...hole }: HoleRow): Hol
   return hole.why === "expired" ? { ...hole, expired: { owner, ttlMs: ttlMs ?? LONGEST_TTL_MS } } : hole;
 }
 
-/** The reservation as stored: `reservationAt` decides whether it has expired. */
+/** Converts a reservation as stored; `reservationAt` decides whether it has expired. */
 export function reservationOf({ askedAt, leftMs, ...row }: ReservationRow): Reservation {
   return withLane(row);
 }
@@ -74,7 +77,7 @@ export function receiptsOf(rows: readonly ReceiptRow[]): ReadonlyMap<string, Rec
   return new Map(rows.map(({ txId, ...receipt }) => [txId, withoutNulls(receipt, "besideGas", "besideGasUnsure")]));
 }
 
-/** No row: nothing was ever counted. */
+/** Converts a row about the use of limits. Without a row, nothing was ever counted. */
 export function useOf(row: UseColumns | undefined): Use {
   if (row === undefined || row.useHour === null) return UNUSED;
   const { useHour, hourValue, hourCost, dayValue, dayCost } = row;
@@ -92,7 +95,7 @@ export function groupByTransaction<Row extends { readonly txId: string }>(
   return grouped(rows, (row) => row.txId);
 }
 
-/** The row of a statement that always has one. */
+/** Returns the row of a statement that always returns exactly one. */
 export function only<Row>([row]: readonly Row[]): Row {
   if (row === undefined) throw new StoreUnavailable("the database answered without the row that was asked for");
   return row;

@@ -1,7 +1,8 @@
 /**
- * Spent request ids: retention removed their transactions, only their hashes are kept, and they are still refused. A
- * commit of two round trips looks them up behind the lane's lock. In a commit of one round trip the server proves that
- * there is none. No lane's lock covers a pool's request ids: for them the order counts, rows first, hashes after.
+ * Spent request ids: retention has removed their transactions, but keeps hashes of the ids, so that they are still
+ * refused. A commit of two round trips looks them up while the lane is locked. In a commit of one round trip, the
+ * server verifies that there is none. No lane's lock covers a pool's request ids: for them the order of reads counts,
+ * first the rows, then the hashes.
  */
 import type { Lane } from "../../../domain/lane.ts";
 import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";
@@ -11,7 +12,7 @@ import type { Plan } from "./plan.ts";
 
 const SPENT: Spent = { spent: true };
 
-/** A request id on its lane. */
+/** A request id together with its lane. */
 export type Request = Lane & { readonly requestId: string };
 
 export function requestOf({ chainId, signer }: Lane, requestId: string): Request {
@@ -26,7 +27,7 @@ export function inPool({ chainId, pool, requestId }: AskedOfPool): SpentRow {
   return { chainId, scope: `pool ${pool}`, requestId };
 }
 
-/** Looks a request id up among those that were found. */
+/** Makes a function that looks a request id up among the spent ones that were read. */
 export function spentIn(rows: readonly SpentRow[] = []) {
   const keys = new Set(rows.map(keyOf));
   return (request: SpentRow) => (keys.has(keyOf(request)) ? SPENT : null);
@@ -37,8 +38,8 @@ function keyOf({ chainId, scope, requestId }: SpentRow) {
 }
 
 /**
- * For a transaction in one write. A lane of which nothing was removed has no hashes: its creates cost no look-up, and
- * the lane's proof shows that.
+ * Statement that verifies, in a commit of one round trip, that no request id is spent. A lane from which nothing was
+ * removed has no hashes, so its creates need no look-up; the lane's own verification shows that.
  */
 export function unspent(plan: Plan, marker: string | null): readonly Command[] {
   if (marker === null) return [];

@@ -1,6 +1,6 @@
 /**
- * Rows of a commit with a member for each column of their statement. Literals: in Node 20 each member that is added to a
- * spread object costs two microseconds, a hundred times as much as in a literal.
+ * Builds the rows of a commit, with a member for each column of their statement. Rows are written as literals: in
+ * Node.js 20 each member added to a spread object costs two microseconds, a hundred times as much as in a literal.
  */
 import type { FeeWishes } from "../../../domain/transaction/fees.ts";
 import type { PreparedIntent } from "../../../domain/transaction/transaction.ts";
@@ -27,7 +27,7 @@ export function allocationRow(
   });
 }
 
-/** The changed row of a lane; none if nothing of the lane changes. */
+/** The changed row of a lane; no row if nothing of the lane changes. */
 export function laneRow(lane: LanePlan) {
   const { confirmed, failed, live } = lane;
   const left = lane.left();

@@ -1,6 +1,7 @@
 /**
- * Between the domain's values and columns. Rows come with the names of the domain (session/pipeline.ts), and mostly as the
- * domain has them; a lane and an owner are flat there. At the end, what statements say about lists of columns.
+ * Converts between the domain's values and columns. Rows are read under the domain's names (session/pipeline.ts),
+ * mostly with the domain's types; lane and owner are flat columns there. The second part builds SQL from lists of
+ * columns.
  */
 
 import type { Hex, Lane } from "../../../domain/lane.ts";
@@ -8,12 +9,12 @@ import type { Fees } from "../../../domain/transaction/fees.ts";
 import type { LaneOwner } from "../../../ports/lease-store.ts";
 import type { FeeColumns } from "./transaction-fields.ts";
 
-/** Offset of a transaction's nonce while it moves: beyond any real nonce. */
+/** Offset added to a transaction's nonce while it moves, to free the nonce; beyond any real nonce. */
 export const OUT_OF_THE_WAY = 2 ** 52;
 
 export type OwnerColumns = { readonly [Key in keyof LaneOwner]: LaneOwner[Key] | null };
 
-/** A record of a lane as it is read. */
+/** A record whose lane is flat, as it is read from the database. */
 export type Flat<Of extends { readonly lane: Lane }> = Omit<Of, "lane"> & Lane;
 
 export function laneOf({ chainId, signer }: Lane): Lane {
@@ -36,13 +37,13 @@ export function feesOf(row: FeeColumns): Fees {
 
 export const LANE = "chain_id bigint, signer text";
 
-/** One column and its type, in a list of columns. */
+/** Matches one column and its type in a list of columns. */
 const COLUMN = /(\w+) (\w+)/g;
 
-/** How a column's value travels: hex as text, gas as the bigint that it is. */
+/** Types as which column values are sent: hex as text, gas as bigint. */
 const SENT_AS: Readonly<Record<string, string>> = { bytea: "text", gas: "bigint" };
 
-/** Columns that the domain calls otherwise; the others it calls the same, in camel case. */
+/** Columns whose name differs in the domain; all others have the same name there, in camel case. */
 const RENAMED = { to_address: "to", fee_type: "type" } as const;
 
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
@@ -56,7 +57,7 @@ type NameOf<Column extends string> = Column extends ` ${infer Rest}` | `\n${infe
       : Camel<Name>
     : never;
 
-/** The domain's names of a list of columns. */
+/** The domain's names of the columns in a list. */
 export type NamesIn<Columns extends string> = Columns extends `${infer First},${infer Rest}`
   ? NameOf<First> | NamesIn<Rest>
   : NameOf<Columns>;
@@ -67,14 +68,14 @@ function nameOf(column: string) {
 }
 
 /**
- * Rows out of one list for each column: `lists("tx_id uuid, nonce bigint")` takes them from $1 and $2. A list that is null
- * is filled up with nulls.
+ * SQL that makes rows from one list parameter per column: `lists("tx_id uuid, nonce bigint")` reads them from $1 and
+ * $2. A list that is null is filled up with nulls.
  *
- * Not `FROM unnest($1, $2)`: before it gives the first row of that, the server copies each list to a store of its own, and
- * making those stores is a tenth of what it does for a commit. In a select list they are walked side by side.
+ * It does not use `FROM unnest($1, $2)`: the server copies each list to a tuple store before it returns the first row,
+ * which is a tenth of its work for a commit. In a select list the lists are read side by side.
  *
- * And not one JSON text: taking that apart is a third of what the server does for such small rows, and a column with nothing
- * in it costs nothing here.
+ * It does not use one JSON text either: parsing that is a third of the server's work for such small rows, and an empty
+ * column costs nothing here.
  */
 export function lists(columns: string): string {
   let place = 0;
@@ -83,7 +84,10 @@ export function lists(columns: string): string {
   return `SELECT ${columns.replace(COLUMN, unnested)}`;
 }
 
-/** The values of each list, read from the rows by the domain's names; null for a column that has nothing in any row. */
+/**
+ * Parameter values for `lists`: one list per column, read from the rows by the domain's names; null for a column
+ * without a value in any row.
+ */
 export function rowsOf(columns: string, rows: readonly object[]): readonly unknown[] {
   return readersOf(columns).map((read) => {
     const values = rows.map(read as (row: object) => unknown);
@@ -91,12 +95,12 @@ export function rowsOf(columns: string, rows: readonly object[]): readonly unkno
   });
 }
 
-/** The place of a parameter behind these lists. */
+/** Number of a parameter that follows these lists. */
 export function behind(columns: string, place = 1): `$${number}` {
   return `$${[...columns.matchAll(COLUMN)].length + place}`;
 }
 
-/** Nothing can be given for rows that lack a column. */
+/** Type of the parameters after the lists. It makes the compiler refuse rows that lack a column. */
 export type Behind<Columns extends string, Row> = [NamesIn<Columns>] extends [keyof Row]
   ? readonly unknown[]
   : readonly [missing: never, ...never[]];
@@ -120,29 +124,29 @@ function readerOf(column: string, type: string): Read {
     : (row) => (row[name] === null || row[name] === undefined ? null : write(row[name]));
 }
 
-/** Values of these types are not sent as they are. */
+/** Conversions of values whose type is not sent unchanged. */
 const WRITTEN_AS: Readonly<Record<string, (value: unknown) => unknown>> = {
   bytea: (hex) => bare(hex as Hex),
   jsonb: (value) => JSON.stringify(value),
   timestamptz: (at) => (at instanceof Date ? at.toISOString() : at),
 };
 
-/** Hex without 0x, as PostgreSQL's decode(…, 'hex') takes it. */
+/** Removes the 0x of a hex text, as PostgreSQL's decode(…, 'hex') requires. */
 export function bare(hex: Hex): string {
   return hex.slice(2);
 }
 
-/** The list of columns without their types. */
+/** Names of the columns, without their types. */
 export function names(columns: string): string {
   return columns.replace(COLUMN, "$1");
 }
 
-/** The list of columns as the table stores them: hex text is decoded to bytea. */
+/** Select list of the columns as the table stores them: hex text is decoded to bytea. */
 export function stored(columns: string): string {
   return columns.replace(COLUMN, (_, name, type) => (type === "bytea" ? `decode(${name}, 'hex')` : name));
 }
 
-/** The list of columns as read from a table, under the domain's names. */
+/** Select list of the columns as read from a table, under the domain's names. */
 export function selected(table: string, columns: string): string {
   return columns.replace(
     COLUMN,
@@ -155,7 +159,10 @@ function readAs(column: string, type: string) {
   return type === "gas" ? `${column}::numeric` : column;
 }
 
-/** One row of these columns on a connection that is not ours: no name is looked up on its search path. */
+/**
+ * Parameters for one row of these columns on the caller's connection. All names are qualified, because its search path
+ * is not under our control.
+ */
 export function parameters(columns: string): string {
   let place = 0;
   return columns.replace(COLUMN, (_, _name, type) => asParameter(`$${++place}::pg_catalog.`, type));
@@ -163,12 +170,12 @@ export function parameters(columns: string): string {
 
 function asParameter(cast: string, type: string) {
   if (type === "bytea") return `pg_catalog.decode(${cast}text, 'hex')`;
-  // Some libraries would turn the text of a json parameter into a json string.
+  // Send JSON as text and cast it: some libraries would turn the text of a json parameter into a json string.
   if (type === "jsonb") return `${cast}text::pg_catalog.jsonb`;
   return `${cast}${{ bigint: "int8", gas: "int8", boolean: "bool" }[type] ?? type}`;
 }
 
-/** The values of such a row. Not every library sends a bigint. */
+/** Values for `parameters`. Bigints are sent as text, because not every library supports them. */
 export function parametersOf(columns: string, row: Readonly<Record<string, unknown>>): unknown[] {
   return readersOf(columns).map((read) => {
     const value = read(row);
@@ -176,12 +183,15 @@ export function parametersOf(columns: string, row: Readonly<Record<string, unkno
   });
 }
 
-/** Behind ON CONFLICT: a row that exists gets all of these from the one that was to be inserted. */
+/** The part after ON CONFLICT that overwrites all these columns of an existing row. */
 export function overwritten(columns: string): string {
   return `DO UPDATE SET ${columns.replace(COLUMN, "$1 = excluded.$1")}`;
 }
 
-/** Live rows of the lane $1, $2 in one of these states. Collected first, so that other tables are read by key. */
+/**
+ * SQL: ids of the live transactions of the lane $1, $2 in one of these states. They are collected first, so that other
+ * tables are read by key.
+ */
 export function liveIds(states: string): string {
   return `ARRAY(
     SELECT t.tx_id FROM fencepost.transaction AS t
@@ -190,11 +200,14 @@ export function liveIds(states: string): string {
   )`;
 }
 
-/** Joins the lanes $1, $2 with rows `l`, which are found by key also if the planner is wrong about the table's size. */
+/**
+ * SQL: joins the lanes $1, $2 with rows `l`. The extra conditions make the planner find the rows by key, even if it is
+ * wrong about the table's size.
+ */
 export const ASKED_LANES = `(${lists(LANE)}) AS k ON l.chain_id = k.chain_id AND l.signer = k.signer
     AND l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`;
 
-/** Sums of what is kept on lanes `l`, by state. */
+/** SQL: sums of the transaction counts that lanes `l` keep, by state. */
 export const LANE_TOTALS = `coalesce(sum(l.live_allocated), 0)::bigint AS "ALLOCATED",
     coalesce(sum(l.live_tracking), 0)::bigint AS "TRACKING", coalesce(sum(l.live_stuck), 0)::bigint AS "STUCK",
     coalesce(sum(l.confirmed_total), 0)::bigint AS "CONFIRMED", coalesce(sum(l.failed_total), 0)::bigint AS "FAILED_FINAL"`;

@@ -1,7 +1,7 @@
-/** Common parts of statements about notices and about instances. */
+/** SQL parts shared by statements about notices and instances. */
 import { MOST_EVIDENCE } from "../../../domain/cluster/notices.ts";
 
-/** A repeat of an existing row: `n`, by the row that was to be inserted. */
+/** SQL that merges a repeated notice into the existing row `n`. */
 export const MERGED = `last_seen_at = EXCLUDED.last_seen_at, times = n.times + EXCLUDED.times, evidence = (
     SELECT jsonb_agg(e.item ORDER BY e.place)
     FROM jsonb_array_elements(EXCLUDED.evidence || n.evidence) WITH ORDINALITY AS e(item, place)
@@ -9,8 +9,9 @@ export const MERGED = `last_seen_at = EXCLUDED.last_seen_at, times = n.times + E
   )`;
 
 /**
- * Behind 'WITH gone AS (...)', an instance that was declared dead by this statement, for the reason $3: a notice, unless it was
- * draining and had nothing left. By clock_timestamp(): the transaction may have waited for the row.
+ * SQL after 'WITH gone AS (...)', an instance that this statement declared dead for the reason $3. Adds a notice,
+ * unless the instance was draining and owned no lanes. Uses clock_timestamp(), because the transaction may have waited
+ * for the row.
  */
 export const NOTE_VANISHED = `
   INSERT INTO fencepost.notice AS n (kind, node_id, first_seen_at, last_seen_at, times, evidence)
@@ -25,7 +26,7 @@ export const NOTE_VANISHED = `
   ON CONFLICT (node_id) WHERE kind = 'NODE_VANISHED' AND acknowledged_at IS NULL AND over_at IS NULL
   DO UPDATE SET ${MERGED}`;
 
-/** The node of an instance that registers ($2) is back. */
+/** SQL that ends the notice about a vanished node when an instance of that node ($2) registers. */
 export const END_VANISHED = `
   UPDATE fencepost.notice AS n SET over_at = clock_timestamp()
   WHERE n.kind = 'NODE_VANISHED' AND n.node_id = $2 AND n.acknowledged_at IS NULL AND n.over_at IS NULL`;

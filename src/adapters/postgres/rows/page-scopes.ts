@@ -1,15 +1,18 @@
 /**
- * Common parts of the statements of pages.
+ * SQL parts shared by the statements that read pages of lists.
  *
- * A page is merged from one index walk for each chain. The index has one number in front of the id, and the walk
- * compares and orders rows by both: so it begins at the end of the page before, and ends with the entries of that
- * number. With a second column in front of the id a server before 18 would not end it, but go on over the entries of
- * all other signers. No other index gives that order, and with sorting disfavoured (`preferOrder`) this one is walked,
- * also by a plan for unknown parameters that is wrong about sizes. An optional condition (`$4 IS NULL OR …`) would make
- * it walk the whole table for rows that do not exist.
+ * A page is merged from one index scan per chain. The index consists of one number and the id, and the scan compares
+ * and orders rows by both, so it begins at the end of the previous page and ends with the entries of that number. With
+ * a second column before the id, a server before version 18 would not stop there, but continue over the entries of all
+ * other signers. No other index has that order. With sorting disfavoured (`preferOrder`), this index is used even by a
+ * generic plan that is wrong about sizes. An optional condition (`$4 IS NULL OR …`) would make the server scan the
+ * whole table for rows that do not exist.
  */
 
-/** The chains, as a table `scope`: the requested one ($4), else all that have lanes, of one signer if given. */
+/**
+ * SQL: the chains of a page as a table `scope`: the requested one ($4), else all chains that have lanes, or lanes of
+ * the given signer.
+ */
 export const chainsOf = (signer?: "$5" | "$6") => `
   scope AS MATERIALIZED (
     SELECT $4::bigint AS chain_id WHERE $4 IS NOT NULL
@@ -18,10 +21,13 @@ export const chainsOf = (signer?: "$5" | "$6") => `
     WHERE $4::bigint IS NULL${signer === undefined ? "" : ` AND l.signer = ${signer}::text`}
   )`;
 
-/** For an intake row that is no alias. */
+/** SQL: chain id of an intake row that is not an alias, as in the index of waiting intents. */
 export const WAITING_CHAIN = "CASE WHEN t.alias_of IS NULL THEN t.chain_id END";
 
-/** The same for what waits in the intake table, whose lanes need not be known yet: one look for each chain there. */
+/**
+ * SQL: the chains of waiting intents as a table `scope`. Their lanes may not exist yet, so the intake table is read,
+ * with one index look-up per chain.
+ */
 export const CHAINS_OF_INTAKE = `
   scope AS MATERIALIZED (
     WITH RECURSIVE waiting (chain_id) AS (
@@ -41,17 +47,23 @@ function nextInIntake(after: string) {
 const FIRST = "'00000000-0000-0000-0000-000000000000'";
 const LAST = "'ffffffff-ffff-ffff-ffff-ffffffffffff'";
 
-/** An index of a number and the id: the number of a row `t`, the one that is asked for, and what must be true besides. */
+/**
+ * A scan of an index on a number and the id: the number's expression for a row `t`, its requested value, and further
+ * conditions.
+ */
 export interface Walk {
   readonly number: string;
   readonly is: string;
   readonly where: string;
   readonly table?: "transaction" | "intake";
-  /** Instead of `scope`. */
+  /** Table expression that replaces `scope`. */
   readonly from?: string;
 }
 
-/** $1 the order, $2 the end of the page before, $3 how many. Only the half with the requested order is executed. */
+/**
+ * SQL of a page by index scan. $1: the order, $2: the end of the previous page, $3: the page size. Only the half with
+ * the requested order is executed.
+ */
 export function walk(of: Walk): string {
   return `${half(of, "newest")}\n   UNION ALL\n${half(of, "oldest")}`;
 }
@@ -71,16 +83,16 @@ function half(of: Walk, order: "newest" | "oldest") {
    )`;
 }
 
-/** Collecting so many is as good as walking. */
+/** Number of rows up to which collecting them is as fast as an index scan. */
 const FEW = 1_000;
 
 /**
- * Live rows in one state ($5). No index has the state: it changes at every step, and every step would write every index
- * again. If these rows are the smaller part of a chain's live rows, by the kept counts, they are collected as a table
- * `few`: for every lane by nonce, from the end at which they are (unsigned ones are the newest, all others the oldest),
- * and no further than the last of them. If they are the larger part (`live.many`), a walk by id soon finds them. Either
- * way no more rows are read than the smaller part has. `ofLane`: a condition on `c`, the kept counts. `met`: a table of
- * chains and ids; a chain with a full page in it is not collected.
+ * SQL: live rows in one state ($5). No index contains the state, because it changes at every step, and every step would
+ * then update every index. If, by the kept counts, these rows are the smaller part of a chain's live rows, they are
+ * collected as a table `few`: per lane by nonce, from the end where they are (unsigned rows are the newest, all others
+ * the oldest), and no further than the last of them. If they are the larger part (`live.many`), a scan by id finds them
+ * soon. Either way no more rows are read than the smaller part has. `ofLane`: a condition on `c`, the kept counts.
+ * `met`: a table of chains and ids; a chain with a full page in it is not collected.
  */
 export const liveIn = (ofLane: string, met = NONE_MET) => `
   kept AS MATERIALIZED (
@@ -121,9 +133,10 @@ function stateOfLane(order: "t.nonce" | "t.nonce DESC", where: string) {
 const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id FROM live WHERE false)";
 
 /**
- * Rows in flight are a window for each lane, too many to collect with many lanes. But the newest were signed last, and
- * the oldest are the oldest live ones, except for those that are settled and still watched: a short read there mostly
- * finds a page of them. Every row in flight was signed (CHECK transaction_signed), and has a first attempt.
+ * SQL: finds a page of rows in flight by a short read. Each lane has a window of rows in flight, too many to collect
+ * with many lanes. But the newest ones were signed last, and the oldest ones are among the oldest live rows, apart from
+ * settled rows that are still watched. Every row in flight was signed (CHECK transaction_signed), so it has a first
+ * attempt.
  */
 export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
@@ -154,10 +167,10 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     WHERE $1::text = 'oldest' AND live.own > ${FEW} AND NOT live.many
   )`;
 
-/** The chains of a walk for `liveIn`. */
+/** SQL: the chains that `liveIn` leaves to an index scan. */
 export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
 
-/** A page of these rows by id: $1 the order, $2 the end of the page before, $3 how many. */
+/** SQL: a page of these rows by id. $1: the order, $2: the end of the previous page, $3: the page size. */
 export function byId(rows: "few" | "fencepost.transaction"): string {
   const half = (order: "newest" | "oldest", beyond: string, sorted: string) => `   (
      SELECT r.tx_id FROM ${rows} AS r

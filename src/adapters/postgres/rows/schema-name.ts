@@ -1,17 +1,21 @@
-/** The schema of all tables: another name than the usual one if two deployments share a database. */
+/** Name of the schema of all tables; not the default if two deployments share a database. */
 import type pg from "pg";
 
 export const DEFAULT_SCHEMA = "fencepost";
 
 /**
- * Statements and migrations are written for the schema `fencepost`. Under another name every mention is replaced, also in
- * names of locks, of the channel of hints and of the settings that our triggers read: two schemas share none of them.
+ * Replaces the schema's name in SQL. Statements and migrations are written for the schema `fencepost`. For another name
+ * every mention is replaced, including names of locks, of the notification channel and of the settings that triggers
+ * read, so that two schemas share none of them.
  */
 export function inSchema(sql: string, schema: string): string {
   return schema === DEFAULT_SCHEMA ? sql : sql.replace(/\bfencepost\b/g, schema);
 }
 
-/** A client that says every string in this schema; what is given as `{ text }` names its schema itself. */
+/**
+ * Makes a client replace the schema's name in every query given as a string. A query given as `{ text }` is left
+ * unchanged.
+ */
 export function speakingIn(client: pg.Client, schema: string): pg.Client {
   const query = client.query.bind(client) as (...asked: readonly unknown[]) => unknown;
   const ask = (text: unknown, ...rest: readonly unknown[]) =>

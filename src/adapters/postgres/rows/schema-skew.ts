@@ -1,19 +1,20 @@
 /**
- * One release of skew. Nodes are upgraded one after the other, so for a while programs of release N work on the schema of
- * release N + 1, and may be restarted on it. What makes that safe is said by the migration, not guessed from numbers: its
- * first lines name the newest migration that a program must know at least, `-- works with: 0037_release_0_1_0.sql`. By
- * our rule that is the last one of the release before, because only that one's statements were tried on it. The ledger
- * keeps the word, so that also a program that is older than the file can read it. Without it, no older program may.
+ * Compatibility of programs with a newer schema: one release of skew is allowed. Nodes are upgraded one after the
+ * other, so for a while programs of release N work on the schema of release N + 1, and may be restarted on it. A
+ * migration declares whether this is safe: its first lines name the newest migration that a program must at least know,
+ * `-- works with: 0037_release_0_1_0.sql`. By convention that is the last migration of the previous release, because
+ * only that release's statements were tested with it. The ledger of migrations stores this line, so that a program
+ * older than the file can read it. Without it, no older program may run.
  */
 import { SchemaTooNew } from "../../../ports/lease-store.ts";
 
 export interface Applied {
   readonly name: string;
-  /** Null: works with no program that does not know it. */
+  /** Oldest compatible program, by its newest migration; null if every program must know this migration. */
   readonly worksWith: string | null;
 }
 
-/** A node that runs, by its own word. */
+/** A running node, as it registered itself. */
 export interface RunningNode {
   readonly nodeId: string;
   readonly version: string;
@@ -22,7 +23,7 @@ export interface RunningNode {
 
 const WORKS_WITH = /^-- works with: (\d{4}_\w+\.sql)$/m;
 
-/** The older programs that a migration works with. */
+/** Reads the declaration of compatible older programs from a migration; null if there is none. */
 export function worksWithOf(sql: string): string | null {
   return WORKS_WITH.exec(sql)?.[1] ?? null;
 }
@@ -43,7 +44,7 @@ export function tooNew({ name, worksWith }: Applied, newest: string): string {
   return `the database has migration ${name}, which is too new for this version${needed}; it knows up to ${newest}: upgrade`;
 }
 
-/** The first node that could not follow one of these migrations, in one line; null if all can. */
+/** Describes in one line the first node that is too old for one of these migrations; null if none is. */
 export function leftBehind(pending: readonly Applied[], nodes: readonly RunningNode[]): string | null {
   for (const { nodeId, version, knows } of nodes) {
     const migration = pending.find((each) => !suits(each, knows));

@@ -1,6 +1,7 @@
 /**
- * The session locks of this schema that are held now, by key. Looked for, never tried: who tries a lock may get it, and
- * then looks like the one that held it. Any role sees the locks of all sessions here, unlike their other properties.
+ * SQL: the session locks of this schema that are held now, by key. They are read from the catalog and never tried,
+ * because a process that tries a free lock would get it and look like its owner. Any role can see the locks of all
+ * sessions, unlike other properties of sessions.
  */
 export const SESSION_LOCKS = `
   SELECT l.objid::integer AS key, l.pid AS session FROM pg_catalog.pg_locks AS l

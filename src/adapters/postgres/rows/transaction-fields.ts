@@ -1,35 +1,36 @@
 /**
- * Each field of a transaction, once: its column and the type of that. Statements take their lists of columns from here, rows
- * are written and read by the same names (columns.ts), and what is absent in the domain is null.
+ * Declares each field of a transaction once: its column and the column's type. Statements take their lists of columns
+ * from here, and rows are written and read by the same names (columns.ts). A field that is absent in the domain is null
+ * in the database.
  */
 import type { Intent, Payload } from "../../../domain/transaction/transaction.ts";
 
-/** The parts of a price, wanted or offered. */
+/** Columns of a fee, requested or offered. */
 export const FEES = "fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric";
 
-/** Content of a transaction. Also of one that is signed in its place. */
+/** Columns of a transaction's payload, also of one that replaces it at the same nonce. */
 export const PAYLOAD = `to_address text, data bytea, value numeric, gas gas, ${FEES}, access_list jsonb` as const;
 
-/** Fields on the transaction's row, its caller (`owner`) among them. */
+/** Columns of the transaction's row that come from the create request, including its caller (`owner`). */
 export const ASKED =
   "tx_id uuid, chain_id bigint, signer text, request_id text, owner text, valid_until timestamptz" as const;
 
-/** Shown fields of the payload's row. */
+/** Columns of the payload's row that are shown to callers. */
 export const SHOWN = `${PAYLOAD}, metadata jsonb` as const;
 
-/** Fields of the payload's row. */
+/** All columns of the payload's row. */
 export const SAID = `${SHOWN}, fingerprint bytea` as const;
 
-/** An intent as it waits in the intake table. */
+/** Columns of an intent that waits in the intake table. */
 export const INTENT = `${ASKED}, ${SAID}, allow_no_code boolean` as const;
 
-/** Each member as a column, null if it is absent. */
+/** Type with each member as a column: null if the member is absent. */
 type Columns<Of> = { readonly [Key in keyof Of]-?: Exclude<Of[Key], undefined> | null };
 
 export type FeeColumns = Columns<Pick<Payload, "type" | "gasPrice" | "maxFeePerGas" | "maxPriorityFeePerGas">>;
 export type PayloadColumns = Columns<Payload> & Pick<Payload, "data" | "value">;
 
-/** Additions of a commit to an intent, with its nonce or as it begins to wait for approval. */
+/** Values that a commit adds to an intent when it gets a nonce or begins to wait for approval. */
 interface Given {
   readonly nonce?: number;
   readonly acceptedAt?: string | null;
@@ -42,7 +43,7 @@ interface Given {
   readonly expiresAt?: Date;
 }
 
-/** One literal: spread together from its parts, a row took fifty times as long. */
+/** Builds a row as one literal: spreading its parts together took fifty times as long. */
 export function intentRow(intent: Intent, given: Given = {}) {
   const { lane, payload } = intent;
   return {
@@ -76,17 +77,17 @@ export function intentRow(intent: Intent, given: Given = {}) {
   };
 }
 
-/** Words of the caller that are absent if their column is null. */
+/** Optional fields of a request that are left out if their column is null. */
 export const OPTIONAL = ["validUntil"] as const;
 
-/** A row with its payload's columns as the payload that they are. */
+/** Converts the payload columns of a row to a payload. */
 export function withPayload<Row extends PayloadColumns>(row: Row) {
   const { to, data, value, gas, type, gasPrice, maxFeePerGas, maxPriorityFeePerGas, accessList, ...rest } = row;
   const wishes = { gas, type, gasPrice, maxFeePerGas, maxPriorityFeePerGas, accessList };
   return { ...rest, payload: { to, data, value, ...known(wishes) } as Payload };
 }
 
-/** The row without those of these members that are null. */
+/** Copies a row without those of the named members that are null. */
 export function withoutNulls<Row extends object, Name extends keyof Row>(row: Row, ...names: readonly Name[]) {
   const kept = Object.entries(row).filter(([name, value]) => value !== null || !names.includes(name as Name));
   return Object.fromEntries(kept) as Omit<Row, Name> & { readonly [N in Name]?: NonNullable<Row[N]> };

@@ -1,20 +1,21 @@
 /**
- * A restored copy of the data directory, such as a volume's snapshot, is the very same server: same system, same
- * timeline, same tables, and a WAL position that continues. If no node ran to remember more, nothing in the database
- * shows that it was restored. So the operator says it (`fencepost migrate --after-restore`).
+ * Marks a database as restored. A restored copy of the data directory, such as a volume's snapshot, looks like the same
+ * server: same system, same timeline, same tables, and a WAL position that continues. Unless a running node remembers a
+ * later state, nothing in the database shows the restore. So the operator must report it (`fencepost migrate
+ * --after-restore`).
  */
 import type pg from "pg";
 import { BEGIN, PINNED_PATH } from "../session/opening.ts";
 
 /**
- * No server has this for its identifier: the next node to register finds another history, begins an epoch, and leaves
- * every lane to an operator (session/judge-history.ts).
+ * System identifier that no server has. The next node to register then detects a changed history, begins a new epoch,
+ * and leaves every lane to an operator (session/judge-history.ts).
  */
 const UNLIKE_ANY = "restored";
 
 /**
- * Registrations take turns, and this one with them. A node that runs all the same has its heartbeat row ended: it can write
- * nothing more, and has to register.
+ * Statements that mark the restore. They take the registration lock. The heartbeat row of a node that still runs is
+ * ended, so that it can write nothing more and must register again.
  */
 const STATEMENTS = [
   "SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))",
@@ -23,7 +24,10 @@ const STATEMENTS = [
    WHERE h.ordinal = (SELECT max(newest.ordinal) FROM fencepost.database_history AS newest)`,
 ] as const;
 
-/** Safe to repeat. A database that no node ever ran on has no history, and nothing to wait for. */
+/**
+ * Marks the database as restored. Safe to repeat. A database that no node ever used has no history, so no lane has to
+ * wait.
+ */
 export function markRestored(client: pg.Client): Promise<void> {
   return transacting(client, async () => {
     for (const statement of STATEMENTS) await client.query(statement);

@@ -1,8 +1,8 @@
 /**
- * Indexes of pending migrations on tables that are in use. Built inside the migrations' transaction an index would hold up
- * every write of its table until COMMIT, and with it every lane. So what a migration creates CONCURRENTLY is built
- * before that transaction, while nodes work; the transaction then finds it there. What a crash leaves is an index that is
- * not valid, or one that is used already: the next run drops the first and keeps the second.
+ * Builds indexes of pending migrations on tables that are in use. Inside the migrations' transaction, building an index
+ * would block every write to its table until COMMIT, and with it every lane. So indexes that a migration creates
+ * CONCURRENTLY are built before that transaction, while nodes work; the transaction then finds them. A crash leaves an
+ * index that is invalid, or one that is already used: the next run drops the first and keeps the second.
  */
 import pg from "pg";
 
@@ -15,17 +15,20 @@ const stateOf = (name: string) => `
 
 const PAUSE = "SELECT pg_catalog.pg_sleep(0.2)";
 
-/** Two runners may begin the same index in the same moment: one of them finds it there, or both wait for each other. */
+/**
+ * Error codes if two runners build the same index at the same time: one finds that it exists, or both wait for each
+ * other.
+ */
 const LOST_RACE = new Set(["42P07", "23505", "40P01"]);
 
 const NO_SUCH_COLUMN = "42703";
 
-/** The SQL for use in a transaction: CONCURRENTLY is not allowed there, and not needed. */
+/** Removes CONCURRENTLY from the SQL, because it is not allowed in a transaction, and not needed there. */
 export function inTransaction(sql: string): string {
   return sql.replaceAll("CREATE INDEX CONCURRENTLY IF NOT EXISTS", "CREATE INDEX IF NOT EXISTS");
 }
 
-/** Builds what these migrations create on tables that exist. No transaction may be open. */
+/** Builds the indexes that these migrations create on existing tables. No transaction may be open. */
 export async function buildIndexes(client: pg.Client, pending: readonly { readonly sql: string }[]): Promise<void> {
   for (const { sql } of pending) {
     for (const [create, name, table] of sql.matchAll(CONCURRENT)) {
@@ -50,7 +53,10 @@ async function build(client: pg.Client, sql: string, name: string) {
   }
 }
 
-/** False: one of its columns comes with an earlier migration of the same run, so that the transaction has to build it. */
+/**
+ * Builds one index. False if one of its columns is added by an earlier migration of the same run, so that the
+ * transaction must build the index.
+ */
 async function create(client: pg.Client, sql: string) {
   try {
     await client.query(sql);

@@ -1,6 +1,6 @@
 /**
- * Facts about a database for `fencepost doctor`. Nothing is written, and nothing is concluded: that is the doctor's
- * work.
+ * Reads facts about a database for `fencepost doctor`. Nothing is written, and nothing is concluded: the doctor does
+ * that.
  */
 import pg from "pg";
 import type { Clock } from "../../../ports/clock.ts";
@@ -10,7 +10,7 @@ import { SERVED_CHAINS } from "./served-chains.ts";
 
 export interface RefusedDatabase {
   readonly kind: "refused";
-  /** Node's or PostgreSQL's own; empty if there is none. */
+  /** Error code of Node.js or PostgreSQL; empty if there is none. */
   readonly code: string;
   readonly message: string;
 }
@@ -23,19 +23,19 @@ export interface OpenDatabase {
   readonly synchronousCommit: string;
   readonly fsync: boolean;
   readonly encoding: string;
-  /** There is a pooler in between, in any mode. */
+  /** True if there is a connection pooler between this process and the server, in any mode. */
   readonly pooled: boolean;
   readonly maxConnections: number;
   readonly freeConnections: number;
-  /** The database's clock minus this machine's. */
+  /** The database's clock minus this machine's, in milliseconds. */
   readonly clockAheadMs: number;
   readonly schema: SchemaState;
-  /** May create the schema if it is missing. */
+  /** True if the role may create the schema if it is missing. */
   readonly mayCreate: boolean;
-  /** Tables of the schema that this role may not both read and write. */
+  /** Names of tables in the schema that this role may not both read and write. */
   readonly forbiddenTables: readonly string[];
   readonly nodes: readonly RunningNode[];
-  /** Ids of the chains that nodes have served on it. */
+  /** Ids of the chains that nodes have served with this database. */
   readonly servedChains: readonly number[];
 }
 
@@ -98,7 +98,7 @@ export async function examineDatabase({ databaseUrl, schema, clock }: ExamineOpt
     }),
     schema,
   );
-  // A client without a listener ends the process when its connection breaks; the query itself rejects anyway.
+  // Without a listener, a broken connection would end the process. The query itself rejects anyway.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -122,7 +122,7 @@ async function examine(client: pg.Client, { databaseUrl, schema, clock }: Examin
   return {
     kind: "open",
     ...server,
-    // A pooler introduces itself under a number of its own making.
+    // A pooler reports a process id of its own, which differs from the server's.
     pooled: pid !== (client as pg.Client & { readonly processID: number | null }).processID,
     clockAheadMs: Number(nowMs) - (askedMs + answeredMs) / 2,
     schema: state,

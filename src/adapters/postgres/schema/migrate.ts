@@ -23,7 +23,7 @@ export interface Migration {
 
 export type SchemaProblem = "changed" | "newer" | "older" | "inUse" | "noRole" | "badName";
 
-/** One line for an operator; the schema and this program do not belong together. */
+/** The schema and this program do not fit together. The message is one line for an operator. */
 export class SchemaMismatch extends Error {
   readonly problem: SchemaProblem;
 
@@ -36,36 +36,47 @@ export class SchemaMismatch extends Error {
 
 export interface SchemaOptions {
   readonly databaseUrl: string;
-  /** Unset: `fencepost`. */
+  /** Name of the schema; default: `fencepost`. */
   readonly schema?: string;
-  /** A role that nodes run as, and that may change no table: it gets the rights that they need. */
+  /** Role that nodes run as and that may not change tables: it is granted the rights that nodes need. */
   readonly grant?: string;
-  /** The database was restored from a backup: every lane waits for an operator. */
+  /** True if the database was restored from a backup: then every lane waits for an operator. */
   readonly afterRestore?: boolean;
   /** Migrations to use instead of those that ship with this program. */
   readonly migrations?: readonly Migration[];
 }
 
 /**
- * While a migration waits for a table's lock, every running node queues behind it, heartbeats included. So if another
- * transaction holds the table, such as a backup, the wait is short, and all locks are released before the next attempt.
+ * Limits the wait for a table's lock. While a migration waits, every running node queues behind it, heartbeats
+ * included. So if another transaction such as a backup holds the table, the wait is short, and all locks are released
+ * before the next attempt.
  */
 const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
-/** Outside a transaction functions are named in full: nothing pins the search path there, and a pooler would keep a SET. */
+/** Qualify function names outside a transaction: the search path is not pinned there, and a pooler would keep a SET. */
 const PAUSE = "SELECT pg_catalog.pg_sleep(1)";
 const MOST_WAITS = 40;
-/** A lock that was not to be had in time, and a ring of waits that the server broke at our cost. */
+/**
+ * Error codes after which the migration is tried again: a lock was not available in time, or the server chose this
+ * transaction to break a deadlock.
+ */
 const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
 /**
- * Tables locked before the first file, in the lock order of nodes: lanes first. A file that takes `transaction` before
- * `lane` would otherwise hold a lock that every writer needs, and wait for one that every writer holds.
+ * Tables that are locked before the first migration file, in the lock order of nodes: lanes first. Otherwise a file
+ * that locks `transaction` before `lane` would hold a lock that every writer needs, and wait for one that every writer
+ * holds.
  */
 const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"] as const;
 type OurTable = (typeof WRITERS_ORDER)[number] | "fencepost.migration" | "fencepost.node_instance";
-/** A host that swallows packets would else keep us for as long as the operating system tries: minutes. */
+/**
+ * Timeout for connecting. Without it, a host that drops packets would delay the program for minutes, until the
+ * operating system gives up.
+ */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Any number; the same for every Fencepost, so that two runners on one database take turns. */
+/**
+ * Key of the advisory lock under which migrations run, the same for every Fencepost, so that two runners on one
+ * database take turns. The number is arbitrary.
+ */
 const MIGRATION_LOCK = "4711824603921";
 
 const LEDGER = `
@@ -78,7 +89,10 @@ const LEDGER = `
   );
   ALTER TABLE fencepost.migration ADD COLUMN IF NOT EXISTS works_with text`;
 
-/** A registering node waits, and then sees the migrated schema: none starts between the look at who runs and COMMIT. */
+/**
+ * SQL: blocks registrations, so that no node starts between the check for running nodes and COMMIT. A node that
+ * registers waits, and then sees the migrated schema.
+ */
 const LOCK_REGISTRATION = "SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))";
 
 const RUNNING = `
@@ -87,7 +101,7 @@ const RUNNING = `
     WHERE NOT n.dead AND n.expires_at > clock_timestamp()
   ) AS running WHERE knows IS NOT NULL ORDER BY knows, node_id`;
 
-/** Brings the schema up to this program. Safe to run at every start, by any number of nodes at once. */
+/** Migrates the schema to this program's version. Safe to run at every start, by any number of nodes at once. */
 export async function migrate(options: SchemaOptions): Promise<{ readonly applied: readonly string[] }> {
   const migrations = options.migrations ?? (await shippedMigrations());
   return withClient(options, async (client) => {
@@ -102,15 +116,15 @@ export async function migrate(options: SchemaOptions): Promise<{ readonly applie
 }
 
 export interface SchemaState {
-  /** How many migrations the database has; 0: no schema yet. */
+  /** Number of migrations that the database has; 0 if there is no schema yet. */
   readonly applied: number;
-  /** Migrations that `migrate` would apply. */
+  /** Names of the migrations that `migrate` would apply. */
   readonly pending: readonly string[];
-  /** Why it would not; null: it would. */
+  /** Reason why `migrate` would fail; null if it would succeed. */
   readonly problem: string | null;
 }
 
-/** The effects of `migrate`; nothing is done. */
+/** Reports what `migrate` would do, without doing it. */
 export async function schemaState(options: SchemaOptions): Promise<SchemaState> {
   const migrations = options.migrations ?? (await shippedMigrations());
   return withClient(options, async (client) => {
@@ -131,7 +145,7 @@ async function shippedNames(): Promise<readonly string[]> {
   return (await readdir(fileURLToPath(FOLDER))).filter((name) => name.endsWith(".sql")).sort();
 }
 
-/** The newest migration that this program knows. */
+/** Name of the newest migration that this program has. */
 export async function newestMigration(): Promise<string> {
   return (await shippedNames()).at(-1) as string;
 }
@@ -145,7 +159,7 @@ export async function shippedMigrations(): Promise<readonly Migration[]> {
   );
 }
 
-/** Line endings take no part: a checkout on another system is the same migration. */
+/** Checksum of a migration. Line endings are ignored: a checkout on another system is the same migration. */
 export function checksumOf(sql: string): string {
   return createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex");
 }
@@ -201,7 +215,10 @@ async function record(client: pg.Client, { name, sql, checksum }: Migration) {
   ]);
 }
 
-/** A node that runs goes on while the schema moves under it: by one release at most. */
+/**
+ * Throws if a running node is too old for the pending migrations. A node keeps running while the schema is migrated, by
+ * one release at most.
+ */
 async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]) {
   if (!(await exists(client, "fencepost.node_instance"))) return;
   await client.query(LOCK_REGISTRATION);
@@ -215,7 +232,10 @@ async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]
 type LedgerEntry = Applied & Pick<Migration, "checksum">;
 type Ledger = ReadonlyMap<string, LedgerEntry>;
 
-/** `adopted`: the database has the migrations that the file replaces, so the file is recorded and not run. */
+/**
+ * A migration to be applied. `adopted`: the database already has the migrations that this baseline replaces, so it is
+ * recorded but not run.
+ */
 type Pending = Migration & { readonly adopted: boolean };
 
 function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Pending[] {
@@ -229,12 +249,12 @@ function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly P
 }
 
 /**
- * A baseline's second line: the last migration that it replaces, and the digest of the names and checksums of all of
- * them.
+ * Matches a baseline's second line: the last migration that it replaces, and a digest of the names and checksums of all
+ * replaced ones.
  */
 const STANDS_FOR = /^-- stands for: (\d{4}_\w+\.sql) ([0-9a-f]{64})$/m;
 
-/** Migrations in the ledger that a baseline replaces: all of them, or none. */
+/** Migrations in the ledger that a baseline replaces: either all of them or none. */
 function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlySet<string> {
   const baseline = migrations.find(({ sql }) => STANDS_FOR.test(sql));
   const [, last = "", digest] = STANDS_FOR.exec(baseline?.sql ?? "") ?? [];
@@ -250,7 +270,10 @@ function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlyS
   return new Set(names);
 }
 
-/** An unknown migration is accepted only as a whole release ahead: above all known ones. */
+/**
+ * Refuses a database with unknown migrations, unless they all follow the known ones, as after an upgrade by one whole
+ * release.
+ */
 function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger) {
   const known = new Set(migrations.map(({ name }) => name));
   const newest = migrations.at(-1)?.name ?? "";
@@ -275,7 +298,7 @@ function refuseChanged(migrations: readonly Migration[], ledger: Ledger) {
   }
 }
 
-/** A ledger from before migrations said what they work with has no such column; the row as JSON is read all the same. */
+/** Reads the ledger of migrations. An old ledger has no column `works_with`, so the row is read as JSON. */
 async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
   if (!(await exists(client, "fencepost.migration"))) return new Map();
   const { rows } = await client.query<LedgerEntry>(
@@ -285,8 +308,9 @@ async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
 }
 
 /**
- * Read from the catalog, which shows what is committed when the statement begins. `to_regclass` answers from a cache that
- * a session brings up to date only when it locks a table: asked before and after another runner's commit, it says no twice.
+ * SQL: whether a table exists, read from the catalog, which shows what was committed when the statement began.
+ * `to_regclass` uses a cache that a session refreshes only when it locks a table, so it may miss a table that another
+ * runner has just committed.
  */
 const existing = (table: string) => `
   SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -297,7 +321,7 @@ async function exists(client: pg.Client, table: OurTable) {
   return rowCount !== 0;
 }
 
-/** A table that was never analysed is planned as if it were tiny, and stays so in prepared plans. */
+/** Analyses the tables: a table that was never analysed is planned as if it were tiny, even later in prepared plans. */
 async function analyse(client: pg.Client) {
   const { rows } = await client.query<{ name: string }>(
     "SELECT pg_catalog.format('%I.%I', schemaname, tablename) AS name FROM pg_catalog.pg_tables WHERE schemaname = 'fencepost' ORDER BY 1",
@@ -306,8 +330,8 @@ async function analyse(client: pg.Client) {
 }
 
 /**
- * The rights that a node needs to run, and none that changes a table. Also on tables of later migrations, if the same
- * role applies them. In one transaction: a role with half of the rights would start, and fail later.
+ * Grants the rights that a node needs to run, and none to change tables. They include tables of later migrations if the
+ * same role applies them. All in one transaction: with half of the rights, a node would start and fail later.
  */
 async function grantTo(client: pg.Client, schema: string, role: string) {
   const { rowCount } = await client.query("SELECT FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) $1", [
@@ -328,11 +352,12 @@ async function grantTo(client: pg.Client, schema: string, role: string) {
     ${later} USAGE ON SEQUENCES ${to};
     ${later} EXECUTE ON FUNCTIONS ${to};
     COMMIT`;
-  // Not as a string, in which every `fencepost` would become the schema: the role may be called that, too.
+  // Pass the query as an object, because in a string every `fencepost` would be replaced by the schema's name, and the
+  // role may have that name too.
   await client.query({ text });
 }
 
-/** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */
+/** Removes everything that Fencepost stores in this database. For `dev`, whose chain starts anew each time. */
 export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "schema">): Promise<number> {
   return withClient(options, async (client) => {
     const isThere = "SELECT to_regclass('fencepost.transaction') IS NOT NULL AS there";
@@ -344,7 +369,10 @@ export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "s
   });
 }
 
-/** Names are used in statements unquoted: a keyword of SQL, such as `user`, would be read as that keyword. */
+/**
+ * Refuses schema names that need quotes: statements use the name unquoted, and an SQL keyword such as `user` would be
+ * misread.
+ */
 async function refuseUnquotable(client: pg.Client, schema: string) {
   const asked = "SELECT pg_catalog.quote_ident($1) OPERATOR(pg_catalog.=) $1 AS plain";
   const { rows } = await client.query<{ plain: boolean }>(asked, [schema]);
@@ -360,7 +388,7 @@ export async function withClient<T>(
     application_name: "fencepost migrate",
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // A client without a listener ends the process when its connection breaks; the query itself rejects anyway.
+  // Without a listener, a broken connection would end the process. The query itself rejects anyway.
   client.on("error", () => undefined);
   await client.connect();
   try {

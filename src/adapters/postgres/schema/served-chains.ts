@@ -1,7 +1,7 @@
 /**
- * Which chains this database has served. An endpoint that says another chain id than it should would have transactions
- * signed for that chain: so a chain that no node has served here is taken from an endpoint's word on a fresh database
- * alone, and has to be named by the operator on every other.
+ * Checks which chains this database has served. An endpoint that reports a wrong chain id would cause transactions to
+ * be signed for that chain. So only on a fresh database a new chain id is accepted from an endpoint; on any other, the
+ * operator must configure it.
  */
 import type pg from "pg";
 import { transacting } from "./after-restore.ts";
@@ -9,16 +9,19 @@ import { type SchemaOptions, withClient } from "./migrate.ts";
 
 export interface StartingChain {
   readonly chainId: number;
-  /** True: the operator named the chain id. False: an endpoint reported it. */
+  /** True if the operator configured the chain id; false if an endpoint reported it. */
   readonly named: boolean;
 }
 
 export type Serving =
-  /** `adopted`: by an endpoint's word, on a fresh database. */
+  /** `adopted`: chain ids that endpoints reported, accepted because the database is fresh. */
   | { readonly kind: "served"; readonly adopted: readonly number[] }
   | { readonly kind: "refused"; readonly chainIds: readonly number[]; readonly served: readonly number[] };
 
-/** Nodes that start at once take turns: on a fresh database the first one's chain is the one that the others find. */
+/**
+ * SQL: lock under which nodes that start at once check their chains one by one. On a fresh database, the later nodes
+ * find the first node's chain.
+ */
 const TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtextextended('fencepost served chains', 0))";
 
 export const SERVED_CHAINS = `

@@ -1,21 +1,21 @@
-/** Evidence that a transaction leaves if it is committed. */
+/** Row that proves that a database transaction was committed: its slot, and the marker that it writes there. */
 export interface Mark {
   readonly slot: number;
   readonly marker: string;
 }
 
-/** A slot with this value is closed: no transaction may use it any more. */
+/** Marker of a closed slot, which no transaction may use any more. */
 export const CLOSED = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Rows of `commit_marker`: one for each writing transaction that is under way at a time, and what this process knows to
- * be in them. A database that lost commits does not hold the newest of what it had acknowledged.
+ * Rows of `commit_marker`, one per concurrent writing transaction, and the markers that this process knows to be in
+ * them. If the database lost commits, the newest acknowledged markers are missing.
  */
 export class CommitSlots {
   readonly storeId: string;
   private readonly free: number[] = [];
   private readonly retired = new Set<number>();
-  /** Markers of transactions whose outcome could not be found out, by slot. */
+  /** Markers of transactions whose outcome could not be determined, by slot. */
   readonly doubts = new Map<number, string>();
   private readonly written = new Map<number, Written>();
   private highest = 0;
@@ -28,7 +28,10 @@ export class CommitSlots {
     return this.free.pop() ?? this.takeFresh();
   }
 
-  /** A slot never used before: the markers in the others stay, to be compared with the database. */
+  /**
+   * Returns a slot that was never used, so that the markers in the other slots stay and can be compared with the
+   * database.
+   */
   takeFresh(): number {
     return ++this.highest;
   }
@@ -37,33 +40,38 @@ export class CommitSlots {
     if (!this.retired.delete(slot)) this.free.push(slot);
   }
 
-  /** A transaction that got no answer may still arrive there: the slot may be closed from here on, and is not given out again. */
+  /**
+   * Retires a slot whose transaction got no response: the transaction may still arrive there, or the slot may be
+   * closed, so it is not used again.
+   */
   retire(slot: number): void {
     this.retired.add(slot);
     this.sent(slot, CLOSED);
   }
 
-  /** COMMIT is about to leave: from here on this marker may be there. */
+  /** Records that COMMIT is about to be sent: from now on this marker may be in the slot. */
   sent(slot: number, marker: string): void {
     const known = this.written.get(slot) ?? { markers: [], acknowledged: null };
     this.written.set(slot, { ...known, markers: [...known.markers, marker].slice(-REMEMBERED) });
   }
 
-  /** The marker is durable: its transaction is known to be committed. */
+  /** Records that the marker is durable: its transaction is known to be committed. */
   acknowledged(slot: number, marker: string, atMs: number): void {
     const markers = this.written.get(slot)?.markers ?? [marker];
     this.written.set(slot, { markers, acknowledged: { marker, atMs } });
   }
 
-  /** Markers of another history say nothing about the one that begins with this slot's commit. */
+  /**
+   * Forgets the markers of all other slots: they prove nothing about the history that begins with this slot's commit.
+   */
   forgetAllBut(slot: number): void {
     for (const other of [...this.written.keys()]) if (other !== slot) this.written.delete(other);
     this.doubts.clear();
   }
 
   /**
-   * To be taken before the database is asked: what it must hold by then. Commits are kept or lost in the order of the
-   * log, so what was acknowledged long before the newest needs no look.
+   * Markers that the database must have. Call this before reading the database. Commits are kept or lost in the order
+   * of the log, so markers acknowledged long before the newest one need no check.
    */
   expected(): ReadonlyMap<number, string> {
     const acknowledged = [...this.written].flatMap(([slot, written]) =>
@@ -74,7 +82,10 @@ export class CommitSlots {
     return new Map(inDoubt.map(({ slot, marker }) => [slot, marker]));
   }
 
-  /** For each of those slots, what may be there: that, or something that this process wrote there later. */
+  /**
+   * For each expected slot, the markers that may be in it: the expected one, or one that this process wrote there
+   * later.
+   */
   accepted(expected: ReadonlyMap<number, string>): ReadonlyMap<number, readonly string[]> {
     return new Map(
       [...expected].map(([slot, marker]) => {
@@ -92,12 +103,12 @@ export class CommitSlots {
 }
 
 interface Written {
-  /** Markers in the order they were sent. */
+  /** Markers of the slot, in the order they were sent. */
   readonly markers: readonly string[];
   readonly acknowledged: { readonly marker: string; readonly atMs: number } | null;
 }
 
-/** More than one look at the database can be overtaken by. */
+/** Number of markers remembered per slot: more than can be written during one read of the database. */
 const REMEMBERED = 64;
-/** No transaction lives this long: one that was acknowledged earlier precedes the newest in the log. */
+/** Longer than any transaction lives: a marker acknowledged this long before the newest one precedes it in the log. */
 const IN_DOUBT_MS = 60_000;

@@ -1,6 +1,6 @@
 /**
- * Connections and what is sent over them. Statements are pipelined: everything that is sent before the first `await`
- * leaves in one write and costs one round trip.
+ * Connections to the database, with pipelining: all statements sent before the first `await` leave in one write and
+ * cost one round trip.
  */
 import { setMaxListeners } from "node:events";
 import type { Duplex } from "node:stream";
@@ -14,9 +14,12 @@ import { PINNED_PATH } from "./opening.ts";
 import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
 
 export interface SessionOptions {
-  /** Named statements are parsed and planned once per connection; a transaction pooler before 1.21 cannot keep them. */
+  /**
+   * Whether statements are prepared by name, to be parsed and planned once per connection. A transaction pooler before
+   * 1.21 cannot keep them.
+   */
   readonly preparedStatements: boolean;
-  /** The server ends a transaction that takes too long, also while it waits for its client (PostgreSQL 17). */
+  /** Whether the server ends a transaction that takes too long, even while it waits for its client (PostgreSQL 17). */
   readonly hasTransactionTimeout: boolean;
   readonly schema: string;
 }
@@ -25,11 +28,11 @@ export interface ConnectionOptions extends SessionOptions {
   readonly databaseUrl: string;
   readonly clock: Clock;
   readonly max: number;
-  /** How long to wait for a connection, and the most that one use of it may take. */
+  /** Longest time to wait for a connection, and longest time of one use of it. */
   readonly deadlineMs: number;
 }
 
-/** The rows of each command. */
+/** The rows that each command returns. */
 export type Answers<Commands extends readonly Command[]> = {
   readonly [Place in keyof Commands]: Commands[Place] extends Command<infer Row> ? readonly Row[] : never;
 };
@@ -39,7 +42,10 @@ const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const INT8 = 20;
 const NUMERIC = 1700;
 
-/** int8 fits a number (nonces, blocks, counters are kept below 2^53); numeric is wei or a WAL position. */
+/**
+ * Parsers for column types. int8 fits a number, because nonces, blocks and counters are below 2^53; numeric is wei or a
+ * WAL position.
+ */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format: "text" | "binary") => {
     if (oid === INT8) return Number;
@@ -48,21 +54,22 @@ const types: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** Why a connection ended while no statement was open on it. */
+/** The error with which a connection ended while no statement was open on it. */
 const endings = new WeakMap<pg.ClientBase, Error>();
 
-/** How long a connection that was given back is kept at hand before the pool has it. */
+/** How long a returned connection is kept for immediate reuse before it goes back to the pool. */
 const AT_HAND_MS = 1_000;
 
-/** A timer that is this late indicates a stall of this process, not of the database. */
+/** Delay of a timer that indicates a stall of this process, not of the database. */
 const NOT_SCHEDULED_MS = 250;
 
-/** Statements under way when the store closes may finish within this; then they reject. */
+/** How long open statements may still run when the store closes; then they reject. */
 const LAST_ANSWERS_MS = 500;
 
 /**
- * A few connections that are opened when needed and replaced when broken. One that was just given back stays at hand:
- * the pool would hand it out a turn of the event loop later, behind all the work that the last answer set off.
+ * A few connections that are opened when needed and replaced when broken. A connection that was just returned is kept
+ * for immediate reuse: the pool would provide it one turn of the event loop later, after all the work that the last
+ * response caused.
  */
 export class Connections {
   private readonly pool: pg.Pool;
@@ -86,23 +93,24 @@ export class Connections {
       connectionTimeoutMillis: options.deadlineMs,
       allowExitOnIdle: true,
     });
-    // Any number may wait for a connection: Node's warning of a leak would be wrong.
+    // Allow any number of listeners: any number of callers may wait for a connection, so Node.js's leak warning would
+    // be wrong.
     setMaxListeners(0, this.cutOff.signal);
-    // Without listeners a broken connection would end the process. The statement that runs on it rejects by itself.
+    // Without a listener, a broken connection would end the process. The statement that runs on it rejects by itself.
     this.pool.on("error", () => undefined);
     this.pool.on("connect", (client) => client.on("error", (error) => endings.set(client, error)));
   }
 
   /**
-   * Runs `work` on a connection of its own. One that fails in an unexpected way, or is still busy at the deadline, is
-   * destroyed: the server must see it end.
+   * Runs `work` on a connection of its own. A connection that fails in an unexpected way, or is still busy at the
+   * deadline, is destroyed, so that the server sees it end.
    */
   async use<T>(work: (session: Session) => Promise<T>, deadlineMs = this.options.deadlineMs): Promise<T> {
     const client = this.takeAtHand() ?? (await this.connect());
     const session = new Session(client, this.options);
     const { clock } = this.options;
-    // Only when everything that has arrived was read: a process that was not scheduled finds the deadline past and the
-    // answer in its socket, and its timers run first.
+    // Check the deadline only after all received data was read: after a stall of this process, timers run before the
+    // response in the socket is read.
     const cancelDeadline = clock.after(deadlineMs, () =>
       clock.soon(() => this.inUse.has(session) && session.destroy()),
     );
@@ -131,7 +139,8 @@ export class Connections {
     try {
       return await this.connectUntilCutOff();
     } catch (error) {
-      // The driver's timer runs before its sockets are read: if it came too late, the server may have answered in time.
+      // The driver's timer runs before its sockets are read. If the timer was late, the server may have answered in
+      // time, so the error counts as busy.
       const busy = clock.monotonicMs() - dueMs >= NOT_SCHEDULED_MS;
       const message = `no connection: ${error instanceof Error ? error.message : error}`;
       throw new StoreUnavailable(message, { cause: error, busy });
@@ -152,7 +161,10 @@ export class Connections {
     });
   }
 
-  /** Callers that wait at the pool come first. The pool gets the connection soon anyway: it notices when one breaks. */
+  /**
+   * Returns a connection. Callers that wait at the pool come first. Otherwise it is kept for a moment and then goes
+   * back to the pool, which notices when it breaks.
+   */
   private giveBack(client: pg.PoolClient, reusable: boolean) {
     if (!reusable || this.waiting > 0 || this.pool.ending) {
       client.release(!reusable);
@@ -168,7 +180,7 @@ export class Connections {
     for (const client of this.atHand.splice(0)) client.release(!wireOf(client).stream.writable);
   }
 
-  /** Statements that see one moment of the database, in one round trip. */
+  /** Reads with several statements on one snapshot of the database, in one round trip. */
   async read<const Commands extends readonly Command[]>(...commands: Commands): Promise<Answers<Commands>> {
     try {
       return await this.use(async (session) => {
@@ -187,12 +199,12 @@ export class Connections {
     }
   }
 
-  /** True if there is a pooler between us and the server. */
+  /** True if there is a connection pooler between this process and the server. */
   async arePooled(): Promise<boolean> {
     return this.use(async (session) => (await session.run(readBackend()))[0]?.pid !== session.processId);
   }
 
-  /** Nothing is begun any more. */
+  /** True if the store is closing: no new work is started. */
   get closing(): boolean {
     return this.pool.ending;
   }
@@ -209,13 +221,13 @@ export class Connections {
 
 export type Reading = Pick<Connections, "read">;
 
-/** Reads with one statement alone. */
+/** Reads with a single statement. */
 export async function ask<Row>(reading: Reading, command: Command<Row>): Promise<readonly Row[]> {
   const [rows] = await reading.read(command);
   return rows;
 }
 
-/** A pipelined write, and why it fails. */
+/** Statements collected for one write to the socket, and the error if one of them cannot be encoded. */
 interface Gathering {
   readonly steps: Step[];
   unwritable: { readonly error: unknown } | null;
@@ -225,7 +237,7 @@ export class Session {
   private readonly client: pg.PoolClient;
   private readonly options: SessionOptions;
   private gathering: Gathering | null = null;
-  /** This process ended the session, because it took too long. */
+  /** True if this process ended the session because it took too long. */
   reachedDeadline = false;
   private confused = false;
 
@@ -234,7 +246,7 @@ export class Session {
     this.options = options;
   }
 
-  /** False if the connection is gone or was left inside a transaction. */
+  /** Whether the connection can be used again; false if it is gone or was left inside a transaction. */
   get reusable(): boolean {
     return !this.reachedDeadline && !this.confused && !this.isInTransaction;
   }
@@ -243,12 +255,12 @@ export class Session {
     return this.client.getTransactionStatus() !== "I";
   }
 
-  /** Why the connection ended between two statements; null: it did not, as far as known. */
+  /** The error with which the connection ended between two statements; null if no end is known. */
   get endedBy(): Error | null {
     return endings.get(this.client) ?? null;
   }
 
-  /** The backend's process id as the server, or a pooler before it, gave it when the connection began. */
+  /** Process id of the backend, as reported at connect by the server or by a pooler before it. */
   get processId(): number | null {
     return processIdOf(this.client);
   }
@@ -262,12 +274,14 @@ export class Session {
     return Promise.all(commands.map((command) => this.run(command))) as Promise<Answers<Commands>>;
   }
 
-  /** Names of functions and types mean PostgreSQL's own from here to the end of the transaction. */
+  /**
+   * Begins a transaction and pins the search path: until its end, names of functions and types mean PostgreSQL's own.
+   */
   begin(how: string): Promise<unknown> {
     return Promise.all([this.control(how), this.control(`SET LOCAL ${PINNED_PATH}`)]);
   }
 
-  /** BEGIN, COMMIT, ROLLBACK; resolves with the tag of what the server did. */
+  /** Runs BEGIN, COMMIT or ROLLBACK; resolves with the server's command tag. */
   async control(sql: string): Promise<string> {
     return (await this.step({ name: null, sql }, [])).tag;
   }
@@ -275,10 +289,10 @@ export class Session {
   /**
    * Sends all statements of `write` in one write to the socket.
    *
-   * A statement without a Sync behind it is answered later and cheaper. But until the Sync arrives, only
-   * `transaction_timeout` ends a transaction whose bytes have stopped coming. So before 17 each statement has its own
-   * Sync. COMMIT always has one: a session that holds the feed's counter and receives no more then waits behind a Sync,
-   * and the shorter limits count.
+   * A statement without its own Sync is answered later and cheaper. But until a Sync arrives, only
+   * `transaction_timeout` ends a transaction whose bytes stop arriving. So before PostgreSQL 17 each statement has its
+   * own Sync. COMMIT always has one: a session that holds the feed's counter and receives no more data then waits after
+   * a Sync, where the shorter limits apply.
    */
   together<T>(write: () => T): T {
     const gathering: Gathering = { steps: [], unwritable: null };
@@ -304,7 +318,7 @@ export class Session {
     });
   }
 
-  /** If one of them cannot be written, none leaves: the last may be COMMIT. */
+  /** Sends the collected statements. If one of them cannot be encoded, none is sent, because the last may be COMMIT. */
   private leave({ steps, unwritable }: Gathering) {
     if (unwritable !== null) {
       for (const { reject } of steps) reject(unwritable.error);
@@ -325,19 +339,22 @@ export class Session {
     stream.uncork();
   }
 
-  /** The server may or may not carry on with what it was sent; every statement still open here rejects. */
+  /**
+   * Ends the connection. The server may or may not continue with the statements it received; every statement still open
+   * here rejects.
+   */
   destroy(): void {
     this.reachedDeadline = true;
     wireOf(this.client).stream.destroy();
   }
 }
 
-/** The driver keeps it in a field that its types do not show. */
+/** Process id of the connection's backend. The driver keeps it in a field that its types do not declare. */
 export function processIdOf(client: pg.ClientBase): number | null {
   return (client as unknown as { readonly processID: number | null }).processID;
 }
 
-/** The driver keeps its socket in a field that its types do not show. */
+/** Socket of the connection. The driver keeps it in a field that its types do not declare. */
 export function wireOf(client: pg.ClientBase): { readonly stream: Duplex } {
   return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection;
 }

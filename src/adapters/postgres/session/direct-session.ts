@@ -1,7 +1,7 @@
 /**
  * One connection for session state only: LISTEN, or a lock that lasts as long as the session. A transaction pooler has
- * no sessions, so the connection must lead to the server itself; if it does not, it is given up for good. A lost one is
- * made again.
+ * no sessions, so the connection must lead to the server itself; if it leads to a pooler, no further attempt is made. A
+ * lost connection is opened again.
  */
 import pg from "pg";
 import { type BackoffRule, backoffMs } from "../../../domain/pace/when.ts";
@@ -14,27 +14,30 @@ import { PINNED_PATH } from "./opening.ts";
 export interface DirectSessionOptions extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   /** URL of the server itself, not of a transaction pooler. */
   readonly directUrl: string;
-  /** Unset: `fencepost`. */
+  /** Name of the schema; default: `fencepost`. */
   readonly schema?: string;
 }
 
 type Needed = Omit<DirectSessionOptions, "telemetry">;
 
 export interface SessionUse {
-  /** The session's `application_name`. */
+  /** `application_name` of the session, which PostgreSQL shows in its lists of sessions. */
   readonly name: string;
   readonly reconnect: BackoffRule;
-  /** A session has begun. What it throws ends the session, and another is begun. */
+  /** Called when a session has begun. If it throws, the session ends and another one begins. */
   begun(client: pg.Client): Promise<void>;
-  /** The session that had begun is over. */
+  /** Called when a session that had begun is lost. */
   lost(): void;
-  /** There is a pooler between us and the server: no session will ever begin. */
+  /** Called if there is a pooler between this process and the server: no session will ever begin. */
   pooled(): void;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEPALIVE_AFTER_MS = 3_000;
-/** A session begins with a few short questions. A server that took the connection and answers none would keep it for ever. */
+/**
+ * Timeout of the first queries of a session. Without it, a server that accepts the connection and answers nothing would
+ * block the session forever.
+ */
 const QUESTION_TIMEOUT_MS = 3_000;
 
 export class DirectSession {
@@ -42,7 +45,7 @@ export class DirectSession {
   private readonly use: SessionUse;
   private readonly closing = new AbortController();
   private client: pg.Client | null = null;
-  /** The same, once the session has begun. */
+  /** The client once its session has begun; null before. */
   private begun: pg.Client | null = null;
   private readonly running: Promise<void>;
 
@@ -52,7 +55,7 @@ export class DirectSession {
     this.running = this.run();
   }
 
-  /** Ends this session silently, because the server may not receive anything; another is begun. */
+  /** Ends this session without a message, because the server may not receive anything; another session begins. */
   drop(): void {
     if (this.client !== null) wireOf(this.client).stream.destroy();
   }
@@ -94,7 +97,8 @@ export class DirectSession {
       await lost;
       return "lost";
     } finally {
-      // Silently: a server that does not respond must not block the next session, nor the end of this one.
+      // Drop the connection without a message: a server that does not respond must not block the next session or the
+      // end of this one.
       this.drop();
       this.client = null;
       this.begun = null;

@@ -17,11 +17,11 @@ import {
 } from "./write-transaction.ts";
 
 export interface DurableRuntime extends WriteRuntime {
-  /** How long to ask what became of a COMMIT without an answer. */
+  /** How long the outcome of a COMMIT without a response is looked up. */
   readonly patienceMs: number;
 }
 
-/** A write whose COMMIT got no answer is looked up before anything is said about it. */
+/** Runs a write transaction. If COMMIT gets no response, its outcome is looked up before a result is returned. */
 export async function durably<const Commands extends readonly Command[], Result>(
   runtime: DurableRuntime,
   transaction: WriteTransaction<Commands, Result>,
@@ -48,16 +48,16 @@ type KnownWrite = Pick<WholeTransaction, "known"> & { readonly commandsFor: (mar
 
 /** Result of a commit in one round trip. */
 export interface CommittedAtOnce {
-  /** The time of the transaction, which is that of its rows. */
+  /** Time of the transaction, which is also the time of its rows. */
   readonly at: Date;
-  /** Null if COMMIT got no answer and a look-up found the commit. */
+  /** What the opening statement returned; null if COMMIT got no response and a look-up found the commit. */
   readonly opened: Opened | null;
 }
 
 /**
- * The same in one round trip, if the history is known and the look-ups are foreseen: the commands carry their
- * expectations, and the server refuses if they are wrong. Null: nothing is committed, and the way in two round trips
- * finds out why.
+ * Like `durably`, but in one round trip, if the database's history is known and no look-up is needed: the commands
+ * contain their assumptions, and the server refuses them if they are wrong. Null if nothing is committed; a commit in
+ * two round trips then finds the reason.
  */
 export async function durablyAtOnce(
   runtime: DurableRuntime,
@@ -83,13 +83,13 @@ const PAUSE_MS = 50;
 const NOT_COMMITTED = "the connection ended before COMMIT";
 
 /**
- * Finds out the outcome of a COMMIT without an answer. The transaction holds the lock of its marker's row, so the
- * look-up waits for it. If the marker is there, it is committed. If not, the slot is closed: a transaction whose bytes
- * are still on their way to the server, possible after a single write, then fails there. Without an answer in time the
- * outcome stays unknown.
+ * Determines the outcome of a COMMIT without a response. The transaction holds the lock of its marker's row, so the
+ * look-up waits for it. If the marker is there, the transaction is committed. If not, the slot is closed, so that a
+ * transaction whose bytes are still on their way to the server (possible after a single write) fails. Without a
+ * response in time the outcome stays unknown.
  *
- * `failure` of a transaction: any other than a COMMIT without an answer is rethrown. Returns the time of the
- * transaction if it was committed; throws `StoreUnavailable` (busy) if it was not, `OutcomeUnknown` if no look-up was
+ * `failure`: the transaction's error; any other than a COMMIT without a response is rethrown. Returns the time of the
+ * transaction if it was committed. Throws `StoreUnavailable` (busy) if it was not, `OutcomeUnknown` if no look-up was
  * answered.
  */
 async function resolveCommit(runtime: DurableRuntime, failure: unknown) {
@@ -103,7 +103,7 @@ async function resolveCommit(runtime: DurableRuntime, failure: unknown) {
       runtime.slots.acknowledged(slot, marker, runtime.clock.monotonicMs());
       return committedAt;
     }
-    // The database answers, and the transaction was not committed: a retry may well succeed.
+    // The database answers and the transaction was not committed, so a retry may succeed.
     if (committedAt === null) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
     if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
       runtime.slots.doubts.set(slot, marker);
@@ -113,7 +113,7 @@ async function resolveCommit(runtime: DurableRuntime, failure: unknown) {
   }
 }
 
-/** Looks once more for commits whose outcome stayed unknown: by now each is there, or its slot is closed for good. */
+/** Looks up again commits whose outcome stayed unknown: now each is either found, or its slot is closed for good. */
 export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
   for (const [slot, marker] of [...runtime.slots.doubts]) {
     await lookUp(runtime, { slot, marker }).catch((error) => {
@@ -123,15 +123,15 @@ export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
   }
 }
 
-/** A look-up that failed has said nothing. */
+/** A look-up that failed proves nothing about the commit. */
 function passUnknown(error: unknown): "unanswered" {
   if (error instanceof OutcomeUnknown) throw error;
   return "unanswered";
 }
 
 /**
- * One round trip: a look-up that waited between two would be ended by the very limit that may have ended what it looks
- * for. Closing a slot in another history does no harm, so the history is judged afterwards.
+ * Looks up a commit in one round trip. With two, the look-up could be ended between them by the same idle limit that
+ * may have ended the transaction. Closing a slot in another history does no harm, so the history is checked afterwards.
  */
 async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark) {
   return runtime.connections.use(async (session) => {
@@ -150,7 +150,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark) {
   }, runtime.limits.transactionMs);
 }
 
-/** Another history proves nothing about a commit in this one. */
+/** Throws if the database's history has changed: another history proves nothing about a commit in this one. */
 function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor) {
   try {
     history.verify(opened, floor);

@@ -1,33 +1,39 @@
 import pg from "pg";
 import { OutcomeUnknown, StoreUnavailable } from "../../../ports/lane-store.ts";
 
-/** Node's words for a server that is not there (yet), or not to be reached. A host's name may be known later than its users. */
+/**
+ * Error codes of Node.js for a server that is not running yet or cannot be reached. A host's name may become resolvable
+ * only after its clients have started.
+ */
 const NOT_REACHED: ReadonlySet<string> = new Set([
   ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"],
   ...["ENOTFOUND", "EAI_AGAIN", "ENOENT"],
 ]);
 
 /**
- * Starting up, shutting down or crashed (57P), out of connections (53300), a broken connection (08), or a transaction
- * that the server ended because it was idle for too long (25P03). Not one that took too long (25P04): a migration that
- * a role's own limit ends would be retried for ever, and hold its locks each time.
+ * Error codes of a server that is starting, shutting down or crashed (57P), out of connections (53300), of a broken
+ * connection (08), and of a transaction that was idle for too long (25P03). A transaction that took too long (25P04) is
+ * not included: a migration that exceeds a role's own limit would be retried forever, and hold its locks each time.
  */
 const NOT_NOW = /^(?:57P0[123]|53300|0800[0136]|25P03)$/;
 
-/** The driver's errors without a code, and PgBouncer's about a server behind it (as 08P01, like all its refusals). */
+/**
+ * Texts of driver errors without a code, and of PgBouncer's errors about the server behind it (08P01, like all its
+ * refusals).
+ */
 const WORDS = /\btimeout (?:expired|exceeded)\b|connection terminated|connect failed|server login has been failing/i;
 
 const DEEPEST = 5;
 
 /**
- * The server does not answer now, and may later. Everything else that fails at the first connection (password, name of the
- * database, rights, TLS) stays wrong however long one waits.
+ * True if the server does not answer now, but may later. Any other failure at the first connection (password, database
+ * name, rights, TLS) stays however long the program waits.
  */
 export function isDatabaseAway(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > DEEPEST) return false;
   if (error instanceof AggregateError) return error.errors.every((each) => isDatabaseAway(each, depth + 1));
-  // The store's own error: nothing is committed, or it does not know, and its limits are its own and not those of a
-  // role.
+  // Errors of the store itself count as away: nothing is committed, or the outcome is unknown. Their time limits are
+  // the store's own, not those of a role.
   if (error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.busy)) return true;
   const { code } = error as { readonly code?: unknown };
   if (typeof code === "string" && NOT_REACHED.has(code)) return true;

@@ -1,9 +1,10 @@
 /**
- * What a registration makes of the history it finds: the same as before, or another one, with which the feed begins a
- * new epoch. Registrations take turns, so the first to notice begins it, and the others find it begun.
+ * Decides at registration whether the database's history is the same as before or another one, with which the feed
+ * begins a new epoch. Registrations take turns, so the first node to notice begins the epoch, and the others find it.
  *
- * That nothing was lost is believed in one case only: a standby was promoted (same system, next timeline), this very
- * process saw just before that commits were acknowledged by a standby too, and what was last acknowledged to it is there.
+ * Only in one case is it assumed that no commit was lost: a standby was promoted (same system, next timeline), this
+ * process saw just before that commits were also acknowledged by a standby, and the last commit acknowledged to this
+ * process is there.
  */
 
 import type { DatabaseHistoryRow } from "../statements/database.ts";
@@ -11,14 +12,14 @@ import { type DatabaseIdentity, type ObservedHistory, sameIdentity } from "./kno
 
 export interface Evidence {
   readonly observed: ObservedHistory;
-  /** The history of the newest registration; null if there never was one. */
+  /** The history recorded by the newest registration; null if there was none. */
   readonly recorded: DatabaseHistoryRow | null;
-  /** The history that this process saw before; null if it has just started. */
+  /** The history that this process saw before; null if the process has just started. */
   readonly memory: ObservedHistory | null;
-  /** The last commits that were acknowledged to this process are there. */
+  /** True if the database still has the last commits that were acknowledged to this process. */
   readonly commitsKept: boolean;
   readonly feed: { readonly epoch: number; readonly lastSeq: number };
-  /** The highest that this process has read of the feed. */
+  /** The highest position of the feed that this process has read. */
   readonly seen: { readonly epoch: number; readonly seq: number };
 }
 
@@ -43,9 +44,10 @@ function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorde
   if (!continues(recorded, observed) || recorded.loadedAnew) return true;
   if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
   if (memory === null) return false;
-  // Another node has begun an epoch since. That is enough, unless it saw no loss and a commit acknowledged to us is gone.
+  // Another node has begun an epoch since then. That is enough, unless it saw no loss and a commit acknowledged to this
+  // process is missing.
   if (recorded.epoch > memory.epoch) return !commitsKept && !recorded.mayHaveLost;
-  // No record in the database can show this: a restored database holds its own older state.
+  // Only this process's memory can show that commits are missing: a restored database contains its own older state.
   return recorded.epoch < memory.epoch || !commitsKept || !continues(memory, observed);
 }
 

@@ -1,25 +1,28 @@
 /**
- * The database's history as this process knows it. A promotion changes the timeline, a dump restored elsewhere the system
- * identifier, a restored snapshot puts the WAL position back; and the node that noticed first has begun a new epoch of
- * the feed. In each case commits that were acknowledged may be gone, and nothing that was planned before may be written any
- * more: all is refused until a new instance registers.
+ * The database's history as this process knows it. A promotion changes the timeline, a dump restored elsewhere changes
+ * the system identifier, and a restored snapshot sets the WAL position back; if another node noticed first, the feed
+ * has a new epoch. In each case acknowledged commits may be lost, and nothing that was planned before may be written.
+ * All writes are refused until a new instance registers.
  */
 import { HistoryChanged } from "../../../ports/lane-store.ts";
 
 export interface DatabaseIdentity {
   readonly systemIdentifier: string;
   readonly timeline: string;
-  /** The flushed position, in bytes: survives a crash, so it never goes back by itself. */
+  /** Flushed WAL position in bytes. It survives a crash, so it never decreases by itself. */
   readonly walPosition: bigint;
 }
 
 export interface ObservedHistory extends DatabaseIdentity {
   readonly epoch: number;
-  /** Acknowledged commits are on a standby's disk too. */
+  /** True if acknowledged commits are also on a standby's disk. */
   readonly synchronous: boolean;
 }
 
-/** To be taken before a statement is sent: what it then reads cannot be below, although answers may overtake each other. */
+/**
+ * Lower bound of the WAL position. It is taken before a statement is sent, because responses may overtake each other:
+ * the position that the statement reads cannot be lower.
+ */
 export interface Floor {
   readonly position: bigint;
   readonly generation: number;
@@ -36,29 +39,32 @@ export class KnownHistory {
     return { position: this.highest, generation: this.generation };
   }
 
-  /** The last state before any change; null if this process has never written. */
+  /** The last known history before any change; null if this process has never registered. */
   get memory(): ObservedHistory | null {
     if (this.known === null || this.registered === null) return null;
     return { ...this.known, ...this.registered, walPosition: this.highest };
   }
 
-  /** The server's expected history for a write; null if nothing may be written. */
+  /** The history that the server must have for a write; null if nothing may be written. */
   get standing(): ObservedHistory | null {
     return this.changed === null ? this.memory : null;
   }
 
-  /** Like `verify`, but never throws: the commit is durable, even if a change of history was noticed meanwhile. */
+  /**
+   * Records the history that a commit saw. Unlike `verify` it never throws: the commit is durable, even if a change of
+   * history was noticed meanwhile.
+   */
   noteCommitted(observed: ObservedHistory, floor: Floor): void {
     if (this.changed === null && this.continues(observed, floor)) this.verify(observed, floor);
   }
 
-  /** The history when the store was opened. */
+  /** Sets the history at the time the store was opened. */
   begin(observed: DatabaseIdentity): void {
     this.known = observed;
     this.highest = observed.walPosition;
   }
 
-  /** A new instance begins, in the history it sees. */
+  /** Sets the history that a new instance saw when it registered. */
   pin(observed: ObservedHistory): void {
     const { epoch, synchronous } = observed;
     const goesOn = this.changed === null && this.registered?.epoch === epoch;
@@ -69,7 +75,7 @@ export class KnownHistory {
     this.changed = null;
   }
 
-  /** Throws if the history is another one than the known one. */
+  /** Throws if the observed history is not the known one. */
   verify(observed: ObservedHistory, floor: Floor): void {
     if (this.changed === null && !this.continues(observed, floor)) this.changed = describe(observed);
     if (this.changed !== null) throw new HistoryChanged(this.changed);

@@ -1,10 +1,11 @@
 /**
- * How long a transaction may hold the lanes it has locked. A node that stalls in the middle (GC pause, SIGSTOP,
- * partition) must be over, by the server's timers, within a third of the lease, so that a takeover never waits for it.
+ * Limits how long a transaction may hold the lanes it has locked. If a node stalls within a transaction (GC pause,
+ * SIGSTOP, partition), the server's timers must end it within a third of the lease, so that a takeover never waits for
+ * it.
  *
- * From 17 on the server limits a transaction as a whole, and a statement may take what it needs of that. Before, only
- * statements have limits: the time is divided among them, most of it to those that wait for locks. Such a wait is longer
- * than the idle time, so that a transaction that waits for a stalled node outlasts it.
+ * From version 17 on, the server limits a transaction as a whole, and a statement may use any part of that time.
+ * Before, only statements have limits: the time is divided among them, and most of it goes to those that wait for
+ * locks. A lock wait is longer than the idle limit, so that a transaction that waits for a stalled node outlasts it.
  */
 export interface StatementLimits {
   readonly statementMs: number;
@@ -14,7 +15,10 @@ export interface StatementLimits {
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 const SHARES = { waiting: 0.35, reading: 0.15, idle: 0.1, writing: 0.4 };
 
-/** A node paused between the feed's counter and COMMIT must not stall the completions of others for longer. */
+/**
+ * Longest wait for the feed's counter: a node paused between taking the counter and COMMIT must not stall the
+ * completions of other nodes for longer.
+ */
 const FEED_LOCK_MS = 250;
 
 export function limitsFor(leaseDurationMs: number, serverVersion: number) {
@@ -24,15 +28,17 @@ export function limitsFor(leaseDurationMs: number, serverVersion: number) {
     Math.max(1, Math.floor((transactionMs * SHARES[part]) / (whole ? 1 : Math.max(1, statements))));
   const limits = (statementMs: number, lockMs = statementMs): StatementLimits => ({ statementMs, lockMs });
   return {
-    /** For the whole of a transaction, also by the client's clock. */
+    /** Limit of a whole transaction, also enforced by the client's clock. */
     transactionMs,
-    /** Between two round trips. */
+    /** Limit of the idle time between two round trips. */
     idleMs: share("idle", 1),
-    /** The first statements, which wait for locks. */
+    /** Limits of the first statements, which wait for locks. */
     waiting: (statements: number) => limits(share("waiting", statements)),
-    /** Those after the locks in the same round trip; null if the whole is limited anyway. */
+    /**
+     * Limits of the statements after the locks in the same round trip; null if the server limits the whole transaction.
+     */
     reading: (statements: number) => (whole ? null : limits(share("reading", statements))),
-    /** Statements of the second round trip, and the wait for the feed's counter. */
+    /** Limits of the statements of the second round trip, including the wait for the feed's counter. */
     writing: (statements: number) => {
       const statementMs = share("writing", statements);
       return limits(statementMs, Math.min(statementMs, FEED_LOCK_MS));

@@ -1,15 +1,19 @@
-/** Common parts of the opening statements: `openTransaction`, and `openKnown` for a transaction in one write. */
+/** SQL parts shared by the opening statements: `openTransaction`, and `openKnown` for a transaction in one write. */
 
-/** Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past. */
+/**
+ * Begins a transaction with an explicit isolation level. A role's default may be another one, under which a look-up
+ * after a lock would see old rows.
+ */
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /**
- * Right behind BEGIN, before any statement that names a function: a default of the role or the database could put a
- * schema in front of PostgreSQL's own, and a `clock_timestamp` in there would say when our leases end (CVE-2018-1058).
+ * Search path, set right after BEGIN, before any statement that names a function. A default of the role or the database
+ * could put another schema before PostgreSQL's own, and a `clock_timestamp` in it would decide when leases end
+ * (CVE-2018-1058).
  */
 export const PINNED_PATH = "search_path TO pg_catalog, pg_temp";
 
-/** Planner settings, read or write mode, and date format. */
+/** SQL: planner settings, read or write mode, and date format. */
 export const PLANNER = `
   set_config('plan_cache_mode', 'force_generic_plan', true),
   set_config('enable_seqscan', 'off', true),
@@ -19,9 +23,9 @@ export const PLANNER = `
   set_config('DateStyle', 'ISO', true)`;
 
 /**
- * Settings of the transaction alone; $1 to $5. `fencepost.counts` makes the triggers on transactions leave the counts
- * of lanes to this program (commit/plan.ts). COMMIT waits for the disk, even if a session's defaults were changed since
- * the store was opened: a crash would take back nonces that the network knows, and leave no other trace.
+ * SQL: settings of this transaction only; $1 to $5. `fencepost.counts` makes the triggers on transactions leave the
+ * counts of lanes to this program (commit/plan.ts). COMMIT waits for the disk, even if a session's defaults were
+ * changed since the store was opened: otherwise a crash could lose nonces that the network has seen, without any trace.
  */
 export const LIMITS = `
   set_config('statement_timeout', $1, true),
@@ -32,7 +36,7 @@ export const LIMITS = `
   ${PLANNER},
   set_config('fencepost.counts', 'kept', true)`;
 
-/** Identity of the database, as far as it can be read. */
+/** SQL: identity and history of the database, as far as they can be read. */
 export const HISTORY = `
   (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
@@ -42,7 +46,7 @@ export const HISTORY = `
     AND current_setting('synchronous_commit') IN ('on', 'remote_apply') AS synchronous,
   now() AS now`;
 
-/** The database and the table that hold the lanes, by the numbers that the server gave them when they were made. */
+/** SQL: object ids of the database and of the lane table, which the server assigned when they were created. */
 export const PLACE = `
   (SELECT d.oid::text FROM pg_database AS d WHERE d.datname = current_database())
     || '.' || 'fencepost.lane'::regclass::oid::text`;

@@ -1,6 +1,6 @@
 /**
- * Statements with one Sync behind them: the server answers them all at once, and if one fails it does none of the
- * others. The driver's own queries each end in a Sync, and cost a packet either way.
+ * Sends several statements with one Sync after them: the server answers them all at once, and if one fails it skips the
+ * rest. The driver's own queries each end in a Sync, and each costs one packet in both directions.
  */
 import pg from "pg";
 import { inSchema } from "../rows/schema-name.ts";
@@ -10,11 +10,11 @@ interface Field {
   readonly parse: (value: string) => unknown;
 }
 
-/** A connection's knowledge of its named statements: their columns, null before the server has sent them. */
+/** Named statements of a connection with their columns; null until the server has sent the columns. */
 type Known = Map<string, readonly Field[] | null>;
 
 export interface Wording {
-  /** Null: sent as it is each time. */
+  /** Name of the prepared statement; null to send the SQL each time. */
   readonly name: string | null;
   readonly sql: string;
 }
@@ -30,7 +30,7 @@ export interface Step extends Wording {
 
 export interface Answer {
   readonly rows: readonly unknown[];
-  /** The server's command tag. */
+  /** Command tag that the server returned. */
   readonly tag: string;
 }
 
@@ -38,11 +38,11 @@ export interface PipelineOptions {
   readonly schema: string;
   readonly client: pg.PoolClient;
   readonly types: pg.CustomTypesConfig;
-  /** It is not known which statements the server has names for: the connection must not be used again. */
+  /** Called if it is unknown which statements the server has prepared: the connection must not be used again. */
   readonly onConfused: () => void;
 }
 
-/** Throws for what cannot be written. */
+/** Makes a step of a pipeline. Throws for values that cannot be encoded. */
 export function stepOf(
   { name, sql }: Wording,
   values: readonly unknown[],
@@ -51,14 +51,17 @@ export function stepOf(
   return { name, sql, values: values.map(toWire), ...waiting, fields: null, answer: null };
 }
 
-/** Columns are snake_case, the domain is camelCase: converted here, once for each statement, and nowhere else. */
+/**
+ * Converts a column's name from snake_case to the domain's camelCase. This is the only place, and it runs once per
+ * statement.
+ */
 export function domainName(column: string): string {
   return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 const knownBy = new WeakMap<pg.Connection, Known>();
 
-/** One query to the driver. Its statements resolve when the connection is ready for the next query. */
+/** Several statements as one query to the driver. They resolve when the connection is ready for the next query. */
 export class Pipeline extends pg.Query {
   private readonly options: PipelineOptions;
   private readonly steps: readonly Step[];
@@ -105,12 +108,15 @@ export class Pipeline extends pg.Query {
     this.at++;
   }
 
-  /** Only now: an answer may lead to the next statement, and the connection must be ready for it. */
+  /** Resolve the statements only when the connection is ready: a result may lead to the next statement. */
   handleReadyForQuery(): void {
     for (const { answer, resolve } of this.steps) resolve(answer as Answer);
   }
 
-  /** The server skips the rest. A transaction that is still open there is ended before the statements reject. */
+  /**
+   * Handles an error: the server skips the rest. A transaction that is still open is rolled back before the statements
+   * reject.
+   */
   handleError(error: unknown, connection: pg.Connection): void {
     const known = knownBy.get(connection);
     const isUnheardOf = ({ name }: Step) => name !== null && known?.get(name) === null;
@@ -143,7 +149,7 @@ function write(step: Step, wire: Wire, { known, schema }: { readonly known: Know
 
 type WireValue = string | null;
 
-/** Parameters are words, numbers, truths and lists of these; everything else travels as JSON, which is a word. */
+/** Encodes a parameter: a string, number, boolean or a list of these. Other values must already be JSON text. */
 function toWire(value: unknown): WireValue {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return toList(value);
@@ -151,7 +157,10 @@ function toWire(value: unknown): WireValue {
   return String(value);
 }
 
-/** A commit has thousands of elements, most of them in lists of numbers or of words with nothing to escape. */
+/**
+ * Encodes a list parameter. A commit has thousands of elements, mostly in lists of numbers or of strings that need no
+ * escaping, so these have a fast path.
+ */
 function toList(values: readonly unknown[]): string {
   if (values.every((value) => typeof value === "number" || typeof value === "bigint")) return `{${values.join(",")}}`;
   if (values.every((value) => typeof value === "string" && isPlain(value))) return `{"${values.join('","')}"}`;
@@ -167,7 +176,7 @@ function toElement(value: unknown): string {
   return text === null ? "NULL" : `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** The driver's connection, as it is really called. */
+/** Methods of the driver's connection that are called here. */
 interface Wire {
   parse(statement: { readonly name: string; readonly text: string }): void;
   bind(values: { readonly statement: string; readonly values: readonly WireValue[] }): void;

@@ -1,4 +1,4 @@
-/** SessionLock as an advisory lock of PostgreSQL, on a session of its own. */
+/** Implements SessionLock as an advisory lock of PostgreSQL, on a session of its own. */
 import type pg from "pg";
 import type { BackoffRule } from "../../../domain/pace/when.ts";
 import type { LockSession, SessionLock } from "../../../ports/session-lock.ts";
@@ -6,14 +6,17 @@ import { listMissingLocks, type SessionLockRow, takeSessionLock } from "../state
 import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
 
 /**
- * Neither end may keep a session that the other has left. The server looks after a client that says nothing for three
- * seconds, and takes a machine that vanished for gone three seconds later: within a lease of ordinary length.
+ * Settings with which the server notices a lost client. It probes a client that is silent for three seconds, and ends
+ * its session three seconds later: within a lease of ordinary length.
  */
 const KEEP = `
   SET idle_session_timeout TO 0;
   SET tcp_keepalives_idle TO 3; SET tcp_keepalives_interval TO 1; SET tcp_keepalives_count TO 3`;
 
-/** Soon: while nothing is held, nothing is sent before the heartbeat has said so. */
+/**
+ * Pauses before reconnecting. They are short, because without a lock the node sends nothing until its heartbeat has
+ * published that.
+ */
 const RECONNECT: BackoffRule = { firstMs: 50, mostMs: 1_000 };
 
 const KEYS = 2 ** 32;
@@ -55,7 +58,10 @@ export class PostgresSessionLock implements SessionLock {
     return this.session.close();
   }
 
-  /** Waits neither for a key that another session holds nor for the schema: the next session draws another key. */
+  /**
+   * Takes the session lock. It waits neither for a key that another session holds nor for the schema: the next session
+   * chooses another key.
+   */
   private async take(client: pg.Client) {
     const isFirst = this.sessions++ === 0;
     const key = Math.floor(this.options.entropy.random() * KEYS) - KEYS / 2;

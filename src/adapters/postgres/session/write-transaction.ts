@@ -1,12 +1,12 @@
 /**
- * How a write to the database is begun, proved and ended. Start to read here.
+ * How a write to the database is begun, verified and ended. Start to read here.
  *
  * Three things can go wrong, and each round trip excludes those that it can. Another node may have taken the lane. The
  * server that answers may not be the one that acknowledged our commits: a promoted standby, a restored backup. And the
- * connection may end at any byte, also between COMMIT and its answer.
+ * connection may end at any byte, even between COMMIT and its response.
  *
  * First round trip: BEGIN, the opening statement, our marker, the locks and the look-ups, in one write (connections.ts,
- * pipeline.ts). Its answers prove
+ * pipeline.ts). Its responses prove
  * - that the time limits are set. If this process stalls now, the server ends the transaction within a third of the
  *   lease, so a takeover need not wait for it (limits.ts).
  * - that the database still has the history we know: system identifier, timeline, WAL position, epoch of the feed
@@ -16,23 +16,23 @@
  * take
  *   or write them, so the results of the look-ups stay true.
  *
- * Between the two, the write is decided in memory. A crash here leaves nothing: the server rolls back when the
- * connection ends or its timers run out.
+ * Between the two round trips, the write is decided in memory. A crash here leaves nothing: the server rolls back when
+ * the connection ends or its timers run out.
  *
  * Second round trip: the decided statements, with COMMIT in the same write. The tag "COMMIT" proves that they are
- * durable. The tag "ROLLBACK", or an error on a connection that lives, proves that none is (errors.ts). No answer
+ * durable. The tag "ROLLBACK", or an error on a live connection, proves that none is (errors.ts). A missing response
  * proves neither.
  *
- * Third round trip, only if there was no answer: the marker is looked up (durably.ts). Each transaction writes a random
- * marker into a row that no other uses meanwhile, its slot (commit-slots.ts), and holds that row's lock until it ends.
- * So the look-up waits for the transaction. If the look-up then finds the marker, the transaction is committed. If not,
- * it closes the slot, and a COMMIT that is still on its way to the server fails there. If the look-up gets no answer
- * either, the caller gets `OutcomeUnknown`, never a guess.
+ * Third round trip, only if there was no response: the marker is looked up (durably.ts). Each transaction writes a
+ * random marker into a row that no other uses meanwhile, its slot (commit-slots.ts), and holds that row's lock until it
+ * ends. So the look-up waits for the transaction. If the look-up then finds the marker, the transaction is committed.
+ * If not, it closes the slot, and a COMMIT that is still on its way to the server fails there. If the look-up gets no
+ * response either, the caller gets `OutcomeUnknown`, never a guess.
  *
- * One round trip instead of two, if this process foresees the answers of the first (commitAtOnce): the write carries
- * the expected answers. The server compares them, behind the same locks, and ends the transaction if they differ.
+ * One round trip instead of two, if this process can predict the responses of the first (commitAtOnce): the write
+ * carries the expected values. The server compares them, under the same locks, and ends the transaction if they differ.
  *
- * Not transactions, but sessions that last: LISTEN and the session lock have a connection of their own
+ * LISTEN and the session lock are no transactions, but lasting sessions with a connection of their own
  * (direct-session.ts).
  */
 import { randomUUID } from "node:crypto";
@@ -58,25 +58,28 @@ export interface WriteRuntime {
 }
 
 export interface Decision<Result> {
-  /** Null: nothing is to be kept, ROLLBACK instead of COMMIT. */
+  /** Statements to commit; null to roll back instead. */
   readonly commands: readonly Command[] | null;
   readonly result: Result;
 }
 
 export interface WriteTransaction<Commands extends readonly Command[], Result> {
-  /** Sent first: they wait for locks, and their answers are not needed. */
+  /** Statements that are sent first to wait for locks; their results are not needed. */
   readonly locks?: readonly Command[];
   readonly find: Commands;
-  /** How many of the first in `find` wait for locks too: time is divided among all that do. */
+  /**
+   * How many of the first statements in `find` also wait for locks. The waiting time is divided among all statements
+   * that wait.
+   */
   readonly waits?: number;
-  /** Less than the usual wait for each of those. */
+  /** Limit on each lock wait, if it is to be shorter than usual. */
   readonly waitAtMostMs?: number;
-  /** The history need not be the one that is known. */
+  /** True if the database's history need not be the known one. */
   readonly anyHistory?: true;
   decide(found: Answers<Commands>, opened: Opened): Decision<Result>;
 }
 
-/** The connection ended after COMMIT was written: only the database can say what became of it. */
+/** The connection ended after COMMIT was sent: only the database can show whether it was executed. */
 export class CommitUnanswered extends Error {
   readonly mark: Mark;
 
@@ -100,7 +103,7 @@ export async function writeTransaction<const Commands extends readonly Command[]
     const deciding = async () => transaction.decide(found, opened);
     const { commands, result } = await deciding().catch((error) => giveUp(session, error));
     if (commands === null) {
-      // Nothing is to be kept, so it does not matter if the server has ended the transaction already.
+      // Ignore an error of ROLLBACK: nothing is to be committed, and the server may already have ended the transaction.
       await session.control("ROLLBACK").catch(() => undefined);
       return result;
     }
@@ -110,7 +113,7 @@ export async function writeTransaction<const Commands extends readonly Command[]
   });
 }
 
-/** Runs `work` on a connection of its own, for at most the time of a transaction. */
+/** Runs `work` on a connection of its own, for at most the time limit of a transaction. */
 async function using<T>({ connections, limits }: WriteRuntime, work: (session: Session) => Promise<T>) {
   try {
     return await connections.use(work, limits.transactionMs);
@@ -121,7 +124,10 @@ async function using<T>({ connections, limits }: WriteRuntime, work: (session: S
 
 type Opening<Commands extends readonly Command[]> = Omit<WriteTransaction<Commands, unknown>, "decide">;
 
-/** The marker is written before anything else: its row is locked as long as the transaction lasts. */
+/**
+ * Opens a transaction. Its marker is written before anything else, so that the marker's row is locked as long as the
+ * transaction lasts.
+ */
 async function open<const Commands extends readonly Command[]>(
   runtime: WriteRuntime,
   session: Session,
@@ -138,8 +144,8 @@ async function open<const Commands extends readonly Command[]>(
       session.all(locks),
       session.all(find.slice(0, waits)),
     ] as const;
-    // Fails only if a statement before it has. It is not awaited: the error of the statement that ran out of time would
-    // be read after the errors of those it took down, which do not say why.
+    // This statement fails only if one before it has failed. It is not awaited, so that the error of the statement that
+    // caused the failure is reported, not a consequence of it.
     if (rest !== null) session.run(limiting(rest)).catch(() => undefined);
     return Promise.all([...sent, session.all(find.slice(waits))]);
   });
@@ -163,7 +169,10 @@ function limiting({ statementMs, lockMs }: StatementLimits) {
   return limitWaits(statementMs, lockMs);
 }
 
-/** The lanes are let go before the error travels on. A server with another history may be the wrong one: ask anew. */
+/**
+ * Rolls back before the error is thrown, so that the lanes are unlocked. If the history changed, the connection may
+ * lead to the wrong server, so it is destroyed.
+ */
 async function giveUp(session: Session, error: unknown): Promise<never> {
   if (session.isInTransaction) await session.control("ROLLBACK").catch(() => undefined);
   if (error instanceof HistoryChanged) session.destroy();
@@ -176,7 +185,7 @@ async function commit(
   { commands, mark }: { commands: readonly Command[]; mark: Mark },
 ) {
   const { endedBy } = session;
-  // The server did not wait for the second round trip. COMMIT has not left, so nothing is committed.
+  // The server ended the connection before the second round trip. COMMIT was not sent, so nothing is committed.
   if (endedBy !== null) throw new StoreUnavailable(endedBy.message, { cause: endedBy, busy: true });
   const first = limiting(limits.writing(commands.length + 1));
   slots.sent(mark.slot, mark.marker);
@@ -187,7 +196,7 @@ async function commit(
   assertCommitted(await Promise.allSettled(sent), mark);
 }
 
-/** Throws unless the last answer says that the transaction is committed. */
+/** Throws unless the last response proves that the transaction is committed. */
 function assertCommitted(answers: readonly PromiseSettledResult<unknown>[], mark: Mark) {
   const failure = answers.find((answer) => answer.status === "rejected");
   if (failure !== undefined) {
@@ -195,21 +204,21 @@ function assertCommitted(answers: readonly PromiseSettledResult<unknown>[], mark
     throw new CommitUnanswered(mark, failure.reason);
   }
   const tag = answers.at(-1);
-  // A COMMIT behind a failed statement is answered without an error: by what it did.
+  // COMMIT after a failed statement returns no error, but the tag ROLLBACK.
   if (tag?.status !== "fulfilled" || tag.value !== "COMMIT") throw new StoreUnavailable("the server rolled back");
 }
 
 export interface WholeTransaction {
   readonly mark: Mark;
-  /** Taken before anything is sent. */
+  /** The known history, read before anything is sent. */
   readonly known: ObservedHistory;
-  /** Statements that end a transaction that is not open (`require_open`), or whose lanes are not as planned for. */
+  /** Statements that fail if the transaction is not open (`require_open`), or if its lanes are not as planned. */
   readonly commands: readonly Command[];
 }
 
 /**
- * A whole transaction in one write. What would be decided between two round trips the server proves: the history in
- * the opening statement, the rest in the commands. Null: it said that nothing is committed.
+ * Sends a whole transaction in one write. The server verifies what would otherwise be decided between two round trips:
+ * the history in the opening statement, the rest in the commands. Null if it reported that nothing is committed.
  */
 export async function commitAtOnce(runtime: WriteRuntime, whole: WholeTransaction): Promise<Opened | null> {
   const { slots, clock } = runtime;

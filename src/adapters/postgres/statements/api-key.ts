@@ -1,7 +1,7 @@
 import type { KeyTerms } from "../../../ports/key-store.ts";
 import { statement } from "./statement.ts";
 
-/** A row for each secret; one without any for a key that has none. */
+/** Reads API keys with one row per secret; a key without a secret has one row. */
 export const readApiKeys = statement<ApiKeyRow>("read-api-keys")`
   SELECT k.name, k.scopes, k.signers, to_json(k.chains) AS chains, k.creates_per_second,
     k.reads_per_second, k.queue_share, k.created_at, encode(s.digest, 'hex') AS digest,
@@ -17,8 +17,9 @@ export interface ApiKeyRow extends KeyTerms {
 }
 
 /**
- * A key's next secret. If the key exists, its row is locked by an update that changes nothing; with other terms there
- * is no such row. Two concurrent requests want the same free slot: the second one must retry.
+ * Adds a secret to an API key. If the key exists with the same terms, its row is locked by an update that changes
+ * nothing; with other terms no row matches. If two concurrent requests take the same free slot, the second one must
+ * retry.
  */
 export const insertApiSecret = statement<{ readonly result: "added" | "differs" | "full" | "again" }>(
   "insert-api-secret",
@@ -53,7 +54,7 @@ export const insertApiSecret = statement<{ readonly result: "added" | "differs" 
     ELSE 'added'
   END AS result`;
 
-/** A secret by the beginning of its digest ($2), or all of them and the key. */
+/** Deletes the secret whose digest begins with $2, or all secrets and the API key itself. */
 export const deleteApiKey = statement<{ readonly name: string }>("delete-api-key")`
   WITH secret AS (
     DELETE FROM fencepost.api_secret AS s

@@ -9,8 +9,8 @@ const ATTEMPT = `${SIGNED}, is_foreign boolean, node_signed boolean, is_private 
   claimed boolean` as const;
 
 /**
- * Signed payloads, before any byte of them leaves. `first_sent_at` is set if the same commit claims the sending. $1 to
- * $15, an array each; a column that is empty for all is null.
+ * Stores signed payloads before any byte of them is sent. `first_sent_at` is set if the same commit claims the sending.
+ * $1 to $15, an array each; a column that is empty for all is null.
  */
 export const insertAttempts = taking(ATTEMPT)("insert-attempts")`
   INSERT INTO fencepost.attempt (
@@ -22,14 +22,16 @@ export const insertAttempts = taking(ATTEMPT)("insert-attempts")`
 
 const KEY = "tx_id uuid, ordinal integer";
 
-/** From the first claim on, the network may know an attempt. Later claims change nothing here. */
+/**
+ * Marks attempts as sent. From the first claim on, the network may have an attempt. Later claims change nothing here.
+ */
 export const markAttemptsSent = taking(KEY)("mark-attempts-sent")`
   UPDATE fencepost.attempt AS a SET first_sent_at = now() FROM (${lists(KEY)}) AS c
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`;
 
 const COLUMNS = `${selected("a", SIGNED)}, a.is_foreign, a.node_signed, a.is_private, a.created_at, a.first_sent_at`;
 
-/** Every attempt of these transactions. */
+/** Reads every attempt of these transactions. */
 export const readAttempts = statement<AttemptRow>("read-attempts")`
   SELECT ${COLUMNS}
   FROM fencepost.attempt AS a
@@ -40,14 +42,17 @@ export type AttemptRow = Omit<AttemptRecord, "fees" | "foreign" | "nodeSigned" |
   FeeColumns &
   Readonly<Record<"isForeign" | "nodeSigned" | "isPrivate", boolean>> & { readonly txId: string };
 
-/** Every attempt of what a lane's owner follows. The ids are collected first, so that attempts are found by key. */
+/**
+ * Reads every attempt of the transactions that a lane's owner tracks. The ids are collected first, so that attempts are
+ * found by key.
+ */
 export const readTrackedAttempts = statement<AttemptRow>("read-tracked-attempts")`
   SELECT ${COLUMNS}
   FROM fencepost.attempt AS a
   WHERE a.tx_id = ANY (${liveIds("'TRACKING', 'STUCK'")})
   ORDER BY a.tx_id, a.ordinal`;
 
-/** The bytes of attempts, found by transaction; the caller picks the ordinals it asked for. */
+/** Reads the signed bytes of attempts by transaction; the caller picks the requested ordinals. */
 export const readRawTransactions = statement<{ readonly txId: string; readonly ordinal: number; readonly bytes: Hex }>(
   "read-raw-transactions",
 )`
@@ -55,18 +60,18 @@ export const readRawTransactions = statement<{ readonly txId: string; readonly o
   FROM fencepost.attempt AS a
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`;
 
-/** First hashes of transactions, for callers that wait for them. */
+/** Reads the first hash of each transaction, for callers that wait for it. */
 export const readFirstHashes = statement<FirstHash>("read-first-hashes")`
   SELECT t.tx_id, t.state, a.tx_hash
   FROM fencepost.transaction AS t
   LEFT JOIN fencepost.attempt AS a ON a.tx_id = t.tx_id AND a.ordinal = 1
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
-/** Which transaction an attempt's hash belongs to, old attempts too; one per chain at most. */
+/** Finds the transaction of an attempt's hash, including old attempts; at most one per chain. */
 export const findByHash = statement<{ readonly txId: string }>("find-by-hash")`
   SELECT a.tx_id FROM fencepost.attempt AS a WHERE a.tx_hash = $1`;
 
-/** The word of an operator, or `publicAfter`: endpoints that are not private may be given these transactions. */
+/** Allows sending these transactions to public endpoints, by an operator's action or by `publicAfter`. */
 export const discloseAttempts = statement("disclose-attempts")`
   UPDATE fencepost.attempt AS a
   SET is_private = false
@@ -74,7 +79,7 @@ export const discloseAttempts = statement("disclose-attempts")`
 
 const IDENTIFIED = `${KEY}, tx_hash text` as const;
 
-/** Hashes of attempts that a node signed itself. A known hash never changes. */
+/** Sets the hashes of attempts that a chain node signed itself. A known hash never changes. */
 export const identifyAttempts = changing(IDENTIFIED, "identify-attempts", "identified attempts")`
   UPDATE fencepost.attempt AS a SET tx_hash = i.tx_hash FROM (${lists(IDENTIFIED)}) AS i
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.tx_id = i.tx_id AND a.ordinal = i.ordinal

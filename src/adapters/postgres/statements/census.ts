@@ -6,11 +6,11 @@ type CensusRow = Omit<Census, "states" | "watched"> &
   Census["states"] & { readonly liveConfirmed: number; readonly liveFailed: number };
 
 /**
- * Totals of the whole database: the counts on the lanes, so that a million settled rows cost nothing. The oldest
- * waiting row is looked for only on lanes that have something pending: the one of the lowest nonce there. Open rows
- * have the highest nonces, except for reserved and free ones, of which there are a thousand at most: below them are
- * settled rows that are still watched, tens of thousands on a busy lane of a slow chain. A lane is unowned if something
- * of it is open and no live instance holds it.
+ * Totals of the whole database, from the counts on the lanes, so that a million settled rows cost nothing. The oldest
+ * waiting row is searched only on lanes with pending transactions: it is the one with the lowest nonce there. Open rows
+ * have the highest nonces, except for reserved and free ones, of which there are a thousand at most. Below them are
+ * settled rows that are still watched, tens of thousands on a busy lane of a slow chain. A lane counts as unowned if it
+ * has open transactions and no live instance holds it.
  */
 export const readCensus = statement<CensusRow>("read-census")`
   SELECT waiting.created AS "CREATED", ${LANE_TOTALS},

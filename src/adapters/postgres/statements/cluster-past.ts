@@ -4,9 +4,9 @@ import { ASKED_LANES, type Flat, LANE } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /**
- * Records who had the lanes that are about to be taken ($1, $2; by whom: $3) and are locked by now. Runs before the
- * takeover in the same transaction: the next statement judges and takes the same lanes as are recorded here. A lane
- * that was given back has no owner: then the last node that took it is recorded.
+ * Records the previous owners of the lanes ($1, $2) that instance $3 is about to take and that are locked now. Runs
+ * before the takeover in the same transaction, so that the next statement judges and takes the same lanes. A lane that
+ * was released has no owner: then the last node that took it is recorded.
  */
 export const insertTakeovers = taking(LANE)("insert-takeovers")`
   INSERT INTO fencepost.takeover (chain_id, signer, from_node, to_node, token, why, at)
@@ -23,21 +23,21 @@ export const insertTakeovers = taking(LANE)("insert-takeovers")`
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
   WHERE l.token > 0`;
 
-/** Rows that are kept. */
+/** Number of takeover records that are kept. */
 const KEPT = 10_000;
 
-/** Deletes all but the newest rows. */
+/** Deletes all takeover records except the newest. */
 export const purgeTakeovers = statement("purge-takeovers")`
   DELETE FROM fencepost.takeover AS t
   WHERE t.takeover_id <= (SELECT max(newest.takeover_id) FROM fencepost.takeover AS newest) - ${KEPT}`;
 
-/** The newest $1. */
+/** Lists the newest $1 takeovers. */
 export const listTakeovers = statement<Flat<TakeoverRecord>>("list-takeovers")`
   SELECT t.chain_id, t.signer, t.from_node AS "from", t.to_node AS "to", t.token, t.why, t.at
   FROM fencepost.takeover AS t
   ORDER BY t.takeover_id DESC LIMIT $1`;
 
-/** The newest $1; those that ended a day ago and more are gone. */
+/** Lists the newest $1 instances; those that ended a day or more ago are deleted. */
 export const listPastInstances = statement<PastInstance>("list-past-instances")`
   SELECT n.node_id, n.instance_id, n.version, n.started_at, n.heartbeat_at,
     CASE WHEN n.dead THEN 'gone' WHEN n.expires_at <= clock_timestamp() THEN 'expired' WHEN n.draining THEN 'draining'
@@ -45,19 +45,22 @@ export const listPastInstances = statement<PastInstance>("list-past-instances")`
   FROM fencepost.node_instance AS n
   ORDER BY n.started_at DESC, n.instance_id LIMIT $1`;
 
-/** The newest $1. */
+/** Lists the newest $1 histories of the database. */
 export const listPastDatabases = statement<PastDatabase>("list-past-databases")`
   SELECT h.epoch, h.system_identifier, h.timeline, h.may_have_lost, h.seen_at
   FROM fencepost.database_history AS h
   ORDER BY h.ordinal DESC LIMIT $1`;
 
-/** Findings ($2) that only this instance ($1) can make; replaces its earlier ones. */
+/** Stores the findings ($2) that only this instance ($1) can make; replaces its earlier ones. */
 export const writeReport = statement<{ readonly instanceId: string }>("write-report")`
   INSERT INTO fencepost.node_report AS r (instance_id, findings, at) VALUES ($1, $2::jsonb, clock_timestamp())
   ON CONFLICT (instance_id) DO UPDATE SET findings = excluded.findings, at = excluded.at
   RETURNING r.instance_id`;
 
-/** A node that ended may be followed by one that finds the same troubles: for so long it reads since when they last. */
+/**
+ * SQL: an instance whose heartbeat is at most 15 minutes old. A node that follows an ended one may find the same
+ * problems; for this long it can read when they began.
+ */
 const DATES = "n.heartbeat_at > clock_timestamp() - interval '15 minutes'";
 
 const REPORTS = `SELECT r.instance_id, r.findings FROM fencepost.node_report AS r

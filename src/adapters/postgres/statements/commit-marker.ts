@@ -2,9 +2,9 @@ import { CLOSED } from "../session/commit-slots.ts";
 import { statement } from "./statement.ts";
 
 /**
- * The transaction's own marker in its slot: there after COMMIT, and only then. Its row is locked from here on. A closed
- * slot ends the transaction: it was reported as lost. $3 the marker; $4 the same if the answer to BEGIN is still
- * outstanding, else null.
+ * Writes the transaction's own marker to its slot: it is there after COMMIT, and only then. Its row is locked from now
+ * on. If the slot is closed, the transaction ends, because it was already reported as lost. $3: the marker; $4: the
+ * same if the response to BEGIN is still outstanding, else null.
  */
 export const markCommit = statement("mark-commit")`
   INSERT INTO fencepost.commit_marker AS m (store_id, slot, marker, written_at)
@@ -17,15 +17,15 @@ export const markCommit = statement("mark-commit")`
     END,
     written_at = excluded.written_at`;
 
-/** Markers of a process's last commits: its own, not of an earlier state of the database. */
+/** Reads the markers of this process's last commits. */
 export const readOwnMarkers = statement<{ readonly slot: number; readonly marker: string }>("read-own-markers")`
   SELECT m.slot, m.marker FROM fencepost.commit_marker AS m WHERE m.store_id = $1`;
 
 /**
- * Waits for the transaction that uses the slot, also if that is its first and no row shows yet. If it left its marker
- * ($3), that stays, with its time; else the slot is closed, and a transaction that is still on its way to the server
- * ends there. The time of a closed slot is now: the purge of old markers must not remove it before the late transaction
- * arrives.
+ * Waits for the transaction that uses the slot, even if that is its first and its row is not visible yet. If the
+ * transaction left its marker ($3), the marker stays, with its time. Otherwise the slot is closed, and a transaction
+ * that is still on its way to the server fails there. The time of a closed slot is now, so that the purge of old
+ * markers does not remove it before the late transaction arrives.
  */
 export const closeSlot = statement<{ readonly marker: string; readonly writtenAt: Date }>("close-slot")`
   INSERT INTO fencepost.commit_marker AS m (store_id, slot, marker, written_at)
@@ -35,6 +35,9 @@ export const closeSlot = statement<{ readonly marker: string; readonly writtenAt
     written_at = CASE m.marker WHEN $3::uuid THEN m.written_at ELSE excluded.written_at END
   RETURNING m.marker, m.written_at`;
 
-/** Markers of processes that are gone. Of one that sleeps they must stay: they are what it knows the history by. */
+/**
+ * Deletes the markers of processes that have ended. Markers of a sleeping process must stay, because it recognises the
+ * database's history by them.
+ */
 export const purgeCommitMarkers = statement("purge-commit-markers")`
   DELETE FROM fencepost.commit_marker AS m WHERE m.written_at < clock_timestamp() - interval '30 days'`;

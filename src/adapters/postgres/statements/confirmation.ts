@@ -4,12 +4,12 @@ import { statement, taking } from "./statement.ts";
 
 const BLOCK = "number bigint, hash text";
 
-/** Canonical blocks as the deciding node saw them. */
+/** Stores canonical blocks as the deciding node saw them. */
 export const insertConfirmations = taking(BLOCK)("insert-confirmations")`
   INSERT INTO fencepost.confirmation (block_number, block_hash, chain_id)
   SELECT number, hash, $3 FROM (${lists(BLOCK)}) AS b`;
 
-/** The stored canonical blocks of a chain from a height on, ascending. */
+/** Reads the stored canonical blocks of a chain from a height on, ascending. */
 export const readConfirmations = statement<Confirmation>("read-confirmations")`
   SELECT c.block_number AS number, c.block_hash AS hash
   FROM fencepost.confirmation AS c
@@ -17,7 +17,7 @@ export const readConfirmations = statement<Confirmation>("read-confirmations")`
   ORDER BY c.block_number
   LIMIT $3`;
 
-/** Blocks of a chain that are gone: those from the fork up, and those that are no longer needed. */
+/** Deletes blocks of a chain: those from the fork upwards, and those that are no longer needed. */
 export const deleteConfirmations = statement("delete-confirmations")`
   DELETE FROM fencepost.confirmation AS c
   WHERE c.chain_id = $1 AND (c.block_number >= $2 OR c.block_number < $3)`;

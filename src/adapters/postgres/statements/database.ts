@@ -4,7 +4,7 @@ import type { DatabaseIdentity } from "../session/known-history.ts";
 import { PLACE } from "../session/opening.ts";
 import { statement, taking } from "./statement.ts";
 
-/** The history that the newest registration saw. */
+/** Reads the database history that the newest registration saw. */
 export const readDatabaseHistory = statement<DatabaseHistoryRow>("read-database-history")`
   SELECT h.ordinal, h.system_identifier, h.timeline, h.wal_position, h.epoch, h.may_have_lost,
     (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS position_now,
@@ -17,13 +17,19 @@ export interface DatabaseHistoryRow extends DatabaseIdentity {
   readonly ordinal: number;
   readonly epoch: number;
   readonly mayHaveLost: boolean;
-  /** Not below the recorded one, unless that was of another history: read behind the lock under which it was written. */
+  /**
+   * Current WAL position. It is read after taking the lock under which the recorded one was written, so it is lower
+   * only if the history is another one.
+   */
   readonly positionNow: bigint;
-  /** Database or table are not those that were registered in: a dump was loaded, be it into the server that it came from. */
+  /**
+   * True if the database or the lane table are not those that were registered: a dump was loaded, even if into the same
+   * server.
+   */
   readonly loadedAnew: boolean;
 }
 
-/** The history that a registration sees: a new row if it is another one, else its newest position. */
+/** Records the history that a registration sees: a new row if it is another history, else its newest position. */
 export const writeDatabaseHistory = statement("write-database-history")`
   INSERT INTO fencepost.database_history AS h (
     ordinal, system_identifier, timeline, wal_position, epoch, may_have_lost, seen_at, place
@@ -33,7 +39,9 @@ export const writeDatabaseHistory = statement("write-database-history")`
   SET wal_position = greatest(h.wal_position, excluded.wal_position), seen_at = excluded.seen_at,
     place = excluded.place`;
 
-/** How far the history has come that the newest registration saw. $1: the marker of the transaction. */
+/**
+ * Records the current WAL position in the history that the newest registration saw. $1: the marker of the transaction.
+ */
 export const rememberPosition = statement("remember-position")`
   UPDATE fencepost.database_history AS h
   SET wal_position = greatest(h.wal_position, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric),
@@ -41,13 +49,16 @@ export const rememberPosition = statement("remember-position")`
   WHERE h.ordinal = (SELECT max(newest.ordinal) FROM fencepost.database_history AS newest)
     AND fencepost.require_open($1)`;
 
-/** Migrations beyond the newest one that the program knows ($1), and the older programs that they work with. */
+/**
+ * Reads the migrations newer than the newest one that this program has ($1), and the older programs that they work
+ * with.
+ */
 export const readNewerMigrations = statement<Applied>("read-newer-migrations")`
   SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name`;
 
 const GENESIS = "chain_id bigint, genesis_hash text";
 
-/** The first node to see a chain notes its first block; later ones change nothing. */
+/** Records a chain's genesis hash if it is not recorded yet. */
 export const noteGenesis = taking(GENESIS)("note-genesis")`
   INSERT INTO fencepost.chain (${names(GENESIS)}) ${lists(GENESIS)}
   ON CONFLICT (chain_id) DO NOTHING`;

@@ -9,8 +9,8 @@ const COMPLETION = `tx_id uuid, chain_id bigint, signer text, request_id text, n
 const MANY = "cardinality($1::uuid[])";
 
 /**
- * Appends to the feed: the last statement before COMMIT, and sent together with it. The transaction that appends holds
- * the counter row until COMMIT, so numbers become visible in order and without gaps.
+ * Appends completions to the feed. It is the last statement before COMMIT, and sent together with it. The transaction
+ * holds the feed's counter row until COMMIT, so numbers become visible in order and without gaps.
  */
 export const appendCompletions = taking(COMPLETION)("append-completions")`
   WITH counter AS (
@@ -23,7 +23,7 @@ export const appendCompletions = taking(COMPLETION)("append-completions")`
   )
   SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), ${MANY}, 'completions') FROM counter`;
 
-/** The feed after a number. Nothing below a number that was seen can appear later: see `appendCompletions`. */
+/** Reads the feed after a number. No completion with a lower number can appear later: see `appendCompletions`. */
 export const readCompletions = statement<Flat<CompletionRecord>>("read-completions")`
   SELECT seq, epoch, ${names(COMPLETION)}, at
   FROM fencepost.completion AS c
@@ -34,21 +34,22 @@ export const readCompletions = statement<Flat<CompletionRecord>>("read-completio
 export const readFeed = statement<FeedPosition>("read-feed")`
   SELECT f.epoch, f.last_seq, f.truncated_through, f.epoch_starts_after FROM fencepost.feed AS f WHERE f.only_row`;
 
-/** A new epoch of the feed ($1), above $2. */
+/** Begins a new epoch of the feed ($1), with numbers above $2. */
 export const beginEpoch = statement("begin-epoch")`
   UPDATE fencepost.feed AS f
   SET epoch = $1, last_seq = greatest(f.last_seq, $2), epoch_starts_after = greatest(f.last_seq, $2)
   WHERE f.only_row`;
 
 /**
- * Cursors of all lanes as a new epoch begins. Written by the registration that begins it, before any node allocates.
+ * Records the cursors of all lanes when a new epoch begins. Written by the registration that begins the epoch, before
+ * any node allocates.
  */
 export const recordEpochFloors = statement("record-epoch-floors")`
   INSERT INTO fencepost.epoch_floor (chain_id, signer, next_nonce)
   SELECT l.chain_id, l.signer, l.next_nonce FROM fencepost.lane AS l WHERE l.next_nonce IS NOT NULL
   ON CONFLICT (signer, chain_id) DO UPDATE SET next_nonce = excluded.next_nonce`;
 
-/** Cursors of these lanes when the epoch began; no rows for lanes that did not exist. */
+/** Reads the cursors of these lanes at the beginning of the epoch; no rows for lanes that did not exist then. */
 export const readEpochFloors = statement<EpochFloorRow>("read-epoch-floors")`
   SELECT e.chain_id, e.signer, e.next_nonce AS floor FROM fencepost.epoch_floor AS e
   WHERE e.signer = ANY ($1::text[]) AND e.chain_id = ANY ($2::bigint[])`;

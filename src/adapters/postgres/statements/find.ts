@@ -4,8 +4,9 @@ import type { Flat } from "../rows/columns.ts";
 import { statement } from "./statement.ts";
 
 /**
- * Search by a typed text: each statement walks one index, from the text's place, and no further than a few rows. OFFSET
- * 0 keeps a look-up by key apart: joined freely, it would be a hash of the whole table, because loops are disfavoured.
+ * Statements of the search by a typed text. Each scans one index, from the text's position, for at most a few rows.
+ * OFFSET 0 keeps look-ups by key separate: as a join, the planner would hash the whole table, because loops are
+ * disfavoured.
  */
 
 const TRANSACTION = "t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state";
@@ -14,7 +15,7 @@ const WAITING = `t.tx_id, t.chain_id, t.signer, t.request_id, NULL::bigint AS no
 
 const search = statement<Flat<FoundTransaction>>;
 
-/** Transactions by id, from $1 to $2, at most $3. */
+/** Finds transactions by id, from $1 to $2, at most $3. */
 export const searchIds = search("search-ids")`
   (SELECT ${TRANSACTION} FROM fencepost.transaction AS t WHERE t.tx_id >= $1 AND t.tx_id <= $2 ORDER BY t.tx_id LIMIT $3)
   UNION ALL
@@ -23,13 +24,13 @@ export const searchIds = search("search-ids")`
     WHERE t.tx_id >= $1 AND t.tx_id <= $2 AND t.alias_of IS NULL ORDER BY t.tx_id LIMIT $3
   )`;
 
-/** Transactions that have an attempt with this hash. */
+/** Finds transactions that have an attempt with this hash. */
 export const searchHash = search("search-hash")`
   SELECT ${TRANSACTION} FROM fencepost.attempt AS a
   CROSS JOIN LATERAL (SELECT * FROM fencepost.transaction AS own WHERE own.tx_id = a.tx_id OFFSET 0) AS t
   WHERE a.tx_hash = $1`;
 
-/** Transactions by request id, from $1 on and below $2, at most $3. */
+/** Finds transactions by request id, from $1 on and below $2, at most $3. */
 export const searchRequests = search("search-requests")`
   (
     SELECT ${TRANSACTION} FROM fencepost.transaction AS t
@@ -43,16 +44,18 @@ export const searchRequests = search("search-requests")`
     ORDER BY t.request_id LIMIT $3
   )`;
 
-/** Lanes by signer, from $1 on and below $2, at most $3. */
+/** Finds lanes by signer, from $1 on and below $2, at most $3. */
 export const searchSigners = statement<Lane>("search-signers")`
   SELECT l.signer, l.chain_id FROM fencepost.lane AS l
   WHERE l.signer >= $1 AND l.signer < $2
   ORDER BY l.signer, l.chain_id LIMIT $3`;
 
-/** Without a signer, a nonce exists on every lane: this many of them are read. */
+/**
+ * Number of lanes that are read in a search for a nonce without a signer, because the nonce may exist on every lane.
+ */
 const LANES_LOOKED_AT = 500;
 
-/** Holders of nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
+/** Finds the holders of nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
 export const searchNonce = search("search-nonce")`
   SELECT ${TRANSACTION}
   FROM (
@@ -67,7 +70,7 @@ export const searchNonce = search("search-nonce")`
   ) AS t
   LIMIT $4`;
 
-/** Reservations by id, from $1 to $2, at most $3. */
+/** Finds reservations by id, from $1 to $2, at most $3. */
 export const searchReservations = statement<Flat<FoundReservation>>("search-reservations")`
   SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.state FROM fencepost.reservation AS r
   WHERE r.reservation_id >= $1 AND r.reservation_id <= $2

@@ -8,9 +8,9 @@ const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_sta
 const WRITTEN = `${STEP}, at timestamptz` as const;
 
 /**
- * Appends steps that are not columns of their transaction (commit/ordinary-life.ts). The ordinal of each was computed
- * behind the lane's lock: one that exists already must fail and end the commit. $1 to $14, an array of steps each; a
- * column that is empty for all is null.
+ * Appends history steps that are not columns of their transaction (commit/ordinary-life.ts). The ordinal of each was
+ * computed while the lane was locked: an ordinal that already exists must end the commit with an error. $1 to $14, an
+ * array of steps each; a column that is empty for all is null.
  */
 export const writeHistory = taking(WRITTEN)("write-history")`
   INSERT INTO fencepost.step (${names(STEP)}, first_at, last_at)
@@ -20,8 +20,8 @@ export const writeHistory = taking(WRITTEN)("write-history")`
 const REPEAT = "tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text";
 
 /**
- * Counts steps that repeat the last one of their transaction, with node, reason and time of the newest. A step that was
- * a column of its transaction's row becomes a row of its own (the view's trigger).
+ * Counts history steps that repeat the last one of their transaction, with node, reason and time of the newest. A step
+ * that was a column of its transaction's row becomes a row of its own (the view's trigger).
  */
 export const repeatHistory = changing(REPEAT, "repeat-history", "repeated steps")`
   UPDATE fencepost.history AS h
@@ -29,7 +29,7 @@ export const repeatHistory = changing(REPEAT, "repeat-history", "repeated steps"
   FROM (${lists(REPEAT)}) AS s
   WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal`;
 
-/** History of a transaction, first to last. */
+/** Reads the history of a transaction, first to last. */
 export const readHistory = statement<HistoryRow>("read-history")`
   SELECT h.ordinal, h.event, h.from_state, h.state, h.sub_state, h.node_id, h.token, h.reason, h.actor, h.audit,
     h.count, h.first_at, h.last_at

@@ -6,12 +6,14 @@ import { changing, statement, taking } from "./statement.ts";
 const CLOSED = `nonce bigint, ${LANE}` as const;
 const HOLE = `${CLOSED}, why text, detail text, reservation_id uuid, owner text, ttl_ms bigint` as const;
 
-/** Plain inserts: a nonce that is a hole already would be one that was given up twice, which must be loud. */
+/**
+ * Stores nonce holes by plain inserts: a nonce that is already a hole would have been given up twice, which must fail.
+ */
 export const writeHoles = taking(HOLE)("write-holes")`
   INSERT INTO fencepost.hole (${names(HOLE)}, since)
   SELECT ${names(HOLE)}, now() FROM (${lists(HOLE)}) AS h`;
 
-/** Holes that this commit closes. */
+/** Deletes the nonce holes that this commit closes. */
 export const deleteHoles = changing(CLOSED, "delete-holes", "closed holes")`
   DELETE FROM fencepost.hole AS h USING (${lists(CLOSED)}) AS c
   WHERE h.nonce = ANY ($1::bigint[]) AND h.chain_id = ANY ($2::bigint[]) AND h.signer = ANY ($3::text[])
@@ -19,16 +21,19 @@ export const deleteHoles = changing(CLOSED, "delete-holes", "closed holes")`
 
 const HOLES = `SELECT ${names(HOLE)}, since FROM fencepost.hole AS h`;
 
-/** Nonces of these lanes that nothing holds, lowest first. */
+/** Reads the nonces of these lanes that no transaction or reservation holds, lowest first. */
 export const readHoles = statement<HoleRow>("read-holes")`
   ${HOLES}
   WHERE h.signer = ANY ($1::text[]) AND h.chain_id = ANY ($2::bigint[])
   ORDER BY h.signer, h.chain_id, h.nonce`;
 
-/** Its fields of a reservation are null if none expired, or if a node of the release before wrote it. */
+/**
+ * A row of a nonce hole. The reservation's fields are null if no reservation expired there, or if a node of the
+ * previous release wrote the row.
+ */
 export type HoleRow = Omit<Hole, "expired"> & Lane & { readonly owner: string | null; readonly ttlMs: number | null };
 
-/** Every hole of the signers from $1 to $2. */
+/** Lists every nonce hole of the signers from $1 to $2. */
 export const listHoles = statement<HoleRow>("list-holes")`
   ${HOLES}
   WHERE h.signer >= $1::text AND h.signer <= $2::text

@@ -7,8 +7,8 @@ import { changing, counted, statement, taking } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
 /**
- * A write without a fence, on a connection and a search path that are not ours. Sent unnamed. Every parameter says its type:
- * some libraries send all of them as text.
+ * Inserts an intent without a fence, on the caller's connection and search path. Sent as an unnamed statement. Every
+ * parameter has an explicit type, because some libraries send all of them as text.
  */
 export const insertIntakeRow = taking(INTENT)("insert-intake-row")`
   INSERT INTO fencepost.intake (${names(INTENT)})
@@ -16,18 +16,18 @@ export const insertIntakeRow = taking(INTENT)("insert-intake-row")`
 
 const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved, i.unanswered";
 
-/** Null: no policy has it wait for approval. */
+/** Approval columns of an intake row; null if no policy requires approval. */
 interface AwaitsColumns {
   readonly awaits: string | null;
   readonly expiresAt: Date | null;
   readonly approved: boolean;
-  /** The sender of the intent waits for the result. */
+  /** True if the sender of the intent still waits for the result. */
   readonly unanswered: boolean;
 }
 
 /**
- * It is due: it needs no approval, or was approved, or its approval expired, or its deadline passed. And it is not
- * held.
+ * SQL: whether an intake row is due: it is not held, and needs no approval, or was approved, or its approval or its
+ * deadline expired.
  */
 function isDue(row: "i" | "w") {
   return `${row}.held_since IS NULL AND (${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL
@@ -35,8 +35,8 @@ function isDue(row: "i" | "w") {
 }
 
 /**
- * Whether intents or requests wait for the owner of any lane. The condition on the signer is always true; with it the
- * planner begins in the index of waiting rows, and does not walk the ids of intents past every alias.
+ * Whether intents or requests wait for the owner of any lane. The condition on the signer is always true; it makes the
+ * planner use the index of waiting rows, instead of scanning the ids of intents past every alias.
  */
 export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
   SELECT
@@ -44,8 +44,9 @@ export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
     EXISTS (SELECT 1 FROM fencepost.left_request AS r WHERE r.answer IS NULL AND r.until > now()) AS requests`;
 
 /**
- * Waiting intake rows of these lanes, in call order: everything that is visible and not settled, never by a cursor over
- * ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
+ * Reads the waiting intake rows of these lanes, in call order. It reads all rows that are visible and not settled,
+ * never from a cursor over ids, because a lower id may become visible later. OFFSET 0 keeps the planner from scanning
+ * the ids past every alias.
  */
 export const loadIntake = taking(LANE)<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, ${AWAITS}, coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${selected("i", INTENT)}
@@ -69,8 +70,8 @@ export type IntakeIntentRow = Flat<Omit<Intent, "payload" | "allowNoCode" | "val
   };
 
 /**
- * Intake rows by id, behind the lane's lock. Those that are aliases by now are for the caller to drop. Locked, because a
- * sender that stops waiting says so without the lane's lock (accept-intent).
+ * Reads intake rows by id while the lane is locked. The caller drops rows that have become aliases. The rows are locked
+ * too, because a sender that stops waiting records that without the lane's lock (accept-intent).
  */
 export const readIntake = statement<IntakeRow>("read-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at, ${AWAITS},
@@ -87,14 +88,17 @@ export interface IntakeRow
   readonly intakeId: number;
   readonly aliasOf: string | null;
   readonly createdAt: Date;
-  /** `createdAt` to the microsecond, which a Date cannot hold. */
+  /** `createdAt` as text, to the microsecond, which a Date cannot hold. */
   readonly acceptedAt: string;
   readonly validUntil: Date | null;
   readonly held: boolean;
   readonly holds: number;
 }
 
-/** Intake rows by transaction id, as the transactions that they may become; the id of an alias is another name of `alias_of`. */
+/**
+ * Reads intake rows by transaction id, in the form of the transactions that they may become; the id of an alias is
+ * another name of `alias_of`.
+ */
 export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records")`
   SELECT ${selected("i", ASKED)}, NULL::bigint AS nonce, 'CREATED' AS state,
     CASE WHEN i.awaits IS NOT NULL AND i.approved_at IS NULL THEN 'AWAITING_APPROVAL' END AS sub_state,
@@ -109,9 +113,9 @@ export type IntakeRecordRow = RecordRow &
   Omit<AwaitsColumns, "approved" | "unanswered"> & { readonly aliasOf: string | null; readonly intakeId: number };
 
 /**
- * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of other lanes. None
- * that may be declined without a trace: its existence must not be revealed. OFFSET 0 keeps the planner from walking the
- * ids of everything that waits, for the sake of their order.
+ * Finds intake rows that wait under one of these request ids, the earliest first; the caller drops those of other
+ * lanes. Rows that may be declined without a trace are left out, because their existence must not be revealed. OFFSET 0
+ * keeps the planner from scanning the ids of all waiting rows for the sake of their order.
  */
 export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -125,9 +129,9 @@ export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-wa
   ORDER BY i.intake_id`;
 
 /**
- * Rows that wait for approval, or waited, and have no nonce yet, behind the lane's lock: by request id, and by their
- * own id ($3). The caller drops those of other lanes. OFFSET keeps the last conditions out of there: an older planner
- * would walk an index of waiting rows instead of looking up the id.
+ * Finds rows that wait or waited for approval and have no nonce yet, while the lane is locked: by request id, and by
+ * their own id ($3). The caller drops those of other lanes. OFFSET keeps the last conditions separate: an older planner
+ * would scan an index of waiting rows instead of looking up the id.
  */
 export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -142,14 +146,14 @@ export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
 
 const AWAITING = `${INTENT}, awaits text, expires_at timestamptz` as const;
 
-/** Intents that begin to wait for approval as they are created. */
+/** Inserts intents that wait for approval from their creation on. */
 export const insertAwaiting = changing(AWAITING, "insert-awaiting", "intents that wait for approval")`
   INSERT INTO fencepost.intake (${names(AWAITING)}, created_at)
   SELECT ${stored(AWAITING)}, now() FROM (${lists(AWAITING)}) AS w`;
 
 const AWAITS_NOW = "intake_id bigint, awaits text, expires_at timestamptz";
 
-/** Intake rows that are found to need approval as they would get their nonces. */
+/** Marks intake rows as waiting for approval, if a policy requires it at the moment of allocation. */
 export const awaitIntake = changing(AWAITS_NOW, "await-intake", "intake rows that wait for approval")`
   UPDATE fencepost.intake AS i SET awaits = w.awaits, expires_at = w.expires_at, unanswered = false
   FROM (${lists(AWAITS_NOW)}) AS w
@@ -161,7 +165,7 @@ export const approveIntake = counted("approve-intake", "approved intake rows")`
 
 const HELD = "intake_id bigint, holds boolean, steps integer";
 
-/** Intake rows that an operator holds back, or lets go on; each is one more step of its history. */
+/** Marks intake rows that an operator holds or releases; each action is one more step of their history. */
 export const holdIntake = changing(HELD, "hold-intake", "intake rows that are held back or let go")`
   UPDATE fencepost.intake AS i SET held_since = CASE WHEN h.holds THEN now() END, holds = i.holds + h.steps
   FROM (${lists(HELD)}) AS h
@@ -169,7 +173,10 @@ export const holdIntake = changing(HELD, "hold-intake", "intake rows that are he
 
 const ALIAS = "intake_id bigint, of uuid";
 
-/** Intake rows whose request id already had a transaction with the same payload: their id becomes another name of it. */
+/**
+ * Turns intake rows into aliases, if their request id already had a transaction with the same payload: their id becomes
+ * another name of that transaction.
+ */
 export const aliasIntake = taking(ALIAS)("alias-intake")`
   UPDATE fencepost.intake AS i SET alias_of = a.of FROM (${lists(ALIAS)}) AS a
   WHERE i.intake_id = ANY ($1::bigint[]) AND i.intake_id = a.intake_id`;
@@ -179,9 +186,10 @@ const REFUSED =
   steps integer, actor text, audit jsonb` as const;
 
 /**
- * Intake rows that get no nonce: final at once, with those steps of their history that are not written yet. Their completions follow. A refused
- * row owns its request id unless another transaction does already, stored or earlier in the same commit. That is asked by a
- * sub-select per row, because an anti-join would invite a plan that reads every transaction there is.
+ * Refuses intake rows: they get no nonce and are final at once, with those history steps that are not written yet.
+ * Their completions follow. A refused row owns its request id unless another transaction already does, stored or
+ * earlier in the same commit. That is checked by a sub-select per row, because an anti-join could lead to a plan that
+ * reads every transaction.
  */
 export const refuseIntake = taking(REFUSED)("refuse-intake")`
   WITH consumed AS (
@@ -223,6 +231,6 @@ export const refuseIntake = taking(REFUSED)("refuse-intake")`
   )
   SELECT fencepost.require_rows((SELECT count(*) FROM refused), cardinality($1), 'refused intake rows')`;
 
-/** Intake rows that became transactions in this commit. */
+/** Deletes the intake rows that became transactions in this commit. */
 export const deleteIntake = counted("delete-intake", "consumed intake rows")`
   DELETE FROM fencepost.intake AS i WHERE i.intake_id = ANY ($1::bigint[])`;

@@ -4,18 +4,18 @@ import { statement, taking } from "./statement.ts";
 
 const KILL = "kill_id uuid, signer text, actor text, reason text";
 
-/** A kill that is kept already stays as it is, also if it was ended. */
+/** Stores kills. A kill that is already stored stays unchanged, even if it was ended. */
 export const keepKills = taking(KILL)("keep-kills")`
   INSERT INTO fencepost.kill (${names(KILL)}, at)
   SELECT ${names(KILL)}, clock_timestamp() FROM (${lists(KILL)}) AS k
   ON CONFLICT (kill_id) DO NOTHING`;
 
-/** $1: about which signer; null: about everything. By whom ($2) and why ($3). */
+/** Ends kills. $1: the signer, or null for kills of everything; $2: the actor; $3: the reason. */
 export const endKills = statement("end-kills")`
   UPDATE fencepost.kill AS k SET ended_at = clock_timestamp(), ended_by = $2, ended_why = $3
   WHERE k.signer IS NOT DISTINCT FROM $1::text AND k.ended_at IS NULL`;
 
-/** Kills in force, and those named ($1). Few are ever given. */
+/** Reads the kills in force, and those with the ids $1. There are only ever few kills. */
 export const readKills = statement<KillRecord>("read-kills")`
   SELECT k.kill_id, k.signer, k.actor, k.reason, k.at, k.ended_at IS NOT NULL AS ended
   FROM fencepost.kill AS k

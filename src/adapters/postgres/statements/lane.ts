@@ -4,21 +4,27 @@ import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.
 import { ASKED_LANES, type Flat, LANE, lists, names, type OwnerColumns } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
-/** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
+/**
+ * Inserts lanes that do not exist yet, free and with token 0. They are inserted in lock order, because two nodes may do
+ * this at once.
+ */
 export const ensureLanes = taking(LANE)("ensure-lanes")`
   INSERT INTO fencepost.lane (${names(LANE)})
   SELECT ${names(LANE)} FROM (${lists(LANE)}) AS k ORDER BY k.chain_id, k.signer
   ON CONFLICT (signer, chain_id) DO NOTHING
   RETURNING chain_id`;
 
-/** Which of these lanes exist. */
+/** Finds which of these lanes exist. */
 export const findLanes = taking(LANE)<Lane>("find-lanes")`
   SELECT l.chain_id, l.signer FROM fencepost.lane AS l JOIN ${ASKED_LANES}`;
 
-/** Waits until no transaction has a lane locked, and lets none lock one before COMMIT. Readers do not notice. */
+/**
+ * Locks the lane table: waits until no transaction has a lane locked, and lets none lock one before COMMIT. Readers are
+ * not affected.
+ */
 export const lockLaneTable = statement("lock-lane-table")`SELECT fencepost.lock_lane_table()`;
 
-/** Waits until no transaction has any of these lanes locked. Ascending, as everywhere. */
+/** Waits until no transaction has any of these lanes locked, and locks them in ascending order, as everywhere. */
 export const lockLanesByKey = taking(LANE)("lock-lanes-by-key")`
   SELECT 1 FROM fencepost.lane AS l JOIN ${ASKED_LANES}
   ORDER BY l.chain_id, l.signer
@@ -29,13 +35,13 @@ const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch in
   policy_stamp uuid` as const;
 
 /**
- * The fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it. A term
- * that waited for a takeover finds its row changed: the join with the term is evaluated again on the row as it is now,
+ * SQL of the fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it.
+ * If a term waited for a takeover, its row has changed: the join with the term is evaluated again on the current row,
  * and the lane is not returned. The heartbeat is read, never locked.
  *
- * $1 to $4, an array each: chain, signer, instance, token. Chains and signers are named once more as lists, so that
- * lanes are found by key also if the planner is wrong about the size of the table. `expected`: other conditions on the
- * lane `l` from the term `f`, in the columns behind those four.
+ * $1 to $4, an array each: chain, signer, instance, token. Chains and signers are also passed as lists, so that lanes
+ * are found by key even if the planner is wrong about the size of the table. `expected`: further conditions on the lane
+ * `l` from the term `f`, in the columns after those four.
  */
 const held = (columns: string, expected = "") => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
@@ -49,16 +55,18 @@ const held = (columns: string, expected = "") => `
    ORDER BY l.chain_id, l.signer
    FOR NO KEY UPDATE OF l`;
 
-/** First in a commit of two round trips: what it answers with stays true until COMMIT. */
+/**
+ * Locks the lanes, as the first statement of a commit of two round trips: the returned data stays true until COMMIT.
+ */
 export const lockLanes = taking(TERM)<LockedLaneRow>("lock-lanes")`${held(TERM)}`;
 
 /**
- * First in a commit of one round trip, which was decided from lanes as they were left: ends the transaction unless every
- * one of them is so, behind the same fence.
+ * First statement of a commit of one round trip, which was decided from remembered lanes: ends the transaction unless
+ * every lane is still as remembered, under the same fence.
  *
- * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left, $8 whether something of the lane had
- * left by retention: only then are request ids looked for among the hashes; $9 the stamp of the policy document that the
- * commit was judged by. $10 the transaction's marker.
+ * $1 to $4 as in `lockLanes`; $5 to $7: the remembered cursor, suspension and epoch; $8: whether retention had removed
+ * transactions of the lane, because only then are request ids looked up among the hashes; $9: the stamp of the policy
+ * document that the commit was judged by; $10: the transaction's marker.
  */
 export const proveLanes = taking(LEFT)("prove-lanes")`
   WITH held AS MATERIALIZED (${held(
@@ -77,17 +85,18 @@ export interface LockedLaneRow extends Lane {
   readonly nextNonce: number | null;
   readonly suspendedBy: SuspendedBy | null;
   readonly reconciledEpoch: number;
-  /** Null: every transaction that the lane ever had is kept. */
+  /** One above the highest nonce that retention removed; null if every transaction of the lane is still stored. */
   readonly departedBelow: number | null;
-  /** Stamp of the policy document in force, as long as the lane is locked (statements/policy.ts). */
+  /** Stamp of the policy document in force; it cannot change while the lane is locked (statements/policy.ts). */
   readonly policyStamp: string;
   readonly nodeId: string;
 }
 
 /**
- * The lane of a term that still holds; no row otherwise. Read, not locked: writes prove it again. If the kept count
- * says that nothing waits to be signed, it is counted: trusting it, rows would never be read again. In order of nonces,
- * so that the index of the lane's live rows is walked also by a plan from when the table was empty.
+ * Reads the lane of a term that still holds; no row otherwise. The lane is not locked, because writes verify the term
+ * again. If the kept count of unsigned transactions is zero, they are counted: if a wrong zero were trusted, those rows
+ * would never be read again. Rows are read in nonce order, so that the index of the lane's live rows is used even by a
+ * plan from when the table was empty.
  */
 export const readLane = statement<LaneStateRow>("read-lane")`
   SELECT l.next_nonce AS cursor, l.suspended_by, l.policy_stamp,
@@ -113,10 +122,10 @@ export type LaneStateRow = Omit<LaneSnapshot, "tracking" | "watched" | "holes" |
   Pick<LockedLaneRow, "policyStamp">;
 
 /**
- * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with their open rows: as kept beside and on the lane,
- * never counted. Of one chain ($5), of one node ($6), and only those that need a person ($7), if given. The oldest
- * waiting row is the one of the lowest nonce or of the lowest id, which differ only if a transaction took a freed
- * nonce.
+ * Lists at most $4 lanes after ($1 signer, $2 chain), up to signer $3, with their open rows, by the kept counts and
+ * never by counting. Optional filters: one chain ($5), one node ($6), and only lanes that need a person ($7). The
+ * oldest waiting row is the one of the lowest nonce or of the lowest id, which differ only if a transaction took a
+ * freed nonce.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
   SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
@@ -175,7 +184,7 @@ export const listLanes = statement<LaneListRow>("list-lanes")`
   ) AS waiting
   ORDER BY l.signer, l.chain_id`;
 
-/** The head of the line as JSON, which has no dates. */
+/** Row of a listed lane. Its head of line is JSON, so its dates are text. */
 export interface LaneListRow extends Omit<LaneRecord, "lane" | "owner" | "holes" | "headOfLine">, Lane, OwnerColumns {
   readonly headOfLine: (Omit<NonNullable<LaneRecord["headOfLine"]>, "createdAt"> & { createdAt: string }) | null;
 }
@@ -185,10 +194,10 @@ const LANE_CHANGE = `${LANE}, token bigint, next_nonce bigint, suspended_by text
   live_stuck bigint, live_confirmed bigint, live_failed bigint` as const;
 
 /**
- * Updates cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13,
- * one element per lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and the change
- * in the number of live transactions of each state. $14 the transaction's marker if the answer to BEGIN is still
- * outstanding, else null.
+ * Updates cursor, suspension and counters of the lanes that a commit changes; all of them are already locked. $1 to
+ * $13, one element per lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and the
+ * change in the number of live transactions of each state. $14: the transaction's marker if the response to BEGIN is
+ * still outstanding, else null.
  */
 export const updateLanes = taking(LANE_CHANGE)("update-lanes")`
   WITH changed AS (
@@ -211,7 +220,10 @@ export const updateLanes = taking(LANE_CHANGE)("update-lanes")`
   )
   SELECT fencepost.require_rows((SELECT count(*) FROM changed), cardinality($1), 'lanes'), fencepost.require_open($14)`;
 
-/** The highest nonce of each lane that may have left: a transaction's, or one that a caller had reserved and not released. */
+/**
+ * Reads the highest nonce of each lane that may have been sent: that of a transaction, or one that a caller reserved
+ * and did not release.
+ */
 export const readBoundNonces = statement<BoundNonceRow>("read-bound-nonces")`
   SELECT l.chain_id, l.signer, greatest(
     (SELECT max(t.nonce) FROM fencepost.transaction AS t WHERE t.chain_id = l.chain_id AND t.signer = l.signer),
@@ -227,12 +239,12 @@ export type BoundNonceRow = Lane & { readonly nonce: number | null };
 
 const DECISION = `${LANE}, action text, actor text, reason text, node_id text, token bigint` as const;
 
-/** Decisions about a lane, in the transaction that carried them out. */
+/** Records decisions about a lane, in the transaction that carries them out. */
 export const insertLaneDecisions = taking(DECISION)("insert-lane-decisions")`
   INSERT INTO fencepost.lane_decision (${names(DECISION)}, at)
   SELECT ${names(DECISION)}, now() FROM (${lists(DECISION)}) AS d`;
 
-/** The newest decisions about a lane, newest first. */
+/** Reads the newest decisions about a lane, newest first. */
 export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisions")`
   SELECT d.action, d.actor, d.reason, d.node_id, d.token, d.at
   FROM fencepost.lane_decision AS d
@@ -240,11 +252,11 @@ export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisi
   ORDER BY d.decision_id DESC
   LIMIT $3`;
 
-/** On a lane with more open rows the mined ones are not counted separately: all count. */
+/** Number of open rows up to which mined ones are left out of a lane's queue; on a lane with more, all are counted. */
 const LOOKED_AT = 500;
 
 /**
- * Queues of lanes, by the counts kept on their rows. Of the open transactions, which have the highest nonces, those
+ * Reads the queue lengths of lanes from the counts kept on their rows. Open transactions have the highest nonces; those
  * that are mined and not final are left out.
  */
 export const readQueues = taking(LANE)<Flat<LaneQueue>>("read-queues")`

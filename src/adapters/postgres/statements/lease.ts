@@ -3,7 +3,7 @@ import type { LeaseRecord } from "../../../ports/lease-store.ts";
 import { ASKED_LANES, type Flat, LANE, lists, type OwnerColumns } from "../rows/columns.ts";
 import { changing, statement, taking } from "./statement.ts";
 
-/** Those of these lanes that have no owner, or a dead one; looked at, not locked. */
+/** Finds those of these lanes that have no owner, or a dead one; they are not locked. */
 export const findFreeLanes = taking(LANE)<Lane>("find-free-lanes")`
   SELECT l.chain_id, l.signer
   FROM fencepost.lane AS l
@@ -12,8 +12,8 @@ export const findFreeLanes = taking(LANE)<Lane>("find-free-lanes")`
   WHERE l.owner_instance IS NULL OR o.dead`;
 
 /**
- * Locks at most $4 of these lanes that are held by the claimant ($3) or free, its own first, passing over what others
- * have locked. Twenty nodes that ask at once thus share instead of queueing.
+ * Locks at most $4 of these lanes that the claimant ($3) holds or that are free, its own first, and skips lanes that
+ * other transactions have locked. So twenty nodes that claim at once share the lanes instead of queueing.
  */
 export const pickLanes = taking(LANE)<PickedRow>("pick-lanes")`
   SELECT l.chain_id, l.signer, l.token, l.owner_instance IS NOT DISTINCT FROM $3::uuid AS kept
@@ -28,8 +28,8 @@ export const pickLanes = taking(LANE)<PickedRow>("pick-lanes")`
 export type PickedRow = Lane & { readonly token: number; readonly kept: boolean };
 
 /**
- * Takes free lanes: never held, released, or of a dead instance. They were locked and judged by the statements before
- * this one; it judges again, and ends the transaction if the result differs.
+ * Takes free lanes: never held, released, or of a dead instance. The statements before this one locked and judged them;
+ * this statement judges again, and ends the transaction if the result differs.
  */
 export const takeLanes = changing(LANE, "take-lanes", "lanes taken")`
   UPDATE fencepost.lane AS l
@@ -45,44 +45,44 @@ export const takeLanes = changing(LANE, "take-lanes", "lanes taken")`
       SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $3
     )`;
 
-/** The lanes of a dead instance are free, so they have no owner here. */
+/** SQL: lanes with their owners. The lanes of a dead instance are free, so they have no owner here. */
 const LEASES = `SELECT l.chain_id, l.signer, l.token, l.acquired_at, o.instance_id, o.node_id, o.url, o.expires_at
    FROM fencepost.lane AS l
    LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead`;
 
-/** Owners of lanes. */
+/** Lists the lanes with their owners. */
 export const listLeases = statement<LeaseRow>("list-leases")`
   ${LEASES}
   ORDER BY l.chain_id, l.signer`;
 
 export type LeaseRow = Flat<Omit<LeaseRecord, "owner">> & OwnerColumns;
 
-/** One lane and its owner; after the lane was locked, what is true until COMMIT. */
+/** Reads one lane with its owner. If the lane is locked, the result stays true until COMMIT. */
 export const readLease = statement<LeaseRow>("read-lease")`
   ${LEASES}
   WHERE l.chain_id = $1 AND l.signer = $2`;
 
-/** Every lane that an instance holds, ascending. */
+/** Locks every lane that an instance holds, in ascending order. */
 export const lockLanesOfInstance = statement("lock-lanes-of-instance")`
   SELECT 1 FROM fencepost.lane AS l
   WHERE l.owner_instance = $1
   ORDER BY l.chain_id, l.signer
   FOR NO KEY UPDATE`;
 
-/** Releases a lane if the term is exactly this one. */
+/** Releases a lane if the given term still holds it. */
 export const releaseLane = statement<{ readonly chainId: number }>("release-lane")`
   UPDATE fencepost.lane AS l
   SET owner_instance = NULL
   WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
   RETURNING l.chain_id`;
 
-/** Frees every lane that an instance holds. The token stays: the next term is above it. */
+/** Releases every lane that an instance holds. The token stays: the next term's token is above it. */
 export const releaseLanes = statement<{ readonly chainId: number }>("release-lanes")`
   UPDATE fencepost.lane AS l SET owner_instance = NULL WHERE l.owner_instance = $1 RETURNING l.chain_id`;
 
 /**
- * Ends every term: a write of before, if it comes, finds another owner. Where commits may be lost ($1), the lanes wait
- * for an operator besides.
+ * Ends the terms of all lanes, so that a late write of an earlier term finds another owner. If commits may be lost
+ * ($1), the lanes also wait for an operator.
  */
 export const endTerms = statement("end-terms")`
   UPDATE fencepost.lane AS l

@@ -1,7 +1,7 @@
 import { lists } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
-/** Rows of the intake table with these ids. */
+/** Reads rows of the intake table by transaction id. */
 export const readLeft = statement<LeftRow>("read-left")`
   SELECT i.tx_id, i.alias_of, i.awaits IS NOT NULL AS awaits
   FROM fencepost.intake AS i
@@ -10,15 +10,15 @@ export const readLeft = statement<LeftRow>("read-left")`
 export interface LeftRow {
   readonly txId: string;
   readonly aliasOf: string | null;
-  /** A policy has it wait for approval. */
+  /** True if a policy requires approval of the intent. */
   readonly awaits: boolean;
 }
 
 const DECLINED = "intake_id bigint, problem text";
 
 /**
- * Intents that nodes of the release before enqueued in the intake table, refused while their senders wait: the row is
- * deleted, and with it the claim on the request id. Answers that were never read are deleted on the way.
+ * Declines intents that nodes of the previous release queued in the intake table, while their senders wait: the row is
+ * deleted, and with it the claim on the request id. Stored refusals that were never read are deleted as well.
  */
 export const declineIntents = taking(DECLINED)("decline-intents")`
   WITH gone AS (

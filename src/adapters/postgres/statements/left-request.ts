@@ -3,14 +3,14 @@ import { behind, type Flat, LANE, lists, names, stored } from "../rows/columns.t
 import { INTENT } from "../rows/transaction-fields.ts";
 import { statement, taking } from "./statement.ts";
 
-/** How many one look begins. */
+/** Number of queued requests that one statement starts. */
 const AT_ONCE = 50;
 
 const REQUEST = `left_id uuid, ${LANE}, action text, body text, owner text, repeatable boolean` as const;
 
 /**
- * Stores requests for the owners of lanes. $8: time in which they may be begun, in milliseconds. Old rows that were
- * never read are deleted on the way.
+ * Queues requests for the owners of lanes. $8: time within which they may be started, in milliseconds. Old rows that
+ * were never read are deleted as well.
  */
 export const leaveRequests = taking(REQUEST)("leave-requests")`
   WITH old AS (
@@ -21,8 +21,8 @@ export const leaveRequests = taking(REQUEST)("leave-requests")`
   FROM (${lists(REQUEST)}, generate_subscripts($1::uuid[], 1) AS place) AS w ORDER BY place`;
 
 /**
- * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
- * the next look finds it.
+ * Starts queued requests. $1: chain and signer of each lane. A request that another statement has locked is skipped:
+ * its sender withdraws it, or the next poll finds it.
  */
 export const beginRequests = statement<Flat<BegunRequest>>("begin-requests")`
   WITH due AS MATERIALIZED (
@@ -53,8 +53,9 @@ export const readLeftRequests = statement<LeftStanding>("read-left-requests")`
   WHERE r.left_id = ANY ($1::uuid[])`;
 
 /**
- * The intents are accepted if the request, which is named behind them, was not begun. The DELETE waits for an owner
- * that begins it at this moment, and then finds it begun: only one of the two succeeds.
+ * Withdraws a queued request and accepts its intents instead, if it was not started. The DELETE waits for an owner that
+ * starts it at this moment, and then finds it started: only one of the two succeeds. The request's id follows the
+ * intents in the parameters.
  */
 export const withdrawRequest = taking(INTENT)<{ readonly leftId: string }>("withdraw-request")`
   WITH withdrawn AS (

@@ -4,13 +4,16 @@ import { END_VANISHED, NOTE_VANISHED } from "../rows/notice-parts.ts";
 import { SESSION_LOCKS } from "../rows/session-locks.ts";
 import { counted, statement } from "./statement.ts";
 
-/** Registrations take turns in judging the history. Not by the feed's row: completions must not wait for them. */
+/**
+ * Makes registrations judge the history one after the other. It does not lock the feed's row, because completions must
+ * not wait for registrations.
+ */
 export const lockRegistration = statement("lock-registration")`
   SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))`;
 
 /**
- * Begins an instance, and ends the notice of its vanished node. All times are the database's clock at that moment, not
- * at the transaction's start. $14: the marker of the transaction if it leaves in one write, else null.
+ * Inserts an instance, and ends the notice about its vanished node. All times are the database's clock at that moment,
+ * not at the transaction's start. $14: the marker of the transaction if it is sent in one write, else null.
  */
 export const insertInstance = statement("insert-instance")`
   WITH back AS (${END_VANISHED}
@@ -24,13 +27,16 @@ export const insertInstance = statement("insert-instance")`
   FROM (SELECT clock_timestamp() AS now) AS c
   WHERE fencepost.require_open($14)`;
 
-/** The instances that a process was before: over for good, and their lanes free. $2: the marker of the transaction, or null. */
+/**
+ * Ends the earlier instances of a process for good, which frees their lanes. $2: the marker of the transaction, or
+ * null.
+ */
 export const replaceInstance = statement("replace-instance")`
   UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = ANY ($1::uuid[]) AND fencepost.require_open($2)`;
 
 /**
- * The heartbeat of every lane that an instance holds. By `clock_timestamp()`: with `now()`, a renewal that waited would
- * be born expired.
+ * SQL: renews the heartbeat of an instance, which covers every lane that it holds. It uses `clock_timestamp()`: with
+ * `now()`, a renewal that waited could already be expired when written.
  */
 const RENEWAL = `UPDATE fencepost.node_instance AS n
   SET heartbeat_at = clock_timestamp(),
@@ -40,7 +46,10 @@ const RENEWAL = `UPDATE fencepost.node_instance AS n
 
 export const renewInstance = statement("renew-instance")`${RENEWAL} RETURNING n.counter`;
 
-/** The same in one write with COMMIT behind it: if nothing was renewed, the transaction ends. $3: its marker. */
+/**
+ * Renews the heartbeat in one write together with COMMIT: if nothing was renewed, the transaction ends. $3: the
+ * transaction's marker.
+ */
 export const renewKnownInstance = counted("renew-known-instance", "living instances", "1")`
   ${RENEWAL} AND fencepost.require_open($3)`;
 
@@ -62,7 +71,7 @@ export const listInstances = statement<InstanceRecord>("list-instances")`
   LEFT JOIN (${SESSION_LOCKS}) AS locked ON locked.key = n.session_lock
   ORDER BY n.started_at, n.instance_id`;
 
-/** True if the instance is alive: a dead one may take no lanes. */
+/** Reads whether the instance is alive: a dead one may take no lanes. */
 export const readInstance = statement<{ readonly alive: boolean }>("read-instance")`
   SELECT NOT n.dead AND n.expires_at > clock_timestamp() AS alive
   FROM fencepost.node_instance AS n
@@ -72,11 +81,12 @@ export const readSigners = statement<{ readonly signer: Address }>("read-signers
   SELECT unnest(n.signers) AS signer FROM fencepost.node_instance AS n WHERE n.instance_id = $1`;
 
 /**
- * The lock $1 of the class of this schema, until the session ends; never waited for. The class is the identity of a table
- * of the schema, so that no other user of the database has it by chance; before there is one, none is taken.
+ * Takes the session lock $1 in this schema's lock class until the session ends; never waits. The class is the object id
+ * of a table of the schema, so that no other user of the database has it by chance; before the table exists, no lock is
+ * taken.
  *
- * How long sessions have been possible: since the server was started, or since the crash of one process ended all sessions
- * at once, which leaves the start time as it was and shows as a reset of the statistics of the log.
+ * Also returns for how long sessions could have existed: since the server was started, or since the crash of one
+ * process ended all sessions at once. Such a crash does not change the start time, but resets the WAL statistics.
  */
 export const takeSessionLock = statement<SessionLockRow>("take-session-lock")`
   SELECT pg_try_advisory_lock(to_regclass('fencepost.node_instance')::oid::integer, $1::integer) AS taken,
@@ -86,13 +96,16 @@ export const takeSessionLock = statement<SessionLockRow>("take-session-lock")`
     )) * 1000)::float8 AS "serverUpMs"`;
 
 export interface SessionLockRow {
-  /** Null: there is no schema yet. */
+  /** Whether the lock was taken; null if there is no schema yet. */
   readonly taken: boolean | null;
   readonly session: number;
   readonly serverUpMs: number;
 }
 
-/** Publishes the lock $2 if the session $3 holds it as others see it, else none. Either way a sign of life. */
+/**
+ * Publishes the session lock $2 if the session $3 holds it as other sessions see it; else publishes none. Either way
+ * the heartbeat's counter increases.
+ */
 export const publishLock = statement<{ readonly told: boolean }>("publish-lock")`
   UPDATE fencepost.node_instance AS n
   SET session_lock = (
@@ -103,8 +116,8 @@ export const publishLock = statement<{ readonly told: boolean }>("publish-lock")
   RETURNING n.session_lock IS NOT NULL AS told`;
 
 /**
- * Like `publishLock`, in one write with COMMIT behind it: if the instance is over, or the lock is not visible to others,
- * the transaction ends. $4: its marker.
+ * Like `publishLock`, in one write together with COMMIT: if the instance is dead, or the lock is not visible to other
+ * sessions, the transaction ends. $4: the transaction's marker.
  */
 export const publishKnownLock = counted("publish-known-lock", "living instances with this lock", "1")`
   UPDATE fencepost.node_instance AS n
@@ -116,8 +129,8 @@ export const publishKnownLock = counted("publish-known-lock", "living instances 
     )`;
 
 /**
- * Instances that have published a session lock which is not held now. On a standby none: a direct URL may lead to one,
- * which has the primary's rows, but not its locks.
+ * Lists instances that have published a session lock which is not held now. On a standby the list is empty: a direct
+ * URL may lead to one, which has the primary's rows, but not its locks.
  */
 export const listMissingLocks = statement<{ readonly instanceId: string; readonly counter: number }>(
   "list-missing-locks",
@@ -127,9 +140,10 @@ export const listMissingLocks = statement<{ readonly instanceId: string; readonl
     AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`;
 
 /**
- * Ends an instance for good, by compare-and-set on its counter: a sign of life in between makes it fail. Leaves a
- * notice in the same statement, so that there is exactly one however many nodes try. $3: the database's clock must
- * agree, or its list of locks once more; unless the claimant has watched the counter with a clock of its own.
+ * Declares an instance dead for good, by compare-and-set on its counter: a heartbeat in between makes this fail. Adds a
+ * notice in the same statement, so that there is exactly one however many nodes try. $3: the reason. The database's
+ * clock or its current list of locks must confirm it, unless the claimant has observed with its own clock that the
+ * counter did not change.
  */
 export const declareDead = statement<{ readonly instanceId: string }>("declare-dead")`
   WITH gone AS (
@@ -148,14 +162,17 @@ export const declareDead = statement<{ readonly instanceId: string }>("declare-d
   )
   SELECT g.instance_id FROM gone AS g`;
 
-/** Every instance but the one that begins now ($1) belongs to a history that is over. Its process registers again. */
+/**
+ * Ends every instance except the one that registers now ($1), because it belongs to a history that is over. Its process
+ * registers again.
+ */
 export const endInstances = statement("end-instances")`
   UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id <> $1 AND NOT n.dead`;
 
 export const retireInstance = statement("retire-instance")`
   UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = $1`;
 
-/** Dead for a day, and without lanes. */
+/** Deletes instances that have been dead for a day and hold no lanes. */
 export const purgeInstances = statement("purge-instances")`
   DELETE FROM fencepost.node_instance AS n
   WHERE n.dead AND n.heartbeat_at < clock_timestamp() - interval '1 day'

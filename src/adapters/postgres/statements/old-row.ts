@@ -3,32 +3,36 @@ import type { Lane } from "../../../domain/lane.ts";
 import { LANE, lists } from "../rows/columns.ts";
 import { changing, counted, statement, taking } from "./statement.ts";
 
-/** One node at a time shortens the feed; who does not get the turn has nothing to do. */
+/** Takes the lock under which one node at a time truncates the feed. A node that does not get it has nothing to do. */
 export const takeFeedTurn = statement<{ readonly taken: boolean }>("take-feed-turn")`
   SELECT pg_try_advisory_xact_lock(hashtextextended('fencepost feed shortened', 0)) AS taken`;
 
-/** Beginning of the feed. An index is walked from there, and not over deleted rows that are not vacuumed yet. */
+/**
+ * SQL: condition for completions that are not truncated. It makes the index scan begin there, and not at deleted rows
+ * that are not vacuumed yet.
+ */
 const FIRST = "c.seq > (SELECT f.truncated_through FROM fencepost.feed AS f WHERE f.only_row)";
 
-/** The lowest $1 completions of the feed. */
+/** Reads the lowest $1 completions of the feed. */
 export const readLowest = statement<{ readonly seq: number; readonly at: Date }>("read-lowest")`
   SELECT c.seq, c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT $1`;
 
-/** $1 the highest number that leaves, $2 how many do. */
+/** Deletes the completions up to number $1; $2 is their expected count. */
 export const deleteCompletions = counted("delete-completions", "completions that leave", "$2")`
   DELETE FROM fencepost.completion AS c WHERE c.seq <= $1`;
 
 /**
- * Last before COMMIT, as whatever locks the feed's row. In the transaction that takes the completions away: a caller that is
- * below $1 reads the mark, or the completions, and never a gap.
+ * Records that the feed is truncated through $1. It runs last before COMMIT, like every statement that locks the feed's
+ * row, in the transaction that deletes the completions: a caller below $1 sees either the mark or the completions,
+ * never a gap.
  */
 export const markTruncated = counted("mark-truncated", "feeds", "1")`
   UPDATE fencepost.feed AS f SET truncated_through = greatest(f.truncated_through, $1) WHERE f.only_row`;
 
 /**
- * Before this a transaction became final that may leave: older than $3 milliseconds, and than the oldest completion that is
- * kept (domain/retention.ts). In `bound`, the lowest id of that time: ids begin with the time of creation, and what was
- * created later cannot have been final before.
+ * SQL: time before which a transaction must have become final to be removed: older than $3 milliseconds, and than the
+ * oldest completion that is kept (domain/retention.ts). `bound` is the lowest id of that time: ids begin with the time
+ * of creation, and a transaction created later cannot have been final before.
  */
 const HORIZON = `
   SELECT h.at, h.oldest_in_feed, (
@@ -41,7 +45,7 @@ const HORIZON = `
     FROM (SELECT (SELECT c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
   ) AS h`;
 
-/** Final rows of a lane `k`, oldest ids first: by the index that lists of a signer use, of each outcome. */
+/** SQL: final rows of a lane `k` per outcome, oldest ids first, by the index that lists of a signer use. */
 const oldOf = (most: string) => `
     SELECT low.* FROM fencepost.transaction AS low
     WHERE hashtextextended(low.outcome || low.signer, low.chain_id) >= hashtextextended(o.outcome || k.signer, k.chain_id)
@@ -53,7 +57,7 @@ const oldOf = (most: string) => `
 
 const OUTCOMES = `(VALUES ('CONFIRMED'), ('FAILED_FINAL')) AS o(outcome)`;
 
-/** Which of these lanes have such rows. */
+/** Finds which of these lanes have rows that are old enough to be removed. */
 export const findOldLanes = taking(LANE)<Lane>("find-old-lanes")`
   WITH horizon AS MATERIALIZED (${HORIZON})
   SELECT k.chain_id, k.signer
@@ -63,8 +67,8 @@ export const findOldLanes = taking(LANE)<Lane>("find-old-lanes")`
   ) > 0`;
 
 /**
- * Lanes without an owner whose signer no live instance has. A history in doubt keeps all of its rows, for an operator
- * to see.
+ * Lists lanes without an owner whose signer no live instance has. Lanes whose history is in doubt are left out: their
+ * rows are kept for an operator.
  */
 export const listAbandonedLanes = statement<Lane>("list-abandoned-lanes")`
   WITH live AS MATERIALIZED (
@@ -77,7 +81,7 @@ export const listAbandonedLanes = statement<Lane>("list-abandoned-lanes")`
     AND l.signer NOT IN (SELECT unnest(live.signers) FROM live)
     AND (l.owner_instance IS NULL OR l.owner_instance NOT IN (SELECT live.instance_id FROM live))`;
 
-/** The oldest such rows of these lanes, at most $4 of each outcome and lane. */
+/** Reads the oldest removable rows of these lanes, at most $4 of each outcome and lane. */
 export const readOldRows = taking(LANE)<OldTransactionRow>("read-old-rows")`
   WITH horizon AS MATERIALIZED (${HORIZON})
   SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.state, t.live, t.updated_at, horizon.oldest_in_feed
@@ -94,13 +98,16 @@ export interface OldTransactionRow extends Lane, OldRow {
 
 const DEPARTED = `${LANE}, below bigint` as const;
 
-/** `below`: one above the highest nonce that leaves. */
+/** Records on each lane the nonces that are removed. `below`: one above the highest of them. */
 export const markDeparted = changing(DEPARTED, "mark-departed", "lanes that something leaves")`
   UPDATE fencepost.lane AS l SET departed_below = greatest(l.departed_below, d.below)
   FROM (${lists(DEPARTED)}) AS d
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[]) AND l.chain_id = d.chain_id AND l.signer = d.signer`;
 
-/** The request ids of the transactions $1, of the pools that they were asked of, and of the reservations they were made from. */
+/**
+ * Stores hashes of the request ids of the transactions $1, of those used for their pools, and of those used for the
+ * reservations they were made from.
+ */
 export const keepRequests = statement("keep-requests")`
   INSERT INTO fencepost.spent_request (digest, chain_id, left_at)
   SELECT fencepost.request_digest(t.chain_id, t.signer, t.request_id), t.chain_id, now()
@@ -123,9 +130,9 @@ export const keepRequests = statement("keep-requests")`
   ON CONFLICT (digest) DO NOTHING`;
 
 /**
- * The transactions $1 and all that hangs on them: the reservations they were made from, and other names of them in the intake
- * table, among others. Each is asked once more whether it is over, by a CASE: as a plain condition it would have PostgreSQL 15 walk the
- * index of all that are over.
+ * Deletes the transactions $1 and all rows that depend on them, such as the reservations they were made from and their
+ * aliases in the intake table. Each is checked once more to be final, by a CASE: as a plain condition it would make
+ * PostgreSQL 15 scan the index of all final rows.
  */
 export const deleteTransactions = statement("delete-transactions")`
   WITH gone AS (

@@ -7,8 +7,9 @@ const KEPT = "subject text, key text, signer text, chain_id bigint";
 const CARRIED_OUT = `${KEPT}, fingerprint bytea` as const;
 
 /**
- * Plain inserts: a key that exists already must end the commit. Some keys that are older than any repeat
- * (docs/errors.md) are deleted on the way; rows that another commit deletes at the same time are skipped.
+ * Stores idempotency keys of operator actions by plain inserts: a key that already exists must end the commit. Some
+ * keys that are older than any repeat (docs/errors.md) are deleted as well; rows that another commit deletes at the
+ * same time are skipped.
  */
 export const insertOrderKeys = taking(CARRIED_OUT)("insert-order-keys")`
   WITH old AS (
@@ -21,7 +22,10 @@ export const insertOrderKeys = taking(CARRIED_OUT)("insert-order-keys")`
   INSERT INTO fencepost.order_key (${names(CARRIED_OUT)}, carried_out_at)
   SELECT ${stored(CARRIED_OUT)}, now() FROM (${lists(CARRIED_OUT)}) AS o`;
 
-/** $1 to $4: subject, key, signer and chain of each; one look-up for each, as of request ids. */
+/**
+ * Finds idempotency keys of operator actions. $1 to $4: subject, key, signer and chain of each; one index look-up per
+ * key, as for request ids.
+ */
 export const findOrderKeys = taking(KEPT)<OrderKeyRow>("find-order-keys")`
   SELECT k.subject, k.key, k.signer, k.chain_id, '0x' || encode(k.fingerprint, 'hex') AS fingerprint
   FROM (${lists(KEPT)}) AS asked

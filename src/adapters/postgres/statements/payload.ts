@@ -3,7 +3,7 @@ import { lists, names, overwritten, selected, stored } from "../rows/columns.ts"
 import { PAYLOAD, type PayloadColumns } from "../rows/transaction-fields.ts";
 import { statement, taking } from "./statement.ts";
 
-/** Payloads of these transactions, as their callers gave them. */
+/** Reads the payloads of these transactions, as their callers gave them. */
 export const readPayloads = statement<PayloadRow>("read-payloads")`
   SELECT p.tx_id, p.gas_limit::numeric AS gas_limit, ${selected("p", PAYLOAD)}
   FROM fencepost.payload AS p
@@ -14,7 +14,7 @@ export interface PayloadRow extends PayloadColumns {
   readonly gasLimit: bigint;
 }
 
-/** Payloads to be signed instead of those of these transactions. */
+/** Reads the payloads that are to be signed instead of those of these transactions. */
 export const readQueuedChanges = statement<QueuedChangeRow>("read-queued-changes")`
   SELECT q.tx_id, q.kind, q.gas_limit::numeric AS gas_limit, ${selected("q", PAYLOAD)}
   FROM fencepost.queued_change AS q
@@ -25,7 +25,10 @@ export type QueuedChangeRow = PayloadRow & Pick<QueuedChange, "kind">;
 const CHANGE = `kind text, gas_limit gas, ${PAYLOAD}` as const;
 const CHANGED = `tx_id uuid, chain_id bigint, ${CHANGE}` as const;
 
-/** A payload to be signed instead of the caller's. If it is changed twice before it is signed, the last one counts. */
+/**
+ * Stores a payload to be signed instead of the caller's. If it is changed twice before it is signed, the last one
+ * counts.
+ */
 export const writeQueuedChanges = taking(CHANGED)("write-queued-changes")`
   INSERT INTO fencepost.queued_change AS q (${names(CHANGED)})
   SELECT ${stored(CHANGED)} FROM (${lists(CHANGED)}) AS c

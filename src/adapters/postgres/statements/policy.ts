@@ -6,20 +6,23 @@ import { changing, statement, taking } from "./statement.ts";
 
 const USE = "use_hour timestamptz, hour_value numeric, hour_cost numeric, day_value numeric, day_cost numeric";
 
-/** Use of signers' limits; read behind the lock of their lanes it stays true. $1 signers, $2 chains. */
+/** Reads the use of signers' limits. If their lanes are locked, the result stays true. $1: signers, $2: chains. */
 export const readLaneUse = statement<Lane & UseColumns>("read-lane-use")`
   SELECT l.chain_id, l.signer, ${names(USE)}
   FROM fencepost.lane AS l
   WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;
 
-/** Use of every lane with charges. */
+/** Lists the use of limits on every lane with charges. */
 export const listLaneUse = statement<Lane & UseColumns>("list-lane-use")`
   SELECT l.chain_id, l.signer, ${names(USE)}
   FROM fencepost.lane AS l
   WHERE l.use_hour IS NOT NULL AND l.signer > ''
   ORDER BY l.signer, l.chain_id`;
 
-/** Use of the keys $1, and of those that own the transactions $2, on the chains $3: as of the read. */
+/**
+ * Reads the use of limits by the API keys $1, and by those that own the transactions $2, on the chains $3. The rows are
+ * not locked, so the result may be outdated.
+ */
 export const readKeyUse = statement<KeyUseRow>("read-key-use")`
   SELECT k.owner, k.chain_id, ${names(USE)}
   FROM fencepost.key_use AS k
@@ -30,19 +33,19 @@ const KEY = "owner text, chain_id bigint";
 const CHARGED = `${KEY}, hour timestamptz, value numeric, cost numeric, corrections jsonb, most_hour_value numeric,
   most_hour_cost numeric, most_day_value numeric, most_day_cost numeric` as const;
 
-/** A row for each that has none yet. In lock order. */
+/** Inserts a row for each API key and chain that has none yet, in lock order. */
 export const ensureKeyUse = taking(KEY)("ensure-key-use")`
   INSERT INTO fencepost.key_use (owner, chain_id, ${names(USE)})
   SELECT k.owner, k.chain_id, 'epoch', 0, 0, 0, 0 FROM (${lists(KEY)}) AS k
   ORDER BY k.owner, k.chain_id
   ON CONFLICT (owner, chain_id) DO NOTHING`;
 
-/** A window after the hour of the charge (`w`) has begun, if that is later than its own (`u`). */
+/** SQL: use in the window of the charge (`w`): zero if the charge's window is later than that of the row (`u`). */
 const begun = (window: "hour" | "day", amount: "value" | "cost") =>
   `CASE WHEN date_trunc('${window}', w.hour, 'UTC') > date_trunc('${window}', u.use_hour, 'UTC') THEN 0
       ELSE u.${window}_${amount} END AS ${window}_${amount}`;
 
-/** The charge, and refunds (or their reversal) of windows that still run. */
+/** SQL: use plus the charge, and refunds (or their reversal) in windows that are still running. */
 const summed = (window: "hour" | "day", amount: "value" | "cost") =>
   `b.${window}_${amount} + w.${amount} + coalesce((
       SELECT sum(c.${amount}) FROM jsonb_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)
@@ -53,9 +56,9 @@ const allowed = (window: "hour" | "day", amount: "value" | "cost") =>
   `(w.${amount} = 0 OR s.${window}_${amount} <= coalesce(w.most_${window}_${amount}, 'Infinity'))`;
 
 /**
- * Adds a commit's charges to the use of keys, after everything else but the feed. No lane's lock covers these rows, and
- * an earlier read of them may be old: the charges are added to the current rows. Ends the transaction if a sum would be
- * above a limit. The write is then judged again by the current rows, and its caller gets the refusal.
+ * Adds a commit's charges to the use of API keys, after everything else except the feed. No lane's lock covers these
+ * rows, and an earlier read of them may be outdated, so the charges are added to the current rows. Ends the transaction
+ * if a sum would exceed a limit. The write is then judged again by the current rows, and its caller gets the refusal.
  */
 export const chargeKeys = taking(CHARGED)("charge-keys")`
   WITH wanted AS MATERIALIZED (
@@ -97,7 +100,10 @@ export const listKeyUse = statement<KeyUseRow>("list-key-use")`
 
 export type KeyUseRow = UseColumns & { readonly owner: string; readonly chainId: number };
 
-/** The clock that windows are by, whose the transaction $1 is, and which document is in force. */
+/**
+ * Reads the database's clock, by which windows are counted, the owner of the transaction $1, and the stamp of the
+ * policy document in force.
+ */
 export const readPolicyClock = statement<PolicyClockRow>("read-policy-clock")`
   SELECT clock_timestamp() AS at, (SELECT p.stamp FROM fencepost.policy AS p WHERE p.only_row) AS stamp,
     (SELECT t.owner FROM fencepost.transaction AS t WHERE t.tx_id = ANY ($1::uuid[]) LIMIT 1) AS owner`;
@@ -108,14 +114,14 @@ export interface PolicyClockRow {
   readonly stamp: string;
 }
 
-/** Null throughout: nothing was ever counted. */
+/** Columns of the use of limits; all null if nothing was ever counted. */
 export type UseColumns = Readonly<Record<"hourValue" | "hourCost" | "dayValue" | "dayCost", bigint | null>> & {
   readonly useHour: Date | null;
 };
 
 const USED_LANE = `${LANE}, ${USE}` as const;
 
-/** Updates the use of lanes that are locked by now. */
+/** Updates the use of limits on lanes that are already locked. */
 export const updateLaneUse = changing(USED_LANE, "update-lane-use", "lanes with another use")`
   UPDATE fencepost.lane AS l
   SET use_hour = u.use_hour, hour_value = u.hour_value, hour_cost = u.hour_cost, day_value = u.day_value,
@@ -124,7 +130,10 @@ export const updateLaneUse = changing(USED_LANE, "update-lane-use", "lanes with 
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
     AND l.chain_id = u.chain_id AND l.signer = u.signer`;
 
-/** The change is named once more, so that it is found by key: earlier documents are kept, and may be long. */
+/**
+ * Reads the policy document in force. The change's id is compared twice, so that it is found by key: earlier documents
+ * are kept, and may be long.
+ */
 export const readPolicy = statement<PolicyRecord>("read-policy")`
   SELECT p.version, p.stamp, c.document, c.at AS changed_at, c.actor AS changed_by, c.reason
   FROM fencepost.policy AS p
@@ -132,11 +141,17 @@ export const readPolicy = statement<PolicyRecord>("read-policy")`
     AND c.change_id = ANY (ARRAY(SELECT q.change_id FROM fencepost.policy AS q WHERE q.only_row))
   WHERE p.only_row`;
 
-/** No other change before COMMIT. Commits never wait for it: they prove the stamp of their lanes instead. */
+/**
+ * Locks the policy document, so that no other change happens before COMMIT. Commits never wait for this lock: they
+ * verify the stamp on their lanes instead.
+ */
 export const lockPolicy = statement("lock-policy")`
   SELECT 1 FROM fencepost.policy AS p WHERE p.only_row FOR NO KEY UPDATE OF p`;
 
-/** $1 the node, $2 and $3 hash and document, $4 version, $5 and $6 who and why, $7 the stamp. */
+/**
+ * Changes the policy document. $1: the node; $2 and $3: hash and document; $4: version; $5 and $6: actor and reason;
+ * $7: the stamp.
+ */
 export const changePolicy = statement("change-policy")`
   WITH kept AS (
     INSERT INTO fencepost.policy_change (node_id, hash, document, version, actor, reason)
@@ -151,10 +166,11 @@ export const changePolicy = statement("change-policy")`
   SELECT fencepost.require_rows((SELECT count(*) FROM changed), 1, 'policy documents')`;
 
 /**
- * The document's stamp $1 on every lane, in the transaction that changes it. So a commit that has its lanes locked knows
- * the document in force without another lock: one row that every commit of every node locked for share would starve the
- * change. The table is locked by then (`lockLaneTable`): a commit that holds a lane is over before, one that waits for its
- * lane finds the new stamp, and a lane that is being inserted is there (its default is the stamp in force).
+ * Puts the document's stamp $1 on every lane, in the transaction that changes the document. So a commit that has its
+ * lanes locked knows the document in force without another lock. (If every commit of every node locked one row for
+ * share, the change would starve.) The table is already locked (`lockLaneTable`): a commit that holds a lane has ended
+ * before, one that waits for its lane finds the new stamp, and a lane that was being inserted is there (its default is
+ * the stamp in force).
  */
 export const stampLanes = statement("stamp-lanes")`
   UPDATE fencepost.lane AS l SET policy_stamp = $1 WHERE l.signer > ''`;
@@ -162,7 +178,7 @@ export const stampLanes = statement("stamp-lanes")`
 const CHARGE =
   "tx_id uuid, chain_id bigint, ordinal integer, moves numeric, counted_in timestamptz, value numeric, cost numeric, settles boolean";
 
-/** Charges, in order. $1 to $8, an array each. */
+/** Inserts charges, in order. $1 to $8, an array each. */
 export const insertCharges = taking(CHARGE)("insert-charges")`
   INSERT INTO fencepost.charge (${names(CHARGE)}) ${lists(CHARGE)}`;
 

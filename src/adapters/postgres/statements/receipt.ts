@@ -7,19 +7,19 @@ const FOUND = `tx_hash text, block_number bigint, block_hash text, transaction_i
   gas_used gas, effective_gas_price numeric, contract_address text, beside_gas numeric, beside_gas_unsure boolean` as const;
 const COLUMNS = `tx_id uuid, chain_id bigint, ${FOUND}` as const;
 
-/** Receipts found on the canonical chain; a transaction has one at a time. $1 to $12, a place for each. */
+/** Stores receipts found on the canonical chain; a transaction has one at a time. $1 to $12, an array each. */
 export const writeReceipts = taking(COLUMNS)("write-receipts")`
   INSERT INTO fencepost.receipt (${names(COLUMNS)})
   SELECT * FROM (${lists(COLUMNS)}) AS r
   ON CONFLICT (tx_id) ${overwritten(FOUND)}`;
 
-/** Receipts whose block left the canonical chain. */
+/** Deletes receipts whose block left the canonical chain. */
 export const deleteReceipts = statement("delete-receipts")`
   DELETE FROM fencepost.receipt AS r WHERE r.tx_id = ANY ($1::uuid[])`;
 
 const RECEIPTS = `SELECT r.tx_id, ${selected("r", FOUND)} FROM fencepost.receipt AS r`;
 
-/** The receipts of these transactions. */
+/** Reads the receipts of these transactions. */
 export const readReceipts = statement<ReceiptRow>("read-receipts")`
   ${RECEIPTS}
   WHERE r.tx_id = ANY ($1::uuid[])`;
@@ -30,12 +30,12 @@ export interface ReceiptRow extends Omit<Receipt, "besideGas" | "besideGasUnsure
   readonly besideGasUnsure: true | null;
 }
 
-/** The receipts of what a lane's owner follows. */
+/** Reads the receipts of the transactions that a lane's owner tracks. */
 export const readTrackedReceipts = statement<ReceiptRow>("read-tracked-receipts")`
   ${RECEIPTS}
   WHERE r.tx_id = ANY (${liveIds("'TRACKING', 'STUCK'")})`;
 
-/** The blocks that hold settled transactions of a lane still under watch. */
+/** Reads the blocks that contain settled transactions of a lane that are still watched. */
 export const readWatchedBlocks = statement<Confirmation>("read-watched-blocks")`
   SELECT DISTINCT r.block_number AS number, r.block_hash AS hash
   FROM fencepost.receipt AS r

@@ -6,31 +6,34 @@ import { changing, statement, taking } from "./statement.ts";
 const OPENED = `reservation_id uuid, ${LANE}, nonce bigint, request_id text, owner text, expires_at timestamptz,
   state text, tx_id uuid` as const;
 
-/** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
+/** Inserts reservations by plain inserts: a nonce or a request id that is already reserved must end the commit. */
 export const insertReservations = taking(OPENED)("insert-reservations")`
   INSERT INTO fencepost.reservation (${names(OPENED)}, created_at)
   SELECT ${names(OPENED)}, now() FROM (${lists(OPENED)}) AS r`;
 
 const SETTLED = "reservation_id uuid, from_state text, state text, tx_id uuid";
 
-/** Moves reservations on, each only from the state it was read in. */
+/** Changes the state of reservations, each only from the state in which it was read. */
 export const settleReservations = changing(SETTLED, "settle-reservations", "settled reservations")`
   UPDATE fencepost.reservation AS r SET state = s.state, tx_id = s.tx_id FROM (${lists(SETTLED)}) AS s
   WHERE r.reservation_id = ANY ($1::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state`;
 
-/** A row is created at a microsecond, and ends at a whole millisecond counted from that. */
+/**
+ * SQL: lifetime of a reservation in milliseconds, rounded up: it is created at a microsecond, and ends a whole number
+ * of milliseconds later.
+ */
 const TTL_MS = "ceil(extract(epoch FROM r.expires_at - r.created_at) * 1000)::float8 AS ttl_ms";
 
-/** Reservations with the time that each has left, by the database's clock. */
+/** SQL: reservations with the time that each has left, by the database's clock. */
 const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.owner, r.state, r.expires_at,
      r.tx_id, ${TTL_MS},
      clock_timestamp() AS asked_at, extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
    FROM fencepost.reservation AS r`;
 
 /**
- * Reservations of a commit, by their own id or by the caller's, of every lane: the reader drops those of other lanes.
- * Whether one is past is judged by the database's clock behind the lane's lock: `now()` would be the moment at which
- * the transaction began to wait.
+ * Finds the reservations that a commit needs, by their own id or by the caller's, on every lane: the reader drops those
+ * of other lanes. Whether one has expired is judged by the database's clock while the lane is locked: `now()` would be
+ * the time at which the transaction began to wait.
  */
 export const findReservations = statement<ReservationRow>("find-reservations")`
   ${RESERVATIONS}
@@ -41,7 +44,7 @@ export const findReservations = statement<ReservationRow>("find-reservations")`
 
 export type ReservationRow = Flat<Reservation> & { readonly askedAt: Date; readonly leftMs: number };
 
-/** Open reservations of these lanes, lowest nonce first. */
+/** Finds the open reservations of these lanes, lowest nonce first. */
 export const findOpenReservations = statement<ReservationRow>("find-open-reservations")`
   ${RESERVATIONS}
   WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[]) AND r.state = 'RESERVED'
@@ -53,7 +56,7 @@ export const readReservation = statement<ReservationRow>("read-reservation")`
 
 const REPAIR = `${LANE}, tx_id uuid` as const;
 
-/** Counted within an hour: what was before the last one is removed on the way. */
+/** Records repairs, which are counted within an hour; records older than two hours are deleted as well. */
 export const insertRepairs = taking(REPAIR)("insert-repairs")`
   WITH forgotten AS (
     DELETE FROM fencepost.reservation_repair AS r

@@ -3,8 +3,8 @@ import { HISTORY, LIMITS, PLACE, PLANNER } from "../session/opening.ts";
 import { statement } from "./statement.ts";
 
 /**
- * First statement of every reading transaction: a time limit in the server, and the planner settings of
- * `openTransaction`. No bitmaps, so that a page is read from its index in order and not sorted out of all rows.
+ * First statement of every reading transaction: sets a time limit in the server, and the planner settings of
+ * `openTransaction`. Bitmap scans are off, so that a page is read from its index in order and not sorted from all rows.
  */
 export const openRead = statement("open-read")`
   SELECT
@@ -13,34 +13,35 @@ export const openRead = statement("open-read")`
     ${PLANNER}`;
 
 /**
- * First statement of every transaction, before any lock: limits that live in the server, and the history of the
- * database.
+ * First statement of every writing transaction, before any lock: sets limits that the server enforces, and reads the
+ * history of the database.
  *
- * $4 is `transaction_timeout` if the server has it (17), else a name of ours that means nothing, so that one statement
- * serves all versions.
+ * $4 is `transaction_timeout` if the server has it (17), else a setting of our own without effect, so that one
+ * statement serves all versions.
  *
- * The planner's switches hold for this transaction alone. Our statements look rows up by key for a batch of at most a
- * few hundred: index scans, and hash joins with the batch. A table that was tiny when the plan was cached, or was never
- * analysed, must not turn that into nested sequential scans. Generic plans, because a short list always looks cheaper
- * than the ten elements that a generic plan assumes, and would be planned again every time. No JIT: before 18 a
- * switched-off plan that has no alternative counts as infinitely expensive, and compiling it took 190 ms, while running
- * it takes 2.
+ * The planner settings apply to this transaction only. Our statements look rows up by key for a batch of at most a few
+ * hundred: index scans, and hash joins with the batch. A table that was tiny when the plan was cached, or was never
+ * analysed, must not turn that into nested sequential scans. Generic plans are forced, because a short list always
+ * looks cheaper than the ten elements that a generic plan assumes, and would be planned again every time. JIT is off:
+ * before 18 a disabled plan that has no alternative counts as infinitely expensive, and compiling it took 190 ms, while
+ * running it takes 2.
  *
- * DateStyle, because a host application may have given its role another, which the driver cannot read.
+ * DateStyle is set, because a host application may have given its role another one, which the driver cannot read.
  *
- * The epoch shows a restore to a node that looks late. The WAL position no longer does: after a restore it soon grows
+ * The epoch shows a restore to a node that checks late. The WAL position no longer does: after a restore it soon grows
  * past the last one seen before.
  *
- * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
+ * The timeline is read from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()`
+ * lags.
  */
 export const openTransaction = statement<Opened>("open-transaction")`SELECT ${LIMITS}, ${HISTORY}`;
 
 export type Opened = ObservedHistory & { readonly now: Date };
 
 /**
- * Like `openTransaction`, for a transaction in one write: the history cannot be compared in between, so the server ends
- * the transaction if it is another one. $6 is the transaction's marker, by which its other statements know that it is
- * open; $7 to $10 system, timeline, epoch and the least WAL position.
+ * Like `openTransaction`, for a transaction in one write: the history cannot be compared between two round trips, so
+ * the server ends the transaction if it is another one. $6: the transaction's marker, by which its other statements
+ * recognise that it is open; $7 to $10: system, timeline, epoch and the lowest allowed WAL position.
  */
 export const openKnown = statement<Opened>("open-known")`
   SELECT ${LIMITS},
@@ -57,14 +58,17 @@ export const openKnown = statement<Opened>("open-known")`
     OFFSET 0
   ) AS seen`;
 
-/** Before the writing half of a transaction: what is left of its time, and the short wait for the feed's counter. */
+/**
+ * Sets the limits for the second half of a transaction: the time that is left, and a short wait for the feed's counter.
+ */
 export const limitWaits = statement("limit-waits")`
   SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`;
 
 /**
- * Ends the transaction unless the history is the known one: judge-history.ts in two round trips, for the one case
- * without a decision. $1 system, $2 timeline, $3 epoch; $4 the highest known position of the feed; $5 this store, $6
- * its slots and $7, for each, the markers of which one must be there, joined by commas; $8 the newest migration known.
+ * Ends the transaction unless the database's history is the known one. This is the check of judge-history.ts for a
+ * registration in one round trip, in the one case that needs no decision. $1: system, $2: timeline, $3: epoch; $4: the
+ * highest known number of the feed; $5: this store, $6: its slots and $7: for each slot the markers of which one must
+ * be there, joined by commas; $8: the newest known migration.
  */
 export const proveContinuity = statement("prove-continuity")`
   SELECT fencepost.require_rows(
@@ -86,8 +90,8 @@ export const proveContinuity = statement("prove-continuity")`
   )`;
 
 /**
- * Two nodes may store blocks of one chain under fences of different lanes. They take turns here: after the lanes, before
- * the feed, chains ascending.
+ * Locks chains before their blocks are stored: two nodes may store blocks of one chain under fences of different lanes.
+ * Lock order: after the lanes, before the feed, chains ascending.
  */
 export const lockChains = statement("lock-chains")`
   SELECT pg_advisory_xact_lock(hashtextextended('fencepost confirmation ' || c.chain_id, 0))
@@ -95,14 +99,14 @@ export const lockChains = statement("lock-chains")`
 
 export const ping = statement("ping")`SELECT 1`;
 
-/** Notifies every listening node, from a transaction of its own: see wake-ups.ts. */
+/** Sends a NOTIFY to every listening node, from a transaction of its own: see wake-ups.ts. */
 export const notify = statement("notify")`SELECT pg_notify('fencepost', $1)`;
 
-/** The process that serves this connection. A pooler introduces itself under a number of its own making. */
+/** Reads the process id of the server process behind this connection. A pooler reports an id of its own at connect. */
 export const readBackend = statement<{ readonly pid: number }>("read-backend")`
   SELECT pg_catalog.pg_backend_pid() AS pid`;
 
-/** Requirements on a server before anything is entrusted to it. Works on a standby too, to report that it is one. */
+/** Reads the properties that a server must have before it is used. Works on a standby too, to report that it is one. */
 export const inspectServer = statement<ServerRow>("inspect-server")`
   SELECT
     gen_random_uuid() AS store_id,
@@ -115,7 +119,7 @@ export const inspectServer = statement<ServerRow>("inspect-server")`
     CASE WHEN pg_is_in_recovery() THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric END AS wal_position`;
 
 export interface ServerRow extends DatabaseIdentity {
-  /** A name for this connection to the database, from its own chance. */
+  /** Random id of this connection to the database. */
   readonly storeId: string;
   readonly version: number;
   readonly synchronousCommit: string;

@@ -6,13 +6,13 @@ import { COUNT_OPEN } from "../rows/notice-parts.ts";
 import { statement } from "./statement.ts";
 
 /**
- * For those who look at everything at once. Each walks an index that holds what is out of the ordinary, or the newest rows. OFFSET 0
- * keeps a look-up by key apart: joined freely, it would be a hash of the whole table, as loops are out of favour.
+ * Statements for overviews of the whole cluster. Each scans an index of exceptional rows, or the newest rows. OFFSET 0
+ * keeps look-ups by key separate: as a join, the planner would hash the whole table, because loops are disfavoured.
  */
 
 const TROUBLED = "l.suspended OR l.live_stuck > 0";
 
-/** Lanes that are suspended, stuck, or have a nonce that nothing holds: at most $1 of either. */
+/** Lists lanes that are suspended or stuck, and lanes with a nonce hole: at most $1 of either. */
 export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes")`
   WITH troubled AS MATERIALIZED (
     (SELECT l.signer, l.chain_id FROM fencepost.lane AS l WHERE ${TROUBLED} ORDER BY l.signer, l.chain_id LIMIT $1)
@@ -51,7 +51,10 @@ export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes
 
 type Member<Of extends "head" | "hole" | "decision"> = NonNullable<TroubledLane[Of]>;
 
-/** The first column of head, hole and decision is null if there is none; then the others are, too. */
+/**
+ * A lane with a problem. The first column of head, hole and decision is null if there is none; then their other columns
+ * are null too.
+ */
 export interface TroubledLaneRow extends Lane, Pick<TroubledLane, "suspendedBy" | "open"> {
   readonly headTxId: string | null;
   readonly headNonce: Member<"head">["nonce"];
@@ -65,7 +68,7 @@ export interface TroubledLaneRow extends Lane, Pick<TroubledLane, "suspendedBy" 
   readonly decidedAt: Date;
 }
 
-/** At most $1 transactions that an operator holds back. */
+/** Lists at most $1 transactions that an operator holds. */
 export const listHeld = statement<Flat<TroubledTransaction>>("list-held")`
   SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.held_since AS since,
     l.live_allocated + l.live_tracking + l.live_stuck AS open
@@ -80,14 +83,14 @@ export const listHeld = statement<Flat<TroubledTransaction>>("list-held")`
   ) AS l
   ORDER BY t.chain_id, t.signer, t.nonce`;
 
-/** At most $1 transactions that wait for approval, the oldest first. */
+/** Lists at most $1 transactions that wait for approval, the oldest first. */
 export const listAwaiting = statement<Flat<TroubledTransaction>>("list-awaiting")`
   SELECT i.tx_id, i.chain_id, i.signer, NULL::bigint AS nonce, i.created_at AS since, 0::bigint AS open
   FROM fencepost.intake AS i
   WHERE i.awaits IS NOT NULL AND i.approved_at IS NULL AND i.alias_of IS NULL
   ORDER BY i.intake_id LIMIT $1`;
 
-/** How many of each kind are beyond $1, by what their indexes hold. */
+/** Counts the problems of each kind beyond the first $1, from their small indexes. */
 export const countTroubles = statement<{ readonly at: Date; readonly more: number }>("count-troubles")`
   SELECT clock_timestamp() AS at,
     greatest(0, (SELECT count(*) FROM fencepost.lane AS l WHERE ${TROUBLED}) - $1::bigint)
@@ -100,7 +103,7 @@ export const countTroubles = statement<{ readonly at: Date; readonly more: numbe
     ) - $1::bigint)
     + greatest(0, (${COUNT_OPEN}) - $1::bigint) AS more`;
 
-/** Sums of the counts on the lanes' rows: of these signers ($1) and chains ($2), or of all if null. */
+/** Sums the counts on the lanes' rows: of these signers ($1) and chains ($2), or of all if null. */
 export const sumLanes = statement<Omit<Totals, "states"> & Totals["states"]>("sum-lanes")`
   SELECT clock_timestamp() AS at, count(*) AS lanes, ${LANE_TOTALS},
     (
@@ -111,20 +114,20 @@ export const sumLanes = statement<Omit<Totals, "states"> & Totals["states"]>("su
   FROM fencepost.lane AS l
   WHERE ($1::text[] IS NULL OR l.signer = ANY ($1::text[])) AND ($2::bigint[] IS NULL OR l.chain_id = ANY ($2::bigint[]))`;
 
-/** Number of newest rows that are enough for a rate. */
+/** Number of newest rows from which a rate is computed. */
 const NEWEST = 2_000;
-/** Number of newest outcomes whose durations are read. */
+/** Number of newest final transactions whose durations are read. */
 const TIMED = 200;
 const PAST = "interval '5 minutes'";
 
-/** A rate per minute over the last five, or over less if the newest rows cover less. */
+/** SQL: rate per minute over the last five minutes, or over less time if the newest rows cover less. */
 const perMinute = (times: string) => `(
     SELECT CASE WHEN count(*) < ${NEWEST} THEN count(*) / 5.0
       ELSE count(*) * 60.0 / greatest(1, extract(epoch FROM clock_timestamp() - min(recent.at))) END
     FROM (${times}) AS recent WHERE recent.at > clock_timestamp() - ${PAST}
   )::float8`;
 
-/** Rates and durations of the newest transactions. Transaction ids are in the order of creation. */
+/** Reads rates and durations of the newest transactions. Transaction ids are in the order of creation. */
 export const readPulse = statement<Pulse>("read-pulse")`
   SELECT ${perMinute(`SELECT t.created_at AS at FROM fencepost.transaction AS t ORDER BY t.tx_id DESC LIMIT ${NEWEST}`)} AS created_per_minute,
   ${perMinute(`
@@ -140,12 +143,12 @@ export const readPulse = statement<Pulse>("read-pulse")`
     WHERE c.settled
   ) AS seconds_to_finality`;
 
-/** Number of the oldest followed rows that are read. */
+/** Number of the oldest live rows that are read to find the oldest open transaction. */
 const LOOKED_AT = 1_000;
 
 /**
- * The oldest of each chain ($1) that is not over, and whether more would have to be looked at. Ids are in the order of
- * creation; both columns of the index are compared, so that no other one is walked (page-scopes.ts).
+ * Finds the oldest open transaction of each chain ($1), and whether the search was cut short. Ids are in the order of
+ * creation; both columns of the index are compared, so that no other index is scanned (page-scopes.ts).
  */
 export const readOldestOpen = statement<OldestOpenRow>("read-oldest-open")`
   SELECT scope.chain_id, seen.is_cut_short, seen.oldest FROM unnest($1::bigint[]) AS scope (chain_id)
@@ -164,13 +167,13 @@ export const readOldestOpen = statement<OldestOpenRow>("read-oldest-open")`
 
 export interface OldestOpenRow {
   readonly chainId: number;
-  /** The look was over before the end. */
+  /** True if the search reached its row limit, so that more rows would have to be read. */
   readonly isCutShort: boolean;
-  /** Read as JSON, which has no dates: `createdAt` is text. */
+  /** The oldest open transaction. It is read as JSON, which has no dates, so `createdAt` is text. */
   readonly oldest: (Omit<OldestOpen, "lane" | "createdAt"> & Pick<Lane, "signer"> & { createdAt: string }) | null;
 }
 
-/** The lane's cursor, and the lowest of its nonces that is not over. $1 chain, $2 signer. */
+/** Reads the lane's cursor and the lowest of its nonces that is not settled. $1: chain, $2: signer. */
 export const readNonceEnds = statement<Pick<LaneNonces, "cursor" | "departedBelow" | "firstOpen">>("read-nonce-ends")`
   SELECT l.next_nonce AS cursor, coalesce(l.departed_below, 0) AS departed_below, least(
     (
@@ -186,7 +189,7 @@ export const readNonceEnds = statement<Pick<LaneNonces, "cursor" | "departedBelo
   ) AS first_open
   FROM fencepost.lane AS l WHERE l.signer = $2 AND l.chain_id = $1`;
 
-/** Holders of the nonces from $3 to $4 of the lane ($1 chain, $2 signer). */
+/** Lists the transactions that hold the nonces from $3 to $4 of the lane ($1: chain, $2: signer). */
 export const listNonces = statement<LaneNonces["transactions"][number]>("list-nonces")`
   SELECT t.nonce, t.tx_id, t.state, t.sub_state, t.held_since IS NOT NULL AS held
   FROM fencepost.transaction AS t

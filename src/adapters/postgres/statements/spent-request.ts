@@ -2,8 +2,8 @@ import { lists } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /**
- * Request ids of transactions that are kept no more. `scope` is a lane's signer, or `pool ` and a pool's name. One look-up
- * for each, as of request ids that are kept.
+ * Columns of request ids whose transactions may have been removed by retention. `scope` is a lane's signer, or `pool `
+ * and a pool's name. They are looked up one by one, like request ids of stored transactions.
  */
 const ASKED = "chain_id bigint, scope text, request_id text";
 
@@ -15,7 +15,10 @@ const FOUND = `
     OFFSET 0
   ) AS s`;
 
-/** Which of these there were; $1 the chain, $2 the scope and $3 the id of each. */
+/**
+ * Finds which of these request ids belonged to removed transactions. $1: the chain, $2: the scope and $3: the id of
+ * each.
+ */
 export const findSpent = taking(ASKED)<SpentRow>("find-spent")`
   SELECT asked.chain_id, asked.scope, asked.request_id ${FOUND}`;
 
@@ -26,14 +29,18 @@ export interface SpentRow {
 }
 
 /**
- * In a commit of one round trip, behind statements that may wait for a row that is being removed: ends the transaction
- * if one of these belonged to a removed transaction. $1 to $3 as above; $4 the transaction's marker.
+ * In a commit of one round trip, ends the transaction if one of these request ids belonged to a removed transaction.
+ * Runs after statements that may wait for a row that is being removed. $1 to $3 as in `findSpent`; $4: the
+ * transaction's marker.
  */
 export const proveUnspent = taking(ASKED)("prove-unspent")`
   SELECT fencepost.require_still((SELECT count(*) ${FOUND}), 0, 'request ids of transactions that are kept no more'),
     fencepost.require_open($4)`;
 
-/** Some of those that are older than $1 milliseconds, at most $2, lowest first; another node's are passed over. */
+/**
+ * Deletes hashes of request ids that are older than $1 milliseconds, at most $2, oldest first; rows that another node
+ * has locked are skipped.
+ */
 export const forgetSpent = statement<{ readonly digest: string }>("forget-spent")`
   DELETE FROM fencepost.spent_request WHERE digest = ANY (ARRAY(
     SELECT s.digest FROM fencepost.spent_request AS s

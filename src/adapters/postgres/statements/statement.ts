@@ -1,28 +1,33 @@
 import { type Behind, rowsOf } from "../rows/columns.ts";
 
-/** A statement together with its parameters. */
+/** An SQL statement together with its parameters. */
 export interface Command<Row = unknown> {
   readonly name: string;
   readonly sql: string;
   readonly values: readonly unknown[];
-  /** Never set; carries the row type. */
+  /** Never set; only carries the row's type. */
   readonly row?: Row;
 }
 
-/** One constant SQL statement with its prepared name. Called with its parameters, it returns a command. */
+/**
+ * One constant SQL statement with the name under which it is prepared. Called with parameters, it returns a command.
+ */
 export interface Statement<Row> {
   (...values: readonly unknown[]): Command<Row>;
   readonly name: string;
   readonly sql: string;
 }
 
-/** The same, called with rows: each column is one list, and other parameters follow the lists. */
+/**
+ * Like `Statement`, but called with rows: each column becomes one list parameter, and other parameters follow the
+ * lists.
+ */
 export interface RowStatement<Columns extends string, Row> extends Pick<Statement<Row>, "name" | "sql"> {
   <Of extends object>(rows: readonly Of[], ...behind: Behind<Columns, Of>): Command<Row>;
   readonly columns: Columns;
 }
 
-/** The text, with fragments that statements share. */
+/** Template tag for a statement's text, with SQL parts that statements share. */
 type Sql<Of> = (text: TemplateStringsArray, ...shared: readonly (string | number)[]) => Of;
 
 export function statement<Row = unknown>(of: string): Sql<Statement<Row>> {
@@ -33,7 +38,10 @@ export function statement<Row = unknown>(of: string): Sql<Statement<Row>> {
   };
 }
 
-/** A statement that changes rows. Ends the transaction unless they are as many as the elements of the first parameter. */
+/**
+ * Makes a statement that changes rows. It ends the transaction unless their number equals that of the elements of the
+ * first parameter.
+ */
 export function counted(name: string, what: string, many = "cardinality($1)"): Sql<Statement<unknown>> {
   return (text, ...shared) => statement(name)`
   WITH changed AS (${String.raw({ raw: text }, ...shared)}
@@ -42,12 +50,12 @@ export function counted(name: string, what: string, many = "cardinality($1)"): S
   SELECT fencepost.require_rows((SELECT count(*) FROM changed), ${many}, '${what}')`;
 }
 
-/** A statement that begins with a list for each of these columns (`lists`). */
+/** Makes a statement whose first parameters are one list for each of these columns (`lists`). */
 export function taking<const Columns extends string>(columns: Columns) {
   return <Row = unknown>(name: string): Sql<RowStatement<Columns, Row>> => of(columns, statement<Row>(name));
 }
 
-/** The same, counted. */
+/** Like `taking`, but ends the transaction unless the number of changed rows is that of the given rows. */
 export function changing<const Columns extends string>(columns: Columns, ...name: Parameters<typeof counted>) {
   return of(columns, counted(...name));
 }
@@ -62,7 +70,7 @@ function of<Columns extends string, Row>(columns: Columns, write: Sql<Statement<
   };
 }
 
-/** A function's own name is read-only. */
+/** Sets a function's name and members. `defineProperty` is needed, because a function's own name is read-only. */
 function named<Call extends object, Members>(name: string, members: Members, call: Call) {
   return Object.assign(Object.defineProperty(call, "name", { value: name }), members);
 }

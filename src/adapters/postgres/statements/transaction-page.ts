@@ -4,25 +4,25 @@ import { statement } from "./statement.ts";
 const page = statement<{ readonly txId: string }>;
 
 /**
- * Before the statements of pages and of signers: rows come in the order of an index, and are not all fetched to be sorted. A plan for a
- * limit that it does not know would take a tenth of everything for a page.
+ * Planner settings for statements that read pages or signers: rows are read in the order of an index, and not fetched
+ * completely to be sorted. For an unknown limit, a plan would otherwise assume a tenth of all rows.
  */
 export const preferOrder = statement("prefer-order")`
   SELECT set_config('enable_sort', 'off', true), set_config('enable_incremental_sort', 'off', true)`;
 
 /**
- * A page over all transactions by id, which is by time of creation. $1 the order, $2 the end of the page before, $3 how
- * many. Of the two halves, one per order, only the requested one is executed.
+ * Page of all transactions by id, which is the order of creation. $1: the order, $2: the end of the previous page, $3:
+ * the page size. Of the two halves, one per order, only the requested one is executed.
  */
 export const pageTransactions = page("page-transactions")`
   ${scopes.byId("fencepost.transaction")}`;
 
-/** A page over everything live. $1 order, $2 after, $3 limit, $4 chain or null. */
+/** Page of all live transactions. $1 order, $2 after, $3 limit, $4 chain or null. */
 export const pageLive = page("page-live")`
   WITH ${scopes.chainsOf()}
   ${scopes.walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
 
-/** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
+/** Page of the live transactions of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
 export const pageLiveOfSigner = page("page-live-of-signer")`
   WITH ${scopes.chainsOf("$5")}
   ${scopes.walk({
@@ -31,7 +31,7 @@ export const pageLiveOfSigner = page("page-live-of-signer")`
     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.live",
   })}`;
 
-/** A page over what is live in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
+/** Page of the live transactions in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
 export const pageLiveState = page("page-live-state")`
   WITH ${scopes.chainsOf()}, ${scopes.liveIn("true", scopes.IN_FLIGHT_MET)}
   ${scopes.walk({
@@ -43,7 +43,10 @@ export const pageLiveState = page("page-live-state")`
   UNION ALL
 ${scopes.byId("few")}`;
 
-/** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 state, $6 signer. */
+/**
+ * Page of the live transactions of one signer in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state,
+ * $6 signer.
+ */
 export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
   WITH ${scopes.chainsOf("$6")}, ${scopes.liveIn("c.signer = $6")}
   ${scopes.walk({
@@ -55,7 +58,7 @@ export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
   UNION ALL
 ${scopes.byId("few")}`;
 
-/** A page over what is over, by outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
+/** Page of the final transactions with one outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
 export const pageFinal = page("page-final")`
   WITH ${scopes.chainsOf()}
   ${scopes.walk({
@@ -64,7 +67,10 @@ export const pageFinal = page("page-final")`
     where: "t.outcome = $5 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
   })}`;
 
-/** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome, $6 signer. */
+/**
+ * Page of the final transactions of one signer with one outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5
+ * outcome, $6 signer.
+ */
 export const pageFinalOfSigner = page("page-final-of-signer")`
   WITH ${scopes.chainsOf("$6")}
   ${scopes.walk({
@@ -73,12 +79,12 @@ export const pageFinalOfSigner = page("page-final-of-signer")`
     where: "t.outcome = $5 AND t.signer = $6 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
   })}`;
 
-/** A page over waiting intake rows. $1 order, $2 after, $3 limit, $4 chain or null. */
+/** Page of waiting intake rows. $1 order, $2 after, $3 limit, $4 chain or null. */
 export const pageIntake = page("page-intake")`
   WITH ${scopes.CHAINS_OF_INTAKE}
   ${scopes.walk({ number: scopes.WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
 
-/** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
+/** Page of the waiting intake rows of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
 export const pageIntakeOfSigner = page("page-intake-of-signer")`
   WITH ${scopes.CHAINS_OF_INTAKE}
   ${scopes.walk({

@@ -10,14 +10,14 @@ const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, ga
   steps_before integer, pinned boolean` as const;
 
 /**
- * Binds nonces: inserts transaction and payload of everything that a commit allocates. The node and time that gave the
- * nonce are the first step of the history, unless the transaction was accepted before. Plain inserts: a nonce or a
- * request id that exists must end the commit with an error, never be skipped. One element per transaction; a column
- * that is empty for all of them is null. Last parameter: the transaction's marker if the answer to BEGIN is still
- * outstanding, else null.
+ * Binds nonces: inserts transaction and payload of everything that a commit allocates. The node that allocated the
+ * nonce, and the time, are the first step of the history, unless the transaction was accepted before. Plain inserts: a
+ * nonce or a request id that already exists must end the commit with an error, never be skipped. One element per
+ * transaction; a column that is empty for all of them is null. Last parameter: the transaction's marker if the response
+ * to BEGIN is still outstanding, else null.
  *
- * Not COPY, which would take even less of the server: while COPY waits for the rest of its rows no timer of the server
- * counts. A node that stalls in the middle of them would keep the lane's lock until TCP gives up.
+ * COPY would cost the server even less, but is not used: while COPY waits for the rest of its rows, no timer of the
+ * server runs. A node that stalls in the middle would keep the lane's lock until TCP gives up.
  */
 export const insertTransactions = taking(ALLOCATION)("insert-transactions")`
   WITH item AS MATERIALIZED (
@@ -44,12 +44,12 @@ const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, sta
   expires boolean` as const;
 
 /**
- * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
- * arrive here as one; its history has them all. There is no condition on `live`: it was judged behind the lock, a CHECK
- * refuses otherwise, and the condition would let a plan from an empty table walk the index of all live rows. A
- * transaction that gave its nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1
- * to $18, one element per transaction; a column that is empty for all of them is null; $16 the steps that are columns
- * of the row (commit/ordinary-life.ts), $17 whether it is held back from now on, or not any more.
+ * Changes the state of transactions, each only from the state in which it was read. Several steps of one transaction
+ * within a commit arrive here as one; its history has them all. There is no condition on `live`: it was judged under
+ * the lock, a CHECK enforces it, and the condition would let a plan from an empty table scan the index of all live
+ * rows. A transaction that gave its nonce up is over at once: none of it is on any chain, so there is nothing to watch.
+ * $1 to $18, one element per transaction; a column that is empty for all of them is null; $16: the steps that are
+ * columns of the row (commit/ordinary-life.ts), $17: whether the transaction is held from now on, or released.
  */
 export const updateTransactions = changing(MOVE, "update-transactions", "moved transactions")`
   UPDATE fencepost.transaction AS t
@@ -82,26 +82,30 @@ export const updateTransactions = changing(MOVE, "update-transactions", "moved t
   FROM (${lists(MOVE)}) AS m
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`;
 
-/** Mined so deep that no reorg is expected there: these are not resumed or loaded any more. */
+/**
+ * Ends the watch of transactions that were mined so deep that no reorg is expected there. They are not resumed or
+ * loaded any more.
+ */
 export const unwatchTransactions = counted("unwatch-transactions", "transactions past their watch")`
   UPDATE fencepost.transaction AS t SET live = false, outcome = t.state
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
 /**
- * Lifts transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by row,
- * and a row may come into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
+ * Moves transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by
+ * row, and a row may get a nonce that another row has not left yet. 2^52 above is beyond any real nonce.
  */
 export const vacateNonces = counted("vacate-nonces", "vacated nonces")`
   UPDATE fencepost.transaction AS t
   SET nonce = t.nonce + ${OUT_OF_THE_WAY}
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0`;
 
-/** Times of a transaction: its deadline, the start of its hold, and the end that its deadline caused. */
+/** Time columns of a transaction: its deadline, the start of its hold, and the end that its deadline caused. */
 const TIMES = "t.valid_until, t.held_since, t.expired_at";
 
 /**
- * The transactions of a commit, as they are behind the lane's lock: no other node can move them. $2: those whose
- * payload may be compared with another, $3: those whose block matters, a row of another table for each.
+ * Reads the transactions of a commit while their lanes are locked, so that no other node can change them. $2: those
+ * whose payload may be compared with another; $3: those whose block matters. Each of these costs a row of another
+ * table.
  */
 export const readTransactions = statement<CurrentRow>("read-transactions")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live,
@@ -117,16 +121,19 @@ export const readTransactions = statement<CurrentRow>("read-transactions")`
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
 export interface CurrentRow extends Lane, Omit<LedgerTransaction, "minedIn" | "fingerprint" | "attempts" | "details"> {
-  /** Term of the steps that are columns of the row. Null: there are none. */
+  /** Node of the term in which the steps stored as columns were made; null if there are none. */
   readonly allocatedBy: string | null;
   readonly allocatedUnder: number | null;
-  /** Null if it was not requested. */
+  /** Fingerprint of the payload; null if it was not requested. */
   readonly fingerprint: Hex | null;
-  /** Null if it has no receipt, or was not requested. */
+  /** Block of the receipt; null if there is no receipt, or it was not requested. */
   readonly minedIn: number | null;
 }
 
-/** Transactions as a caller sees them, without attempts and receipt. Both sides are found by key. */
+/**
+ * Reads transactions as a caller sees them, without attempts and receipt. Transaction and payload are both found by
+ * key.
+ */
 export const readRecords = statement<RecordRow>("read-records")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state, t.sub_state, t.last_error,
     t.submit_attempts, t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, ${TIMES},
@@ -139,10 +146,10 @@ export type RecordRow = Flat<Omit<TransactionRecord, "payload" | "gas" | "attemp
   PayloadColumns &
   TimeColumns & { readonly gasLimit: bigint | null };
 
-/** Null: not set. */
+/** Time columns of a transaction; null if not set. */
 export type TimeColumns = Pick<LedgerTransaction, "validUntil" | "heldSince" | "expiredAt">;
 
-/** A page of unsigned transactions, in nonce order. The page is found first, then its payloads by key. */
+/** Reads a page of unsigned transactions, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
     SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.pinned, ${TIMES}
@@ -162,14 +169,14 @@ export interface AllocatedRow
     TimeColumns,
     Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt"> {
   readonly gasLimit: bigint;
-  /** The caller named the nonce. */
+  /** True if the caller chose the nonce. */
   readonly pinned: boolean;
 }
 
 const TRACKED = `t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id, t.last_submitted_at,
     t.accepted_ordinal, t.last_error, ${TIMES}`;
 
-/** Transactions that a lane's owner follows: signed and not settled, in nonce order. */
+/** Reads the transactions that a lane's owner tracks: signed and not settled, in nonce order. */
 export const readTracked = statement<TrackedRow>("read-tracked")`
   SELECT ${TRACKED},
     CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
@@ -185,12 +192,12 @@ export type TrackedRow = Omit<
 > &
   TimeColumns & { readonly lostSightAt: Date | null };
 
-/** Live rows of alias t that may not move (domain/ledger/may-move.ts). */
+/** SQL: whether the live row `t` may not move to another nonce (domain/ledger/may-move.ts). */
 const FIXED = "(t.state <> 'ALLOCATED' OR t.attempt_count > 0 OR t.pinned)";
 
 /**
- * Transactions with a deadline that are not mined, the earliest first: not held, and not handled yet. Only such rows
- * are in the index that this walks. Whether each may give up its nonce is judged once more behind the lane's lock.
+ * Reads transactions with a deadline that are not mined, not held and not handled yet, the earliest first. Only such
+ * rows are in the index that is scanned. Whether each may give up its nonce is judged again while the lane is locked.
  */
 export const readExpiring = statement<ExpiringRecord>("read-expiring")`
   SELECT e.tx_id, e.nonce, e.request_id, e.created_at, e.state, e.valid_until,
@@ -209,8 +216,8 @@ export const readExpiring = statement<ExpiringRecord>("read-expiring")`
   LIMIT $3`;
 
 /**
- * Rows of one API key with a nonce and without an outcome. Read once for each key, lane and term; so it has no index of
- * its own.
+ * Reads an API key's transactions on a lane that have a nonce and no outcome. It runs once per key, lane and term, so
+ * it has no index of its own.
  */
 export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   SELECT t.tx_id, coalesce(t.sub_state = 'MINED', false) AS is_mined
@@ -218,7 +225,10 @@ export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('ALLOCATED', 'TRACKING', 'STUCK') AND t.owner = $3
   ORDER BY t.nonce`;
 
-/** One above the highest nonce of a lane that is settled and past its watch, kept or not. The index is walked from its end. */
+/**
+ * Reads one above the highest nonce of a lane that is settled and no longer watched, whether its transaction is still
+ * stored or not. The index is scanned from its end.
+ */
 export const readSettledBelow = statement<{ readonly settledBelow: number }>("read-settled-below")`
   SELECT greatest(
     (
@@ -234,10 +244,10 @@ export const readSettledBelow = statement<{ readonly settledBelow: number }>("re
 const REQUEST = `${LANE}, request_id text` as const;
 
 /**
- * The second idempotency check, behind the lane's lock: it sees every allocation of the lane that ever committed. $1 the
- * chain, $2 the signer and $3 the id of each request, one look-up for each: lists of signers and of ids would be looked up
- * in every combination before PostgreSQL 17, a million of them for a thousand lanes with a request each. OFFSET 0 keeps
- * the planner from turning that into a join, for which it would walk the whole index.
+ * Second idempotency check, while the lane is locked: it sees every allocation of the lane that ever committed. $1: the
+ * chain, $2: the signer and $3: the id of each request, one look-up for each. Before PostgreSQL 17, lists of signers
+ * and of ids would be looked up in every combination: a million of them for a thousand lanes with a request each.
+ * OFFSET 0 keeps the planner from turning the look-ups into a join, for which it would scan the whole index.
  */
 export const findRequests = taking(REQUEST)<Flat<ExistingTransaction>>("find-requests")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state,
@@ -250,7 +260,7 @@ export const findRequests = taking(REQUEST)<Flat<ExistingTransaction>>("find-req
     OFFSET 0
   ) AS t`;
 
-/** Every transaction and waiting intake row under a request id, on every lane, refused ones too. */
+/** Finds every transaction and waiting intake row with a request id, on every lane, including refused ones. */
 export const findByRequest = statement<{ readonly txId: string }>("find-by-request")`
   SELECT t.tx_id FROM fencepost.transaction AS t
   WHERE t.request_id = $1 AND t.owns_request AND t.request_id IS NOT NULL
@@ -261,21 +271,21 @@ export const findByRequest = statement<{ readonly txId: string }>("find-by-reque
   SELECT i.tx_id FROM fencepost.intake AS i
   WHERE i.request_id = $1 AND i.request_id IS NOT NULL AND i.alias_of IS NULL`;
 
-/** Whose nonce it is. */
+/** Finds the transaction that has a nonce. */
 export const findByNonce = statement<{ readonly txId: string }>("find-by-nonce")`
   SELECT t.tx_id
   FROM fencepost.transaction AS t
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce = $3`;
 
-/** Which of these nonces a transaction has, final or not. */
+/** Finds which of these nonces a transaction has, final or not. */
 export const findHeldNonces = statement<HeldNonceRow>("find-held-nonces")`
   SELECT t.chain_id, t.signer, t.nonce, t.tx_id
   FROM fencepost.transaction AS t
   WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`;
 
 /**
- * Rows of these lanes that may not move to another nonce, lane by lane: PostgreSQL 15 walked another index for lists of
- * them.
+ * Finds rows of these lanes that may not move to another nonce. Lanes are read one by one, because for lists of lanes
+ * PostgreSQL 15 scanned another index.
  */
 export const findFixedNonces = statement<HeldNonceRow>("find-fixed-nonces")`
   SELECT c.chain_id, s.signer, fixed.nonce, fixed.tx_id
@@ -294,8 +304,8 @@ export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: strin
 const WATCHED = `${LANE}, through_block bigint` as const;
 
 /**
- * Settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order, so they
- * are the lowest live ones: only one page of them is read, even if much is pending behind it.
+ * Finds settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order,
+ * so they are the lowest live ones: only one page of them is read, even if many transactions are pending after it.
  */
 export const findUnwatchable = taking(WATCHED)<UnwatchableRow>("find-unwatchable")`
   SELECT settled.*
@@ -318,8 +328,8 @@ export const findUnwatchable = taking(WATCHED)<UnwatchableRow>("find-unwatchable
 export type UnwatchableRow = Lane & Watched & { readonly throughBlock: number; readonly blockNumber: number };
 
 /**
- * Open transactions that an older version moved to a second nonce: a step of their history says so. They have at least two
- * attempts, ours and the foreign one, so that the histories of few are looked into: by key, and not as a join of both.
+ * Finds open transactions that an older version moved to a second nonce, recorded as a step of their history. They have
+ * at least two attempts, ours and the foreign one, so that only few histories are read: by key, and not as a join.
  */
 export const findRequeued = statement<RequeuedRow>("find-requeued")`
   SELECT t.chain_id, t.signer, t.nonce, t.tx_id
@@ -330,7 +340,7 @@ export const findRequeued = statement<RequeuedRow>("find-requeued")`
 
 export type RequeuedRow = HeldNonceRow;
 
-/** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */
+/** Finds settled transactions of a lane that are still watched and were mined in one of these blocks. */
 export const findWatched = statement<TrackedRow>("find-watched")`
   SELECT ${TRACKED}, NULL::timestamptz AS lost_sight_at
   FROM fencepost.transaction AS t

@@ -1,4 +1,4 @@
-/** KeyStore on PostgreSQL: each change is one statement, which also notes who made it. */
+/** Implements KeyStore on PostgreSQL: each change is one statement, which also records who made it. */
 import { grouped } from "../../../domain/grouped.ts";
 import type { KeyRecord, KeyStore } from "../../../ports/key-store.ts";
 import { ask } from "../session/connections.ts";
@@ -15,7 +15,8 @@ export function keysIn(runtime: DurableRuntime): KeyStore {
     async addApiSecret({ name, scopes, signers, chains, ...quotas }, digest, actor) {
       const { createsPerSecond, readsPerSecond, queueShare } = quotas;
       const terms = [name, scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare];
-      // Each retry means that another request has taken a slot. A key has two slots.
+      // Retry at most twice: each retry means that another request has taken a slot for a secret, and an API key has
+      // two slots.
       for (let slots = 2; slots >= 0; slots--) {
         const [row] = await writeRows(runtime, insertApiSecret(...terms, digest, actor));
         if (row?.result !== "again") return row?.result ?? "differs";

@@ -7,7 +7,10 @@ import type { Decision } from "../session/write-transaction.ts";
 import * as sql from "../statements/notice.ts";
 import { writeRows } from "./leases.ts";
 
-/** Acknowledgements do not wait behind creates and moves, as orders to stop do not. */
+/**
+ * Implements NoticeStore. Like kills, acknowledgements use the lease's connections, so that they do not wait behind
+ * creates and transitions.
+ */
 export function noticesIn(reading: Reading, leasing: DurableRuntime): NoticeStore {
   return {
     async notices({ signer = null, chainId = null, open = false, limit }) {

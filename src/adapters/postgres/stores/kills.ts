@@ -4,7 +4,7 @@ import type { DurableRuntime } from "../session/durably.ts";
 import { endKills, keepKills, readKills } from "../statements/kill.ts";
 import { write } from "./leases.ts";
 
-/** Not on the connections of creates and moves: a kill does not wait behind the transactions that it is to stop. */
+/** Implements KillStore on the lease's connections: a kill must not wait behind the transactions that it stops. */
 export function killsIn(leasing: DurableRuntime): KillStore {
   return {
     keepKills: async (kills) => void (await write(leasing, keepKills(kills))),

@@ -1,6 +1,6 @@
 /**
- * LeaseStore on PostgreSQL. Heartbeat and lane are different rows: a renewal never waits behind a write of one's own,
- * and a takeover waits for every open write of the lane, because it must lock the same row.
+ * Implements LeaseStore on PostgreSQL. Heartbeat and lane are different rows. So a renewal never waits for a write of
+ * the same node, while a takeover waits for every open write of the lane, because it must lock the same row.
  */
 import { BatchRefused, StoreUnavailable } from "../../../ports/lane-store.ts";
 import type { LeaseStore } from "../../../ports/lease-store.ts";
@@ -14,9 +14,9 @@ import type { Command } from "../statements/statement.ts";
 
 type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
 
-/** `renewing` has connections of its own, so that a renewal never waits behind other work. */
+/** Implements leases. `renewing` has connections of its own, so that a renewal never waits behind other work. */
 export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Held {
-  /** One statement in one round trip, in the history that is known. False: nothing is committed. */
+  /** Commits one statement in one round trip, in the known history. False if nothing is committed. */
   const atOnce = async (commandFor: (marker: string) => Command) => {
     const known = renewing.history.standing;
     if (known === null) return false;
@@ -25,8 +25,8 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
   const hasChanged = async (command: Command, runtime = leasing) => (await writeRows(runtime, command)).length > 0;
   return {
     /**
-     * In one round trip: between two of them the server counts the idle time of a transaction, a thirtieth of the lease,
-     * and a node with much to do, or little processor time, would be late for that again and again.
+     * Renew in one round trip: between two round trips the server limits a transaction's idle time to a thirtieth of
+     * the lease, which a busy node, or one with little processor time, would exceed again and again.
      */
     renewInstance: async (...instance) =>
       (await atOnce((marker) => instances.renewKnownInstance(...instance, marker))) ||
@@ -35,8 +35,8 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
       await hasChanged(instances.announceInstance(instanceId, chains, draining, standsBack, keysAway));
     },
     /**
-     * Written like a renewal: other nodes that miss a recorded lock take this process for dead unless they read in time
-     * that the lock ended.
+     * Publish the session lock as fast as a renewal: other nodes that find a recorded lock missing declare this process
+     * dead, unless they read in time that the lock was given up.
      */
     async publishLock(instanceId, lock) {
       const values = [instanceId, lock?.key, lock?.session];
@@ -46,7 +46,7 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
       return row.told || lock === null ? "told" : "unseen";
     },
     declareDead: (...instance) => hasChanged(instances.declareDead(...instance)),
-    /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
+    /** Lock the lanes first, as everywhere, then the heartbeat, which no writer ever locks. */
     async retireInstance(instanceId) {
       const ending = [
         lockLanesOfInstance(instanceId),
@@ -64,12 +64,12 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
   };
 }
 
-/** Statements in one transaction. */
+/** Runs statements in one transaction. */
 export function write<const Commands extends readonly Command[]>(runtime: DurableRuntime, ...find: Commands) {
   return durably(runtime, { waits: find.length, find, decide: (result) => ({ commands: [], result }) });
 }
 
-/** One statement that answers with the rows it changed; if there are none, the transaction is rolled back. */
+/** Runs one statement and returns the rows that it changed; if there are none, the transaction is rolled back. */
 export function writeRows<Row>(runtime: DurableRuntime, command: Command<Row>): Promise<readonly Row[]> {
   return writeLease(runtime, {
     waits: 1,
@@ -78,7 +78,10 @@ export function writeRows<Row>(runtime: DurableRuntime, command: Command<Row>): 
   });
 }
 
-/** Losing a race between judging and taking is no fault of the data: try again. */
+/**
+ * Runs a lease transaction. A race lost between judging and taking a lane is no error of the data, so it is reported as
+ * retryable.
+ */
 export async function writeLease<const Commands extends readonly Command[], Result>(
   runtime: DurableRuntime,
   transaction: WriteTransaction<Commands, Result>,

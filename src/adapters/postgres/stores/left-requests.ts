@@ -1,4 +1,6 @@
-/** LeftRequestStore on PostgreSQL: requests that nodes enqueue for the owner of a lane that has no URL. */
+/**
+ * Implements LeftRequestStore on PostgreSQL: requests that nodes queue for the owner of a lane if the owner has no URL.
+ */
 import type { LeftRequestStore } from "../../../ports/left-request-store.ts";
 import { withLane } from "../rows/columns.ts";
 import { intentRow } from "../rows/transaction-fields.ts";
@@ -11,8 +13,9 @@ import type { Command } from "../statements/statement.ts";
 import { write } from "./leases.ts";
 
 /**
- * Each statement but the first runs without BEGIN: a process that was paused between two round trips would hold the row, and
- * its owner would wait. The next look finds out about a statement whose answer was lost.
+ * Stores queued requests. Each statement except the first runs without BEGIN: a process paused between two round trips
+ * would hold the row, and the lane's owner would wait. If a statement's response is lost, the next poll finds its
+ * outcome.
  */
 export function leftRequestsIn(reading: Reading, leasing: DurableRuntime): LeftRequestStore {
   const change = <Row>(command: Command<Row>) =>

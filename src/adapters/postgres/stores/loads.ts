@@ -1,4 +1,4 @@
-/** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
+/** The reads of a lane's owner: everything that it needs to take over a lane and to continue. */
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import { standing } from "../../../domain/policy/charges.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../../ports/lane-store.ts";
@@ -44,7 +44,8 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
       );
       if (state === undefined) return null;
       const { policyStamp, ...known } = state;
-      // The signing process re-checks the lane by the document that its last owner allocated by, or a newer one.
+      // Read the policy document if it changed: the signing process re-checks the lane's transactions by the document
+      // with which the last owner allocated, or a newer one.
       await policy?.follow(policyStamp);
       return {
         ...known,
@@ -91,7 +92,10 @@ type RequestLoads = Pick<LaneStore, "findByRequestIds" | "findPooled">;
 
 function requestLoads(reading: Reading): RequestLoads {
   return {
-    /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+    /**
+     * Finds transactions by request id. A transaction, still stored or removed, takes precedence over an intake row
+     * with the same request id; of two intake rows, the earlier one does.
+     */
     async findByRequestIds(asked) {
       const requests = asked.flatMap(({ lane, requestIds }) =>
         requestIds.map((requestId) => requestOf(lane, requestId)),
@@ -104,10 +108,10 @@ function requestLoads(reading: Reading): RequestLoads {
         findWaitingRequests(ids, signers(asked.map(({ lane }) => lane))),
         findSpent(requests.map(inLane)),
       );
-      // A transaction that was here has its id for good, also before what waits under it now.
+      // A removed transaction keeps its request id for good, even against an intent that now waits with the same id.
       const spent = spentIn(gone);
       const left = requests.filter((request) => spent(inLane(request)) !== null);
-      // Deletes each key as it is found, so that its first row wins.
+      // Remove each key when it is first found, so that its first row takes precedence.
       const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
       return [
         ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),

@@ -1,10 +1,10 @@
 /**
- * RetentionStore on PostgreSQL. A transaction's row leaves under its lane's fence like any write of the lane, together with
- * everything that hangs on it and in the database transaction that keeps its request id as a hash: a repeat that comes in
- * this moment waits for the lane's lock and finds one or the other. The feed's completions leave in the transaction that
- * moves its mark.
+ * Implements RetentionStore on PostgreSQL. A transaction's row is removed under its lane's fence like any write of the
+ * lane, together with all rows that depend on it, in the database transaction that stores its request id as a hash. So
+ * a repeat that arrives at this moment waits for the lane's lock and finds one or the other. The feed's completions are
+ * removed in the transaction that moves the feed's truncation mark.
  *
- * A crash leaves a batch as it was, or gone as a whole.
+ * A crash leaves a batch as it was, or removed as a whole.
  */
 
 import { leavesThrough, mayLeave } from "../../../domain/cluster/retention.ts";
@@ -21,7 +21,9 @@ import { forgetSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import { writeRows } from "./leases.ts";
 
-/** A wait for a lane's lock delays those behind it: busy lanes are left for later. */
+/**
+ * Longest wait for a lane's lock. Waiting delays the transactions queued after it, so busy lanes are left for later.
+ */
 const LANE_WAIT_MS = 100;
 
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
@@ -70,7 +72,7 @@ function removeOld(
   });
 }
 
-/** Statements in lock order: lanes, transactions and their rows, pools. */
+/** Statements that remove old transactions, in lock order: lanes, transactions and their rows, pools. */
 function removal(rows: readonly old.OldTransactionRow[]): readonly Command[] {
   const ids = rows.map(({ txId }) => txId).sort();
   const marks = [...grouped(rows, laneKey).values()].map((all) => {

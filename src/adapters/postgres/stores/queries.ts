@@ -1,4 +1,6 @@
-/** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
+/**
+ * Implements QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key.
+ */
 import { reservationAt } from "../../../domain/ledger/index.ts";
 import { within } from "../../../domain/policy/use.ts";
 import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
@@ -36,7 +38,7 @@ import * as pages from "../statements/transaction-page.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Signers are `0x` and lower-case hex: above the first, below the second. */
+/** Bounds for signers, which are `0x` and lower-case hex: all are above the first and below the second. */
 const BEFORE_ALL = { signer: "", chainId: 0 };
 const BEYOND_ALL = "1";
 
@@ -105,7 +107,7 @@ async function census(reading: Reading): Promise<Census> {
   };
 }
 
-/** An id without a row of its own may be another name of a transaction. */
+/** Reads first hashes. An id without a row of its own may be an alias of a transaction. */
 async function firstHashesOf(reading: Reading, txIds: readonly string[]) {
   const found = await ask(reading, readFirstHashes(txIds));
   const known = new Set(found.map(({ txId }) => txId));
@@ -181,7 +183,7 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
   };
 }
 
-/** The rows of these ids: transactions, waiting intake rows, and ids that are other names. */
+/** Reads the rows of these ids: transactions, waiting intake rows, and aliases. */
 async function recordsOf(reading: Reading, ids: readonly string[]) {
   const [rows, intake, attempts, receipts] = await reading.read(
     readRecords(ids),
@@ -234,13 +236,13 @@ function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly H
   };
 }
 
-/** The states in which a transaction is no longer followed. */
+/** Outcomes of a transaction, after which it is no longer tracked. */
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 
 /**
- * Ids of the page, in the requested order: a keyset page over transaction ids. Each shape of filter has a statement of
- * its own, with the index that answers it: final rows by outcome, live rows, and waiting intake rows, of all or some
- * chains, or of one signer. Only a few rows share a hash or a request id, so those pages are not cut.
+ * Finds the ids of a page, in the requested order: a keyset page over transaction ids. Each combination of filters has
+ * a statement of its own, with a matching index: final rows by outcome, live rows, and waiting intake rows, of all or
+ * some chains, or of one signer. Only a few rows share a hash or a request id, so those pages are not limited.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
   const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));
@@ -267,12 +269,12 @@ function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Comma
   return [pages.pageTransactions(order, after, limit), intake];
 }
 
-/** True if `findPage` has applied the leading filter only. */
+/** True if `findPage` has applied only the filter by hash or request id. */
 function isNarrow(filter: ListFilter) {
   return filter.txHash !== undefined || filter.requestId !== undefined;
 }
 
-/** The filters that a narrow look-up has left out. */
+/** Applies the filters that a look-up by hash or request id has left out. */
 function matches(record: TransactionRecord, filter: ListFilter) {
   const beyond = filter.after === undefined || (filter.order === "newest") === record.txId < filter.after;
   return (

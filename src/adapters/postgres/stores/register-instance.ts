@@ -1,6 +1,6 @@
 /**
- * Begins an instance, in the history of the database that it finds. Where that is another one than was known, commits may
- * be lost and sequence numbers may repeat: in the same transaction every term ends, and the feed begins a new epoch.
+ * Registers an instance, in the history of the database that it finds. If that is not the known one, commits may be
+ * lost and sequence numbers may repeat: then, in the same transaction, every term ends and the feed begins a new epoch.
  */
 import { epochStart } from "../../../domain/cluster/epochs.ts";
 import type { InstanceRegistration, Registered } from "../../../ports/lease-store.ts";
@@ -18,15 +18,16 @@ import * as instances from "../statements/node-instance.ts";
 import { limitWaits, type Opened, proveContinuity } from "../statements/session.ts";
 import type { Command } from "../statements/statement.ts";
 
-/** State that a process brings into a new instance. */
+/** State that a process carries over to a new instance. */
 interface Luggage extends Pick<Evidence, "seen"> {
-  /** The newest migration it knows. */
+  /** Name of the newest migration that the process knows. */
   readonly newestMigration: string;
 }
 
 /**
- * A process that was an instance before, in a history that has gone on, becomes another one in a single round trip: it is
- * short of time already. Every other registration takes two, because the history has to be judged in between.
+ * Registers an instance. A process that was registered before, in a history that continues, registers again in a single
+ * round trip, because it is already short of time. Every other registration takes two round trips, because the history
+ * has to be judged in between.
  */
 export async function registerInstance(
   runtime: DurableRuntime,
@@ -36,7 +37,7 @@ export async function registerInstance(
   return (await registerAtOnce(runtime, registration, luggage)) ?? judgeAndRegister(runtime, registration, luggage);
 }
 
-/** Null: nothing is committed. */
+/** Registers in one round trip. Null if nothing is committed. */
 async function registerAtOnce(
   runtime: DurableRuntime,
   registration: InstanceRegistration,
@@ -82,7 +83,8 @@ async function judgeAndRegister(
 ): Promise<Registered> {
   const { instanceId } = registration;
   const { history, slots } = runtime;
-  // State before the database is read: other transactions of this process may learn more meanwhile.
+  // Take the known state before the database is read, because other transactions of this process may update it
+  // meanwhile.
   const { memory } = history;
   const slot = slots.takeFresh();
   const expected = slots.expected();
@@ -124,15 +126,19 @@ async function judgeAndRegister(
   return { epoch, begun: begins, mayHaveLost };
 }
 
-/** Every lane is to be locked and changed, however many there are, and no node can write before that is done. */
+/**
+ * Statement that lengthens the lock wait: all lanes must be locked and changed, however many there are, and no node can
+ * write before that.
+ */
 function patience({ limits }: DurableRuntime) {
   const { statementMs } = limits.writing(1);
   return limitWaits(statementMs, statementMs);
 }
 
 /**
- * In the order of the locks: lanes, heartbeats, the feed's counter last. The table of lanes as a whole, not each of its
- * rows: a lane row that another node has inserted and not committed yet is not visible, and would keep its old term.
+ * Statements that begin a new epoch, in lock order: lanes, heartbeats, the feed's counter last. The lane table is
+ * locked as a whole, not row by row: a lane that another node has inserted and not committed yet is not visible, and
+ * would keep its old term.
  */
 function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start: number): readonly Command[] {
   return [

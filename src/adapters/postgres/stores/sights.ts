@@ -1,4 +1,4 @@
-/** SightStore on PostgreSQL: kept counts, small indexes of what is out of the ordinary, and the newest rows. */
+/** Implements SightStore on PostgreSQL, from kept counts, small indexes of exceptional rows, and the newest rows. */
 import type { TroubledLane } from "../../../domain/troubles/find.ts";
 import { revived } from "../../../domain/troubles/rows.ts";
 import type { Between, NodeReport, SearchTerms, SightStore } from "../../../ports/sight-store.ts";
@@ -14,7 +14,7 @@ import { preferOrder } from "../statements/transaction-page.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
 
-/** `leasing`: for what a node says of itself, which is no lane's. */
+/** `leasing`: connections for the reports that a node writes about itself. */
 export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStore {
   return { ...figuresFrom(reading), ...searchesIn(reading), ...reportsIn(reading, leasing) };
 }
@@ -108,7 +108,7 @@ function reportOf({ instanceId, findings }: past.ReportRow): NodeReport {
   return { instanceId, findings: findings.map(revived) };
 }
 
-/** Between these there is nothing. */
+/** Empty ranges: no signer and no id is within them. */
 const NO_SIGNER: Between = { from: "", to: "" };
 const NO_ID: Between = { from: "00000000-0000-0000-0000-000000000001", to: "00000000-0000-0000-0000-000000000000" };
 

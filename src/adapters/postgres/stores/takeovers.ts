@@ -1,10 +1,10 @@
 /**
- * How lanes are taken: new ones, released ones, those of dead nodes. Each lane is judged and taken under the lock that
- * every write of the lane holds to COMMIT, so a takeover waits for the last write before it, and only for that.
+ * How lanes are taken: new ones, released ones, and those of dead nodes. Each lane is judged and taken under the lock
+ * that every write of the lane holds until COMMIT, so a takeover waits for the last write before it, and only for that.
  *
  * Transactions that share a row lock (FOR SHARE) overtake one that waits for it exclusively, and sixteen of them can
- * keep a takeover waiting for a minute. A takeover that has waited too long therefore queues for the lock of the table,
- * which is granted in order. All writes of all lanes then wait behind the takeover: so this is done only for lanes
+ * keep a takeover waiting for a minute. So a takeover that has waited too long queues for the lock of the whole table,
+ * which is granted in order. All writes of all lanes then wait behind the takeover, so this is done only for lanes
  * without an owner, for a moment, and seldom.
  */
 import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
@@ -25,14 +25,20 @@ type Held = Extract<Acquisition, { fence: Fence }>;
 
 interface Claimed {
   readonly held: readonly Held[];
-  /** Free, but locked by another transaction at that moment. */
+  /** Lanes that are free, but were locked by another transaction at that moment. */
   readonly passedOver: readonly Lane[];
 }
 
-/** For one lane, and longer if a stalled owner may hold it longer: leaves time for a second attempt. */
+/**
+ * Longest wait for the lock of one lane, unless a stalled owner may hold it longer. It leaves time for a second
+ * attempt.
+ */
 const WAIT_MS = 350;
 const OUTLAST_MS = 20;
-/** A claim that passes lanes over looks again so often: most who lock a free lane are about to take it. */
+/**
+ * How often a claim tries again for lanes that it skipped: most transactions that lock a free lane are about to take
+ * it.
+ */
 const LOOKS = 3;
 const LOOK_EVERY_MS = 50;
 const INSIST_AT_MOST_MS = 300;
@@ -53,7 +59,7 @@ export function takeoversIn(runtime: DurableRuntime): Pick<LeaseStore, "acquireL
         return await acquire(runtime, lane, instanceId, false);
       } catch (error) {
         if (!(error instanceof StoreUnavailable && error.busy)) throw error;
-        // Read without a lock: insisting holds all lanes up.
+        // Check without a lock that the lane is free, because locking the whole table delays all lanes.
         const [free] = await ask(connections, findFreeLanes([lane]));
         if (free === undefined || !mayInsist()) throw error;
         return acquire(runtime, lane, instanceId, true);
@@ -81,7 +87,7 @@ export function takeoversIn(runtime: DurableRuntime): Pick<LeaseStore, "acquireL
 function acquire(runtime: DurableRuntime, lane: Lane, instanceId: string, insists: boolean): Promise<Acquisition> {
   return writeLease(runtime, {
     waitAtMostMs: insists ? INSIST_AT_MOST_MS : Math.max(WAIT_MS, runtime.limits.idleMs + OUTLAST_MS),
-    // The lane is locked before its owner is read: what is found then stays true until COMMIT.
+    // Lock the lane before its owner is read, so that the result stays true until COMMIT.
     locks: [...(insists ? [lockLaneTable()] : []), ensureLanes([lane]), lockLanesByKey([lane])],
     find: [readLease(lane.chainId, lane.signer), readInstance(instanceId)],
     decide: ([[lease], [claimant]]): Decision<Acquisition> => {
@@ -114,7 +120,10 @@ function claim(
   });
 }
 
-/** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
+/**
+ * Inserts missing lanes in a transaction of its own, so that many claimants of new lanes do not wait for each other's
+ * claims.
+ */
 async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]) {
   const known = await ask(runtime.connections, findLanes(lanes));
   const keys = new Set(known.map(laneKey));
@@ -122,7 +131,10 @@ async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]) {
   if (missing.length > 0) await writeRows(runtime, ensureLanes(missing));
 }
 
-/** Lanes already taken must be reported; the rest is claimed again at the next look. */
+/**
+ * Ends a claim that failed after some lanes were taken: those must be returned; the rest is claimed again at the next
+ * attempt.
+ */
 function nothingMore(error: unknown, held: readonly Held[]): Claimed {
   if (held.length === 0 || !(error instanceof StoreUnavailable)) throw error;
   return { held: [], passedOver: [] };
@@ -142,7 +154,7 @@ function judge(lease: LeaseRow, instanceId: string): Acquisition {
     : { result: "notLeader", owner };
 }
 
-/** Takes lanes, and records for people who had them. */
+/** Statements that take lanes and record their previous owners for operators. */
 function take(lanes: readonly Lane[], instanceId: string): readonly Command[] {
   return [insertTakeovers(lanes, instanceId), takeLanes(lanes, instanceId)];
 }

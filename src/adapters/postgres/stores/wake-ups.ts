@@ -1,9 +1,9 @@
 /**
- * WakeUps through LISTEN and NOTIFY, over one session that is used for nothing else.
+ * Implements WakeUps through LISTEN and NOTIFY, over one session that is used for nothing else.
  *
- * A transaction that notifies takes a lock of the whole server at its COMMIT, so no transaction that does work ever does:
- * hints are collected and leave a few times a second, in transactions of their own that do not wait for the disk. Where
- * there is no session to listen on, that is said once, and nothing is listened to.
+ * A transaction that notifies takes a server-wide lock at its COMMIT, so no transaction that does other work notifies:
+ * hints are collected and sent a few times a second, in transactions of their own that do not wait for the disk. If no
+ * session for LISTEN is possible, this is reported once, and no hints are received.
  */
 import type pg from "pg";
 import type { BackoffRule } from "../../../domain/pace/when.ts";
@@ -72,10 +72,11 @@ export class PostgresWakeUps implements WakeUps {
 
   private async begin(client: pg.Client) {
     client.on("notification", ({ processId, payload = "" }) => {
-      // The server sends a session its own notifications too.
+      // Ignore own notifications: the server sends a session its own ones too.
       if (processId !== processIdOf(client)) this.wake(payload.split(" "));
     });
-    // A notification that a crash swallows is a hint that was lost; waiting for the disk would hold the lock for longer.
+    // Do not wait for the disk: a notification that is lost in a crash is only a lost hint, and waiting would hold the
+    // server-wide lock longer.
     await client.query(`SET synchronous_commit TO off; LISTEN ${CHANNEL}`);
     this.listening = client;
     this.wake(WAKE_UPS);

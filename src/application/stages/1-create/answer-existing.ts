@@ -1,10 +1,10 @@
 /**
- * Stage 1: creates that are answered without a nonce. Repeats, by their request id or by the nonce that they name (I5); creates that
- * failed; and creates of an API key that has filled its part of the lane's queue. The lane's owner alone judges the last, by the creates
- * of the key that are under way, or have a nonce and are in no block.
+ * Stage 1: creates that are answered without a nonce. Repeats, by their request id or by the nonce that they name (I5);
+ * creates that failed; and creates of an API key that has filled its share of the lane's queue. Only the lane's owner
+ * judges the last, by the key's creates that are under way, or have a nonce and are in no block.
  *
- * Reads: request ids, in rounds that creates of all lanes share; transactions; a key's open transactions, once under a term. Writes:
- * nothing: the check that binds is stage 2's, under the lane's lock. A crash here leaves nothing behind.
+ * Reads: request ids, in rounds that creates of all lanes share; transactions; a key's open transactions, once under a
+ * term. Writes: nothing: the binding check is stage 2's, under the lane's lock. A crash here leaves nothing behind.
  */
 import { DatabaseSilent, FencepostError, outcomeUnknown } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
@@ -31,7 +31,7 @@ import type { QueueShare } from "../../lane/queue-shares.ts";
 
 export type Result = Created | FencepostError;
 
-/** One create on its way through the stage; a `result` of null: none yet. */
+/** One create that the stage is processing; `result` is null until there is one. */
 export interface Item {
   readonly intent: Intent;
   result: Result | null;
@@ -41,7 +41,7 @@ export function isOpen({ result }: Item): boolean {
   return result === null;
 }
 
-/** Answers creates of one lane that are known by request id, and returns the others. */
+/** Answers those creates of one lane whose request id exists already, and returns the others. */
 export async function answerExisting<I extends Item>(
   { requestIds }: { readonly requestIds: RequestIds },
   items: readonly I[],
@@ -59,7 +59,7 @@ export async function answerExisting<I extends Item>(
   });
 }
 
-/** The answer to a create whose request id belongs to `owner`. */
+/** The answer to a create whose request id belongs to the existing transaction `owner`. */
 export function answerOwned(owner: ExistingTransaction | Spent, asked: Intent): Result {
   if (isSpent(owner)) return spentRequestId(asked.requestId);
   return answerWith(owner, asked, owner.fingerprint === asked.fingerprint);
@@ -80,8 +80,8 @@ function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" |
 }
 
 /**
- * A create that names a nonce other than the next one: if the same payload has that nonce already, this is its repeat. The
- * refusal was decided under the lane's lock; the transaction of a nonce does not change afterwards.
+ * Answers creates that name a nonce other than the next one: if the same payload already has that nonce, the create is
+ * its repeat. The refusal was decided under the lane's lock, and the transaction of a nonce does not change afterwards.
  */
 export async function answerHeldNonces(
   { store }: { readonly store: Pick<QueryStore, "transactionAt"> },
@@ -104,25 +104,29 @@ type Found = ReadonlyMap<string, Owner>;
 
 interface Round {
   readonly asked: Map<LaneKey, { readonly lane: Lane; readonly ids: Set<string> }>;
-  /** How many ids were asked for, repeats included. */
+  /** Number of requested ids in the round, repeats included. */
   size: number;
   readonly found: Promise<ReadonlyMap<LaneKey, Found>>;
 }
 
-/** A query costs the database a transaction, whether it is about one create or a hundred. */
+/**
+ * Minimum interval between rounds: a query costs the database a transaction, whether it is for one create or a hundred.
+ */
 const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
-/** Ids a second; below, the database has a query to spare for each few of them. */
+/**
+ * Ids per second above which requests are gathered into rounds; below, the database has capacity for separate queries.
+ */
 const IDS_TO_GATHER = 850;
-/** More than one, so that a round that hangs does not delay the next. */
+/** Maximum number of simultaneous rounds: more than one, so that a round that hangs does not delay the next. */
 const ROUNDS_AT_ONCE = 2;
-/** Ids of one round: one that grew without end, behind a pause, would never be done. */
+/** Maximum number of ids in one round: an unbounded round, after a pause of the process, would never finish. */
 const ENOUGH = 1_000;
 const NOTHING: Found = new Map();
 
 /**
- * Looks request ids up in rounds: creates that ask while the next round waits for its turn share it, whatever the lane. A
- * thousand lanes with a create each then cost a few reads, not a thousand.
+ * Looks up request ids in rounds: creates of all lanes that arrive before the next round begins share it. A thousand
+ * lanes with one create each then cost a few reads, not a thousand.
  */
 export class RequestIds {
   private readonly store: Pick<LaneStore, "findByRequestIds">;
@@ -130,7 +134,7 @@ export class RequestIds {
   private readonly flow = new Flow(IDS_TO_GATHER);
   private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE, this.flow);
   private readonly running = new Set<Promise<unknown>>();
-  /** The last question about each lane that is not answered yet: its creates share the answer, and go on in the same moment. */
+  /** The last unanswered query about each lane: the lane's creates share its answer and continue at the same moment. */
   private readonly asking = new Map<LaneKey, { readonly round: Round; readonly answer: Promise<Found> }>();
   private next: Round | null = null;
 
@@ -139,7 +143,7 @@ export class RequestIds {
     this.clock = clock;
   }
 
-  /** True if a query about this lane is in progress or about to begin. */
+  /** True if a look-up of request ids for this lane is in progress or about to begin. */
   isAsking(lane: Lane): boolean {
     return this.asking.has(laneKey(lane));
   }
@@ -167,7 +171,7 @@ export class RequestIds {
     return question;
   }
 
-  /** Keeps the creates of one lane in order: of two rounds in progress, the later may be answered first. */
+  /** Keeps the creates of one lane in order: of two simultaneous rounds, the later may be answered first. */
   private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined) {
     await before?.catch(() => undefined);
     return (await found).get(key) ?? NOTHING;
@@ -215,42 +219,42 @@ function byLane(rows: readonly Owner[]) {
 const UNANSWERED =
   "the database did not say whether it accepted this; ask for the transaction, or repeat with the same request id";
 
-/** The result of a create that the database did not answer as it should. */
+/** The result of a create after a database error. */
 export function failureOf(error: unknown, txId: string): FencepostError {
   if (error instanceof FencepostError) return error;
   if (error instanceof OutcomeUnknown) return outcomeUnknown(UNANSWERED, { txId, cause: error });
   return error instanceof BatchRefused ? unstorable() : new DatabaseSilent("nothing was accepted", error);
 }
 
-/** The database's own message names its tables and constraints: it goes to the log alone (writer.failed). */
+/** The database's own message names tables and constraints, so it goes only to the log (writer.failed). */
 export function unstorable(): FencepostError {
   return new FencepostError("INVALID_REQUEST", "the database cannot store this request; the node's log says why");
 }
 
-/** A create at the lane's door. */
+/** A create that asks for a place in the lane's queue. */
 export interface Entering {
   readonly intent: Intent;
-  /** Part of the queue that its key may fill; null: all of it. */
+  /** Share of the queue that the create's key may fill; null for all of it. */
   readonly queueShare: number | null;
 }
 
 interface SharePorts {
   readonly store: Pick<LaneStore, "openOf">;
-  /** How much a lane's queue holds. */
+  /** Capacity of a lane's queue. */
   readonly admission: { readonly perLane: number };
 }
 
-/** Creates in their keys' parts of the queue. */
+/** Creates that took places in their keys' shares of the queue. */
 interface Share<I> {
-  /** The key's part is full. */
+  /** Creates that were refused because their key's share is full. */
   readonly refused: readonly I[];
-  /** Takes creates out of the queue that got no nonce. */
+  /** Frees the places of creates that got no nonce. */
   leave(): void;
 }
 
 export const NO_SHARE = { refused: [], leave: () => undefined };
 
-/** Enters creates in order, for each key up to its share of the queue. Refuses those beyond it. */
+/** Gives creates places in the lane's queue, in order, for each key up to its share. Refuses those beyond it. */
 export async function enterShares<I extends Item & Entering>(
   { store, admission }: SharePorts,
   lane: OwnedLane,
@@ -261,7 +265,7 @@ export async function enterShares<I extends Item & Entering>(
     return [owner, await lane.queueShares.of(owner, () => store.openOf(lane.lane, owner))];
   };
   const shares = new Map(await Promise.all([...owners].map(read)));
-  // Nothing is awaited from here on: two creates that come at once cannot both take the last place.
+  // No await from here on: two simultaneous creates must not both take the last place.
   const refused = items.filter((item) => {
     const { intent, queueShare } = item;
     const share = queueShare === null ? undefined : shares.get(intent.owner ?? "");
@@ -279,7 +283,7 @@ export async function enterShares<I extends Item & Entering>(
   return { refused, leave };
 }
 
-/** A create that waits for approval is in no queue: it enters one with its nonce. */
+/** A create that waits for approval has no place in a queue: it gets one with its nonce. */
 function hasNonce(result: Result | null, { txId }: Intent) {
   return result !== null && !(result instanceof FencepostError) && result.txId === txId && result.nonce !== null;
 }

@@ -1,11 +1,12 @@
 /**
- * Stage 1, the request of one create: parses it, puts a span around it if traces are recorded, and names the error that a contract
- * reverted with by the caller's ABI. The span's context is kept in the metadata: later stages, hours later and on other nodes, are
- * recorded beneath it (docs/traces.md). An owner without a URL reads the creates that other processes enqueued for its lanes
- * (cluster/pending-creates.ts) and makes them as if they had been forwarded.
+ * Stage 1, the request of one create: parses it, puts a span around it if traces are recorded, and decodes a contract's
+ * revert error with the caller's ABI. The span's context is kept in the metadata: later stages, hours later and on
+ * other nodes, are recorded beneath it (docs/traces.md). An owner without a URL reads the creates that other processes
+ * enqueued for its lanes (cluster/pending-creates.ts) and handles them as if they had been forwarded.
  *
- * Reads: the request. Writes: nothing. Invariants: a mistake is refused before anything is consumed; I4, I5. A crash here leaves nothing
- * behind; enqueued creates are made or not, and the lane's next owner looks for their ids before it makes anything.
+ * Reads: the request. Writes: nothing. Invariants: a mistake is refused before anything is consumed; I4, I5. A crash
+ * here leaves nothing behind; enqueued creates are made or not, and the lane's next owner looks for their ids before it
+ * makes anything.
  */
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { type Address, type Hex, type Lane, laneKey } from "../../../domain/lane.ts";
@@ -27,31 +28,31 @@ import {
 } from "../../requests/normalise.ts";
 import type { Entering, Item, Result } from "./answer-existing.ts";
 
-/** A create as it was asked for; `txId` if another node received it first. */
+/** A create as requested; it has a `txId` if another node received it first. */
 export interface AskedCreate extends Naming {
   readonly request: CreateRequest;
-  /** Given by another node, which knows the API key. */
+  /** Queue share of the caller's API key, if another node forwarded the create: only that node knows the key. */
   readonly queueShare?: number;
 }
 
-/** Source of creates. Those of another node are made here or refused, but never forwarded to a third node. */
+/** Source of creates. Creates from another node are made here or refused, but never forwarded to a third node. */
 export type Inlet = "caller" | { readonly repeat: boolean };
 
 export interface CreateItem extends Item, Entering {
   readonly asked: AskedCreate;
   intent: Intent;
-  /** Null: the caller named the signer. */
+  /** The pool that the request names; null if the caller named the signer. */
   readonly pool: PoolRequest | null;
 }
 
 interface PoolRequest {
   readonly asked: PoolAsked;
-  /** Lanes to choose from; none once the request was answered without one. */
+  /** Lanes to choose from; empty once the request was answered without a lane. */
   lanes: readonly Lane[];
   readonly tried: Set<Address>;
 }
 
-/** Placeholder for the signer until one of the pool is chosen. */
+/** Placeholder address until a signer of the pool is chosen. */
 const NOBODY = `0x${"0".repeat(40)}` as Address;
 
 export function parseCreate(ports: NormalisePorts, asked: AskedCreate, inlet: Inlet): CreateItem | FencepostError {
@@ -62,7 +63,7 @@ export function parseCreate(ports: NormalisePorts, asked: AskedCreate, inlet: In
     if (inlet !== "caller" || !namesPool(signer)) {
       return { asked, intent: normalise(ports, request, asked), queueShare, result: null, pool: null };
     }
-    // A key that is limited to signers is judged by all members of the pool (pools.ts).
+    // The key's limits on signers are checked later, against all members of the pool (pools.ts).
     const ofChains = limits === undefined ? {} : { limits: { ...limits, signers: null } };
     const intent = normalise(ports, request, { ...asked, ...ofChains, chosen: NOBODY });
     const pool = { asked: parsePool(signer), lanes: [], tried: new Set<Address>() };
@@ -85,7 +86,10 @@ export function isItem(parsed: CreateItem | FencepostError): parsed is CreateIte
   return !(parsed instanceof FencepostError);
 }
 
-/** With the context that is added, metadata of this size is still accepted: no request is refused because of its trace. */
+/**
+ * Metadata of up to this size is still accepted after the trace context was added: no request is refused because of its
+ * trace.
+ */
 const ROOM_CHARACTERS = 7 * 1024;
 
 export async function traced<R>(
@@ -108,8 +112,8 @@ export async function traced<R>(
 }
 
 /**
- * Adds the trace context. A context from the caller stays: the caller knows where its work belongs. A request that is
- * no object is refused later.
+ * Adds the trace context to the metadata. A context set by the caller is kept. A request that is not an object is
+ * refused later.
  */
 function withTrace(request: CreateRequest, traceparent: string) {
   const { metadata = null } = Object(request) as Pick<CreateRequest, "metadata">;
@@ -121,7 +125,7 @@ function isPlain(metadata: unknown): metadata is Readonly<Record<string, unknown
   return typeof metadata === "object" && !Array.isArray(metadata);
 }
 
-/** Inside a process metadata may be anything; the parser refuses what is not JSON. */
+/** A caller inside the process may pass any metadata; the parser later refuses metadata that is not JSON. */
 function hasRoom(metadata: unknown) {
   try {
     return Buffer.byteLength(JSON.stringify(metadata) ?? "") < ROOM_CHARACTERS;
@@ -146,7 +150,7 @@ export function withNamedRevert(codec: Pick<Codec, "decodeError">, request: Crea
   return new FencepostError(result.code, `the call would revert: ${message}`, named);
 }
 
-/** The ABI is beside the name of a function or of a deployment, or in the place of the function. */
+/** The caller's ABI: beside the name of a function or of a deployment, or in place of the function. */
 function abiOf(payload: unknown): readonly unknown[] | null {
   const { abi, function: callee } = (payload ?? {}) as { readonly abi?: unknown; readonly function?: unknown };
   const given = abi ?? callee;
@@ -177,7 +181,7 @@ function readAll(lane: Lane, creates: unknown) {
   });
 }
 
-/** The lane was lost on the way: its next owner makes the rest, and recognises what was made. */
+/** The lane was lost while its creates were made: its next owner makes the rest, and recognises those already made. */
 function refuseLost(results: readonly Result[]) {
   const lost = results.filter(
     (each) => each instanceof FencepostError && each.code === "NOT_LEADER",

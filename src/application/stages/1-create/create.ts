@@ -1,11 +1,12 @@
 /**
- * Stage 1: takes creates in and answers each with its own result.
+ * Stage 1: accepts creates and answers each with its own result.
  *
- * Steps: drain → trace → parse → choose the lane (pools.ts) → deliver to the lane's owner (cluster/route.ts) → on the owner:
- * share → admit → idempotency → prepare → allocate (stage 2) → answer. The inlet is data: a caller's creates are forwarded to
- * the owner, creates of a peer or of the waiting requests are made here or refused. Reads: the chain and existing request ids.
- * Writes: nothing itself. Invariants: I4, I5; a full queue refuses before anything is consumed. A crash before stage 2 commits
- * leaves nothing; after it, the caller's repeat finds the transaction by its request id.
+ * Steps: drain → trace → parse → choose the lane (pools.ts) → deliver to the lane's owner (cluster/route.ts) → on the
+ * owner: share → admit → idempotency → prepare → allocate (stage 2) → answer. The source is a parameter (`inlet`): a
+ * caller's creates are forwarded to the owner; creates from a peer or from the waiting requests are made here or
+ * refused. Reads: the chain and existing request ids. Writes: nothing itself. Invariants: I4, I5; a full queue refuses
+ * before anything is consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the
+ * transaction by its request id.
  */
 import {
   FencepostError,
@@ -70,7 +71,7 @@ export interface CreatePorts extends LaneWriterPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly requestIds: RequestIds;
   readonly admission: Admission;
-  /** Counts creates under way; a node that shuts down without another node refuses callers. */
+  /** Counts creates under way; refuses callers if this node shuts down and there is no other node. */
   readonly reception: { turnedAway(): FencepostError | null; counted<T>(creates: Promise<T>): Promise<T> };
   readonly tracer?: Tracer;
   readonly router: Pick<Router, "deliver">;
@@ -78,19 +79,21 @@ export interface CreatePorts extends LaneWriterPorts {
   readonly pendingCreates: Pick<PendingCreates, "enqueue">;
 }
 
-/** Bounded queues: how many creates may be under way on one lane, and on the node. */
+/** Bounds of the queues: how many creates may be under way on one lane, and on the node. */
 export interface Admission {
   readonly perLane: number;
   readonly perNode: number;
   underWay: number;
 }
 
-/** A create on its lane, at the owner. */
+/** A create on its lane, processed by the lane's owner. */
 interface LaneItem extends Item, Entering {
   prepared: PreparedIntent | null;
 }
 
-/** The one entrance of creates: single ones and batches, of callers, of other nodes and of the waiting requests. */
+/**
+ * Entry point of all creates: single ones and batches, from callers, from other nodes and from the waiting requests.
+ */
 export class Creates {
   private readonly ports: CreatePorts;
   private readonly pools: Pick<PoolChoice, "choose">;
@@ -104,13 +107,13 @@ export class Creates {
     this.gathering = new Gathering<CreateItem, void>(ports.clock, together, WORTH_A_COMMIT);
   }
 
-  /** Returns one result for each create, in order. */
+  /** Makes creates; returns one result for each, in order. */
   create(asked: readonly AskedCreate[], inlet: Inlet = "caller"): Promise<readonly Result[]> {
     const { reception, tracer } = this.ports;
     const turnedAway = inlet === "caller" ? reception.turnedAway() : null;
     if (turnedAway !== null) return Promise.resolve(asked.map(() => turnedAway));
     const work = (all: readonly AskedCreate[]) => this.take(all, inlet);
-    // Creates of another node are in its trace already.
+    // Creates from another node already have that node's trace context.
     const isTraced = inlet === "caller" && tracer !== undefined;
     return reception.counted(isTraced ? traced(tracer, asked, work) : work(asked));
   }
@@ -133,7 +136,10 @@ export class Creates {
     return results;
   }
 
-  /** A create that must ask the chain may wait long for it: it does not join others, which would wait with it. */
+  /**
+   * A create that needs a call to the chain may wait long for it, so it is not batched with others, which would wait,
+   * too.
+   */
   private async deliver(items: readonly CreateItem[], inlet: Inlet) {
     const [single, ...others] = items;
     if (single === undefined) return;
@@ -141,7 +147,10 @@ export class Creates {
     await (isAlone ? this.gathering.add(single) : this.deliverByLane(items, inlet, () => undefined));
   }
 
-  /** `answered`: called for each as soon as its own lane has its result, so that a slow lane delays no other. */
+  /**
+   * Delivers creates lane by lane. `answered` is called for each as soon as its own lane has its result, so that a slow
+   * lane delays no other.
+   */
   private async deliverByLane(items: readonly CreateItem[], inlet: Inlet, answered: (at: number) => void) {
     const places = items.map((item, at) => ({ item, at, key: laneKey(item.intent.lane) }));
     const onOneLane = async (group: Readonly<typeof places>) => {
@@ -157,7 +166,7 @@ export class Creates {
   }
 }
 
-/** Here, by the node of the lane's owner, or through the table of waiting requests. */
+/** Has the creates made by this node, by the lane owner's node, or through the table of waiting requests. */
 function byOwner(ports: CreatePorts, items: readonly CreateItem[]) {
   const itemAt = (at: number): CreateItem => items[at] as CreateItem;
   return ports.router.deliver<Created>({
@@ -174,7 +183,10 @@ function byOwner(ports: CreatePorts, items: readonly CreateItem[]) {
   });
 }
 
-/** The form in which another node receives it. It names the chain: the only one here may be one of several there. */
+/**
+ * A create in the form that another node receives. It names the chain: the only chain of this node may be one of
+ * several on the other.
+ */
 function forwardedAs({ intent, asked: { request }, queueShare }: CreateItem): ForwardedCreate {
   const { txId, owner, lane, pool } = intent;
   const named = { txId, owner, request: { ...request, chainId: lane.chainId } };
@@ -182,7 +194,10 @@ function forwardedAs({ intent, asked: { request }, queueShare }: CreateItem): Fo
   return { ...named, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
 }
 
-/** All of a lane in one table: in two, a create that names its nonce would overtake those before it. */
+/**
+ * All creates of a lane are enqueued in one table: with two tables, a create that names its nonce would overtake
+ * earlier ones.
+ */
 async function enqueue(ports: CreatePorts, items: readonly CreateItem[]) {
   const open = items.map((item) => ({ item, intent: item.intent, result: null as Result | null }));
   try {
@@ -203,8 +218,8 @@ async function enqueue(ports: CreatePorts, items: readonly CreateItem[]) {
 }
 
 /**
- * The owner's half of the stage, for creates of one lane. `repeat`: another node may have created them already without an
- * answer, so they are looked for by their ids first.
+ * The owner's half of the stage, for creates of one lane. `repeat`: another node may already have made them without an
+ * answer, so they are first looked up by their ids.
  */
 async function createOnLane(ports: CreatePorts, entering: readonly Entering[], repeat: boolean) {
   const { lanes, admission } = ports;
@@ -228,7 +243,8 @@ async function createOnLane(ports: CreatePorts, entering: readonly Entering[], r
       admission.underWay -= admitted.length;
       share.leave();
     }
-    // The repeat of an accepted create takes no more of the queue.
+    // A repeat of an accepted create is answered even if the key's share is full: it needs no further place in the
+    // queue.
     if (share.refused.length > 0) await answerExisting(ports, share.refused);
   } catch (error) {
     for (const item of items) item.result ??= failureOf(error, item.intent.txId);
@@ -236,14 +252,14 @@ async function createOnLane(ports: CreatePorts, entering: readonly Entering[], r
   return items.map(({ result }) => result as Result);
 }
 
-/** Admits as many as the queues have room for; the rest is refused and may come back. */
+/** Admits as many creates as the queues have places for; the rest is refused and may be retried. */
 function admit(admission: Admission, lane: OwnedLane, items: readonly LaneItem[]) {
   const room = Math.max(0, Math.min(admission.perLane - lane.creating, admission.perNode - admission.underWay));
   for (const item of items.slice(room)) item.result = queueFull();
   return items.slice(0, room);
 }
 
-/** Answers creates that were made when they were sent before, and returns the others. */
+/** Answers creates that were already made by an earlier send, and returns the others. */
 async function answerMade(ports: CreatePorts, items: readonly LaneItem[]) {
   const found = await Promise.all(items.map(({ intent }) => ports.store.transaction(intent.txId)));
   items.forEach((item, at) => {
@@ -254,9 +270,9 @@ async function answerMade(ports: CreatePorts, items: readonly LaneItem[]) {
 }
 
 /**
- * The idempotency check before preparation spares the chain questions about known requests. If no question would be asked, the
- * check spares nothing: the one that binds is stage 2's, under the lane's lock. But no create overtakes one of its lane that is
- * being checked.
+ * The idempotency check before preparation avoids calls to the chain for known requests. If no call would be made, the
+ * check is skipped: the binding one is stage 2's, under the lane's lock. But no create may overtake one of its lane
+ * that is being checked.
  */
 async function answerSeen(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[]) {
   const behindOthers = lane.hasUnminedBefore(items.length);
@@ -285,7 +301,7 @@ async function prepareAll(ports: CreatePorts, lane: OwnedLane, items: readonly L
     }
   });
   if (asking.length > 0) await Promise.all(asking);
-  // A repeat may have been accepted while this one was being refused: an existing transaction wins.
+  // A repeat may have been accepted while this create was being refused: an existing transaction takes precedence.
   const refused = items.filter(({ prepared }) => prepared === null);
   if (refused.length === 0) return items;
   await answerExisting(ports, refused);
@@ -299,7 +315,7 @@ async function allocateAll(ports: CreatePorts, lane: OwnedLane, items: readonly 
     return mayExist ? { intent, mayExist } : { intent };
   });
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  // A lane lost while its creates waited is acquired once more; nothing had been consumed.
+  // If the lane was lost while its creates waited, it is acquired once more; nothing had been consumed.
   const allocated = await underNextTerm(ports.lanes, lane, async (owned) => {
     if (owned === lane) return allocate(ports, context, owned, transactions);
     owned.count("creating", transactions.length);
@@ -324,7 +340,7 @@ function answer(result: AllocateResult, intent: Intent) {
     case "created":
       return createdAs(intent, { nonce: result.nonce, state: "ALLOCATED" });
     case "duplicate":
-      // The existing transaction has this intent's id: it was created when this very request was sent before.
+      // The existing transaction has this intent's id: an earlier send of this same request created it.
       if (result.existing.txId === intent.txId) return createdAs(intent, result.existing);
       return answerWith(result.existing, intent, result.samePayload);
     case "spent":
@@ -350,7 +366,10 @@ function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Cre
   return { outcome: "created", txId, lane, requestId, nonce, state };
 }
 
-/** The owner may have created it: its caller finds it by asking for the transaction, or by repeating the request id. */
+/**
+ * Error for a create that got no answer. The owner may have made it: the caller finds out by reading the transaction,
+ * or by repeating the request id.
+ */
 function unanswered({ txId }: Intent) {
   const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
   return outcomeUnknown(detail, { txId });

@@ -1,13 +1,14 @@
 /**
- * Stage 1, choice of the lane: a request to a pool gets one of the pool's lanes. If the pool gave it one before, that
- * transaction is the answer; otherwise the member with the shortest wait that can pay is chosen, and the request goes on as one
- * to that signer. The choice binds nothing until the nonce is given: the row that says which lane has the request is written in
- * the same database transaction (domain/ledger/allocate.ts, adapters/postgres/commit/pool-rows.ts). A second request with the
- * same id, on another lane or another node, is answered with the first one's transaction.
+ * Stage 1, choice of the lane: a request to a pool gets one of the pool's lanes. If the request id already has a
+ * transaction in the pool, that is the answer; otherwise the member with the shortest wait that can pay is chosen, and
+ * the request continues as one to that signer. The choice binds nothing until the nonce is allocated: the row that
+ * records which lane has the request is written in the same database transaction (domain/ledger/allocate.ts,
+ * adapters/postgres/commit/pool-rows.ts). A second request with the same id, on another lane or another node, is
+ * answered with the first one's transaction.
  *
- * Reads: earlier choices of pools; queues, from memory for this node's lanes and from the database, once a second at most, for others;
- * balances as the chain last answered. Writes: nothing. Invariant: I5, for (chain, pool, request id). Old facts make a worse choice,
- * never a second transaction. A crash here leaves nothing behind.
+ * Reads: earlier choices of pools; queues, from memory for this node's lanes and from the database, once a second at
+ * most, for others; balances as the chain last reported them. Writes: nothing. Invariant: I5, for (chain, pool, request
+ * id). Outdated facts cause a worse choice, never a second transaction. A crash here leaves nothing behind.
  */
 import { DatabaseSilent, FencepostError, queueFull } from "../../../domain/errors.ts";
 import { intrinsicGas } from "../../../domain/fees/gas.ts";
@@ -37,7 +38,7 @@ interface PoolPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly lanes: { find(lane: Lane): OwnedLane | null };
   readonly kills: { holds(signer: Address): boolean };
-  /** A node that this one can ask acts for the lane, or this one may. */
+  /** True if this node, or a node that it can call, may act for the lane. */
   readonly reaches: (lane: Lane) => boolean;
   readonly admission: { readonly perLane: number };
   readonly pools: Pools;
@@ -45,20 +46,25 @@ interface PoolPorts {
 
 type Earlier = ExistingTransaction | Spent;
 
-/** A request id with the lanes of the pool, whose callers may have used the same id without naming the pool. */
+/**
+ * A request id together with the lanes of the pool: callers may have used the same id on a lane without naming the
+ * pool.
+ */
 interface AskedId extends AskedOfPool {
   readonly lanes: readonly Lane[];
 }
 
-/** Number of members that are tried for a request that one refuses, because it cannot pay or has no room. */
+/**
+ * Maximum number of members that are tried for a request, if one refuses because it cannot pay or its queue is full.
+ */
 const MOST_TRIES = 3;
-/** Request ids of one read. */
+/** Maximum number of request ids in one read. */
 const IDS_AT_ONCE = 500;
 
 export class PoolChoice {
   private readonly ports: PoolPorts;
   private readonly members: PoolMembers;
-  /** Requests of one turn of the event loop share a read. */
+  /** Looks up earlier transactions; requests of one turn of the event loop share a read. */
   private readonly earlier: Gathering<AskedId, Earlier | null>;
 
   constructor(ports: PoolPorts) {
@@ -71,7 +77,10 @@ export class PoolChoice {
     this.earlier = new Gathering(ports.clock, read, IDS_AT_ONCE);
   }
 
-  /** Gives each request to a pool a lane, has all of them delivered, and tries another member for those that one refused. */
+  /**
+   * Chooses a lane for each request to a pool, delivers all of them, and tries another member for requests that one
+   * refused.
+   */
   async choose(items: readonly CreateItem[], deliver: (items: readonly CreateItem[]) => Promise<void>): Promise<void> {
     const pooled = items.filter(isPooled);
     await Promise.all(pooled.map((item) => this.findEarlier(item)));
@@ -89,7 +98,7 @@ export class PoolChoice {
     await Promise.all(pooled.map((item) => this.findMeanwhile(item)));
   }
 
-  /** Answers a request that the pool was given before, or that none of its lanes may take. */
+  /** Answers a request whose id the pool already has, or that none of its lanes may accept. */
   private async findEarlier(item: PoolItem) {
     const { intent, pool } = item;
     const { limits } = item.asked;
@@ -118,7 +127,10 @@ export class PoolChoice {
     await Promise.all(items.map(choose));
   }
 
-  /** A repeat may have been accepted on another lane while this one was being refused: an existing transaction wins. */
+  /**
+   * A repeat may have been accepted on another lane while this request was being refused: an existing transaction takes
+   * precedence.
+   */
   private async findMeanwhile(item: PoolItem) {
     if (item.pool.lanes.length === 0 || !isLookedFor(item.result)) return;
     const found = await this.find(item, item.pool.lanes).catch(() => null);
@@ -131,7 +143,7 @@ export class PoolChoice {
     return this.earlier.add({ chainId: lane.chainId, pool: pool.asked.pool, requestId, lanes });
   }
 
-  /** The choice is counted in the moment it is made: requests that choose at once do not see the same queues. */
+  /** Chooses a member. The choice is counted at once, so that simultaneous requests do not all see the same queues. */
   private async chooseOne({ pool: { asked, lanes, tried }, intent }: PoolItem) {
     const { members } = this;
     const { chainId } = intent.lane;
@@ -147,7 +159,7 @@ export class PoolChoice {
     let facts = members.facts(left);
     let choice = chooseMember(facts, cost);
     if (choice.kind === "refused" && choice.why === "funds") {
-      // The known balances may be old: the chain is asked before a request is refused for them.
+      // The known balances may be outdated: read them from the chain before a request is refused because of them.
       const balances = await members.freshBalances(left);
       facts = members.facts(left, balances);
       choice = chooseMember(facts, cost);
@@ -159,8 +171,8 @@ export class PoolChoice {
 }
 
 /**
- * Transactions of requests to pools, on any lane. An id that the pool has wins over one that its lanes have. Stage 2's
- * check is binding, in the transaction that gives the nonce.
+ * Existing transactions of requests to pools, on any lane. An id known to the pool takes precedence over the same id on
+ * one of its lanes. Stage 2's check, in the transaction that allocates the nonce, is binding.
  */
 async function readEarlier(store: PoolPorts["store"], asked: readonly AskedId[]) {
   const ofLanes = asked.flatMap(({ lanes, requestId }) => lanes.map((lane) => ({ lane, requestIds: [requestId] })));
@@ -178,17 +190,22 @@ async function readEarlier(store: PoolPorts["store"], asked: readonly AskedId[])
   };
 }
 
-/** Refusals after which a request is looked for once more; most others are about the node, which may have little time. */
+/**
+ * Refusals after which the request id is looked up once more; most other refusals concern the node, which may have
+ * little time.
+ */
 const LOOKED_FOR: ReadonlySet<string> = new Set(["SUBMISSION_REJECTED", "FORBIDDEN", "UNKNOWN_SIGNER", "NOT_LEADER"]);
 
 function isLookedFor(result: Result | null) {
   return result instanceof FencepostError && LOOKED_FOR.has(result.code) && result.extras.outcome !== "unknown";
 }
 
-/** Refusals by one member: no live node signs for it, or its queue, or the key's part of it, has no room. */
+/**
+ * Refusals that concern one member only: no live node signs for it, or its queue, or the key's share of it, is full.
+ */
 const OF_ONE_MEMBER: ReadonlySet<string> = new Set(["UNKNOWN_SIGNER", "QUEUE_FULL", "QUOTA_EXCEEDED"]);
 
-/** Nothing was accepted, and another member may accept it. */
+/** True if nothing was accepted and another member may accept the request. */
 function mayTryAnother({ pool: { asked, lanes, tried }, result }: PoolItem) {
   const isOver = asked.stickyKey !== null || tried.size === 0 || tried.size >= lanes.length;
   if (isOver || !(result instanceof FencepostError)) return false;
@@ -202,7 +219,7 @@ function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined)
   return answerOwned(existing, intent);
 }
 
-/** A key that is limited to signers may use a pool if all of its members are among them: any may be chosen. */
+/** A key that is limited to signers may use a pool only if it may use all members: any of them may be chosen. */
 function refusePool(limits: Limits, pool: string, lanes: readonly Lane[]) {
   const outside = lanes.some(({ signer }) => limits.signers?.has(signer) === false);
   if (outside) throw forbidden("signers", `this API key is not for every signer of the pool ${pool}`);
@@ -216,7 +233,7 @@ function unknownPool(pool: string, pools: Pools, limits: Limits | undefined) {
   return new FencepostError("UNKNOWN_SIGNER", `there is no pool ${pool} (${known})`);
 }
 
-/** A lower bound: its gas may have to be estimated yet, and its price to be found. */
+/** Lower bound of the cost: the gas may still have to be estimated, and the price to be found. */
 function leastCost({ payload }: Intent, context: ChainContext | undefined) {
   const { value, gas = intrinsicGas(payload), maxFeePerGas, gasPrice } = payload;
   const price = maxFeePerGas ?? gasPrice ?? context?.leastBaseFee ?? 0n;
@@ -230,13 +247,13 @@ function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
   return new FencepostError("SUBMISSION_REJECTED", detail, dependsOnPending ? { ...reason, dependsOnPending } : reason);
 }
 
-/** Choices of this node that the database does not show yet. */
+/** Recent choices of a lane by this node that the database does not show yet. */
 interface Chosen {
-  /** Choices whose create is not answered yet. */
+  /** Number of choices whose create is not answered yet. */
   open: number;
-  /** Since the lane's queue was last read, or open then. */
+  /** Number of choices since the lane's queue was last read, including those open at that time. */
   recent: number;
-  /** The number of the last choice. */
+  /** Sequence number of the last choice. */
   last: number;
 }
 
@@ -248,7 +265,7 @@ const NOT_ASKING = { answers: Promise.resolve(), untilMs: 0 };
 
 type Elsewhere = Pick<LaneQueue, "suspended" | "ahead" | "headAgeMs" | "isStuck">;
 
-/** No row: nothing was ever written for the lane. */
+/** A lane without a row in the database: nothing was ever written for it. */
 const UNUSED: Elsewhere = { suspended: false, ahead: 0, headAgeMs: 0, isStuck: false };
 
 class PoolMembers {
@@ -264,7 +281,7 @@ class PoolMembers {
     this.ports = ports;
   }
 
-  /** Looks at those whose queues were not looked at for a while. What cannot be read stays as it was, or unknown. */
+  /** Refreshes the queues that were not read for a while. If a read fails, the values stay as they were, or unknown. */
   async look(lanes: readonly Lane[]): Promise<void> {
     await this.askBalances(lanes);
     while (this.reading !== null) await this.reading;
@@ -280,7 +297,10 @@ class PoolMembers {
     await this.reading;
   }
 
-  /** The members at this very moment: no choice comes between. `balances`: requested anew. */
+  /**
+   * Facts about the members at this moment; there is no await, so no other choice comes between. `balances`: freshly
+   * read ones.
+   */
   facts(lanes: readonly Lane[], balances: ReadonlyMap<Address, bigint> | null = null): readonly MemberFacts[] {
     return lanes.map((lane) => {
       const { open = 0, recent = 0, last = 0 } = this.chosen.get(laneKey(lane)) ?? {};
@@ -294,7 +314,7 @@ class PoolMembers {
     });
   }
 
-  /** Balances of the signers that the chain answers for; the others are unknown. */
+  /** Balances of the signers for which the chain answers; the others stay unknown. */
   async freshBalances(lanes: readonly Lane[]): Promise<ReadonlyMap<Address, bigint>> {
     const asked = lanes.map(async ({ chainId, signer }) => {
       const balance = await this.ports.chains
@@ -311,7 +331,7 @@ class PoolMembers {
     this.chosen.set(laneKey(lane), { open: open + 1, recent: recent + 1, last: ++this.choices });
   }
 
-  /** The chosen create has its answer. */
+  /** Called when the create for which the lane was chosen has its result. */
   answered(lane: Lane): void {
     const chosen = this.chosen.get(laneKey(lane));
     if (chosen !== undefined) chosen.open--;
@@ -331,7 +351,10 @@ class PoolMembers {
     }
   }
 
-  /** Waits briefly for balances that are not known at all. A chain that does not answer by then delays no create. */
+  /**
+   * Waits briefly for balances that are not known at all. A chain that does not answer by then does not delay the
+   * create further.
+   */
   private async askBalances(lanes: readonly Lane[]) {
     const { clock, chains } = this.ports;
     const nowMs = clock.monotonicMs();

@@ -4,9 +4,9 @@
  * Reads: the chain (estimate or simulation, price, balance). Writes: nothing. Invariant: a deterministic failure is
  * answered 422 and consumes nothing; a missing answer of the chain decides nothing (I7).
  *
- * A revert or a lack of funds is deterministic only if nothing un-mined of the lane precedes the transaction. Behind
- * pending ones it is accepted if the caller brought gas, and refused with `dependsOnPending` otherwise. A crash here
- * leaves nothing behind.
+ * A revert or a lack of funds is deterministic only if no unmined transaction of the lane precedes this one. Behind
+ * pending ones a create is accepted if the caller set the gas, and refused with `dependsOnPending` otherwise. A crash
+ * here leaves nothing behind.
  */
 
 import { defined } from "../../../domain/defined.ts";
@@ -28,28 +28,28 @@ const REASONS: Readonly<Record<Refusal["outcome"], RejectionReason>> = {
   gasOverBlock: "GAS_OVER_BLOCK",
 };
 
-/** The lane's facts of this moment. */
+/** The lane's current facts that preparation depends on. */
 export interface Standing {
-  /** Something un-mined precedes this transaction. */
+  /** True if an unmined transaction of the lane precedes this one. */
   readonly behindPending: boolean;
-  /** The lane has a cursor, so that a chain that is away need not stop it. */
+  /** True if the lane has a cursor, so that it can continue while the chain is unreachable. */
   readonly laneKnown: boolean;
 }
 
 /**
- * True if this transaction needs a request of its own to the chain: an estimate, or a simulation if nothing precedes
- * it.
+ * True if this transaction needs a request of its own to the chain: an estimate, or a simulation if no unmined
+ * transaction precedes it.
  */
 export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing, "behindPending">): boolean {
   return payload.gas === undefined || !behindPending;
 }
 
-/** Nothing about it needs the chain, at any place of its lane but the head. */
+/** True if the transaction needs nothing from the chain, unless it is the head of its lane. */
 export function isComplete({ payload }: Intent): boolean {
   return payload.gas !== undefined && isFullyPriced(payload);
 }
 
-/** Prepares without a question to the chain; null: the chain has to be asked. */
+/** Prepares without a call to the chain; null if a call is needed. */
 export function prepareUnasked(
   context: ChainContext,
   intent: Intent,
@@ -59,7 +59,7 @@ export function prepareUnasked(
   const shown = shownTo(context);
   refuseUnasked(context, intent, shown);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
-  // A silent chain's head, and its base fee, are outdated.
+  // While the chain is unreachable, its known head and base fee are outdated, so skip this check.
   if (context.reachable) refuseHopelessFee(shown, payload);
   return withGas(intent, payload.gas, namedCap(payload));
 }
@@ -68,7 +68,7 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
   return prepareUnasked(context, intent, standing) ?? prepareAsking(context, intent, standing);
 }
 
-/** For an intent that `prepareUnasked` returned null for. */
+/** Prepares with calls to the chain an intent for which `prepareUnasked` returned null. */
 export async function prepareAsking(
   context: ChainContext,
   intent: Intent,
@@ -88,8 +88,8 @@ export async function prepareAsking(
 }
 
 /**
- * True if this endpoint's own answers would have the transaction refused, for any reason, with nothing before it.
- * Another endpoint's price, block or balance has no part in this.
+ * True if this endpoint's own answers would cause the transaction to be refused, for any reason, with no transaction
+ * before it. Prices, blocks or balances of other endpoints are not used.
  */
 export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Prospect): boolean {
   const { head, market, simulation } = prospect;
@@ -107,7 +107,7 @@ export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Pro
   }
 }
 
-/** The question that a prospect answers. */
+/** The call to send to an endpoint for an intent's prospect. */
 export function questionOf(context: ChainContext, intent: Intent): Call {
   return asAsked(context, callOf(intent));
 }
@@ -139,7 +139,7 @@ interface Judged extends Priced {
   readonly behindPending: boolean;
 }
 
-/** All that was asked is known: throws the refusal, or prices what is accepted. */
+/** Decides with all answers of the chain: throws the refusal, or prices the accepted intent. */
 function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedIntent {
   const { payload } = intent;
   const { simulation, shown, behindPending } = judged;
@@ -155,7 +155,7 @@ function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedI
   return withGas(intent, gas, cap);
 }
 
-/** The newest block, and the most gas that may be asked for: as this node follows the chain, or as one endpoint shows it. */
+/** The newest block and the maximum gas: as this node follows the chain, or as one endpoint reports them. */
 interface Shown {
   readonly number: number | null;
   readonly baseFeePerGas: bigint | null;
@@ -167,7 +167,7 @@ interface Priced {
   readonly shown: Shown;
 }
 
-/** The lowest of the base fees that one endpoint alone claims: no caller is refused by a lie. */
+/** Uses the lowest of the reported base fees, so that one endpoint's false value refuses no caller. */
 function shownTo({ follower: { head }, leastBaseFee, gasLimits }: ChainContext): Shown {
   return { number: head?.number ?? null, baseFeePerGas: leastBaseFee, mostGas: gasLimits.most };
 }
@@ -182,7 +182,7 @@ async function ranByCode(context: ChainContext, call: Call, said: Simulation, be
   const simulation = await simulationWithCode(context, call, said);
   if (simulation === said) return said;
   if (simulation !== null) return withinLimits(context, call, simulation);
-  // Behind pending ones its deployment may be one of them. What was estimated now would run out of gas in its code.
+  // Behind pending transactions, one of them may deploy the receiver. A current estimate would be too low for its code.
   if (behindPending) throw refusal({ outcome: "gasTooLow", detail: notDeployedYet(call) }, true);
   const detail = `${call.to} has no code, so this call data would do nothing; check the address and the chain, or give allowNoCode: true`;
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "NO_CODE" });
@@ -193,8 +193,9 @@ function notDeployedYet({ to }: Call) {
 }
 
 /**
- * The price as it will be signed. A market above the ceiling of the fee is waited for: it falls again. But so much gas that
- * a ceiling of the cost leaves less for each unit than the base fee cannot be paid for, and is refused while it is free to.
+ * The price at which the transaction will be signed. If the market is above the fee ceiling, the transaction waits for
+ * it to fall. But if the cost ceiling divided by the gas is below the base fee, it can never be paid and is refused
+ * now, before it costs anything.
  */
 function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced) {
   const { ceilings } = context;
@@ -207,7 +208,7 @@ function priced(context: ChainContext, payload: Payload, gas: bigint, { market, 
   throw overCeiling(ceilings, content, baseFee > 0n ? baseFee : 1n, reached);
 }
 
-/** Spelled out: every create passes here, and copies made by spreading are slow to make and slow to read. */
+/** Fields are listed one by one: every create passes here, and object spreads are slow to make and to read. */
 function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
   const { txId, lane, requestId, owner, payload, fingerprint, metadata } = intent;
   const { pool, allowNoCode, exactNonce, validUntil } = intent;
@@ -215,7 +216,7 @@ function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
   return { ...named, ...defined({ pool, allowNoCode, exactNonce, validUntil }) };
 }
 
-/** Fee cap of a payload that its caller priced. */
+/** Fee cap of a payload whose fees the caller set. */
 function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload) {
   return maxFeePerGas > gasPrice ? maxFeePerGas : gasPrice;
 }
@@ -225,7 +226,10 @@ function callOf({ lane, payload }: Intent): Call {
   return { from: lane.signer, to, data, value, ...defined({ gas, accessList }) };
 }
 
-/** Known without asking: no chain runs a transaction below its intrinsic gas, above its block or above its own cap. */
+/**
+ * Checks without a call to the chain: no chain runs a transaction below its intrinsic gas, above its block limit or
+ * above its own cap.
+ */
 export function refuseImpossibleGas(
   { gasLimits }: { readonly gasLimits: Pick<ChainContext["gasLimits"], "most"> },
   payload: Pick<Payload, "to" | "data" | "accessList" | "gas">,
@@ -243,15 +247,18 @@ export function refuseImpossibleGas(
 }
 
 /**
- * Checks of a transaction that its caller signed: what no chain would run, and what no block would include at this
- * price.
+ * Checks a transaction that its caller signed: refuses gas that no chain would run, and a price that no block would
+ * include.
  */
 export function refuseImpossible(context: ChainContext, payload: Payload): void {
   refuseImpossibleGas(context, payload);
   if (context.reachable) refuseHopelessFee(shownTo(context), payload);
 }
 
-/** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */
+/**
+ * Refuses a fee cap far below the base fee. The base fee falls by an eighth per block at most: a cap slightly below it
+ * may wait, but this one would be refused by nodes.
+ */
 function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: Payload) {
   const cap = payload.maxFeePerGas ?? payload.gasPrice;
   if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;

@@ -1,16 +1,16 @@
 /**
  * Stage 2: binds nonces. Nothing else does.
  *
- * Reads: the chain's mined count if the last one is old, with no database transaction open. Writes, in one transaction under the
- * lane's lock: free holes taken, cursor advance, transaction, payload, history. Invariants: I3 (consecutive, never backwards), I5 (a
- * repeat of a request id consumes nothing), I4 (answered only once durable). A crash before the commit leaves nothing; after it, an
- * ALLOCATED row that the lane's owner signs in its turn.
+ * Reads: the chain's mined count if the last one is old, with no database transaction open. Writes, in one transaction
+ * under the lane's lock: free holes taken, cursor advance, transaction, payload, history. Invariants: I3 (consecutive,
+ * never backwards), I5 (a repeat of a request id consumes nothing), I4 (answered only once durable). A crash before the
+ * commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  *
- * next = max(chain count, cursor), and a max is a ratchet: one false count would leave a hole for good. A count above the cursor is
- * therefore proved first: a poll interval later, more than half of the endpoints that are up must count as many
- * (domain/chain/counts.ts). One endpoint suffices only if there is no other; one that is up but behind is waited for. Creates of the
- * lane wait for the proof, at most three intervals, and then fail with 503. A new lane has no cursor: all endpoints are asked, and the
- * highest count is the one to be proved.
+ * next = max(chain count, cursor), and a max is a ratchet: one false count would leave a permanent hole. A count above
+ * the cursor is therefore proved first: a poll interval later, more than half of the endpoints that are up must report
+ * the same count or more (domain/chain/counts.ts). One endpoint suffices only if there is no other; one that is up but
+ * behind is waited for. Creates of the lane wait for the proof, at most three intervals, and then fail with 503. A new
+ * lane has no cursor: all endpoints are asked, and the highest count is the one to be proved.
  */
 import { countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../../domain/chain/doubt.ts";
@@ -42,14 +42,17 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { happened } from "../../lane/tracked.ts";
 
-/** One result per item, in order. Throws `TermOver` if the lane was lost while they waited: nothing was consumed. */
+/**
+ * Allocates nonces; returns one result per item, in order. Throws `TermOver` if the lane was lost while the items
+ * waited: nothing was consumed.
+ */
 export async function allocate(
   ports: LaneWriterPorts & LimitPorts,
   context: ChainContext,
   lane: OwnedLane,
   items: readonly NewTransaction[],
 ): Promise<readonly AllocateResult[]> {
-  // A held lane gives no nonce; whether a request exists already, its database can still say.
+  // A lane held by history allocates no nonce, but the database can still find existing requests.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
@@ -57,7 +60,8 @@ export async function allocate(
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items, ports.limits?.policies ?? null);
   const recycled = recycle(ports, lane, outcome.items);
-  // Committed under our term: answered also if the lane was handed over meanwhile. The next owner finds the rows.
+  // The rows are committed under our term, so the creates are answered even if the lane was handed over meanwhile. The
+  // next owner finds the rows.
   if (records.length > 0) {
     report(ports, lane, records, items);
     lane.term.begin(() => {
@@ -84,7 +88,7 @@ async function write(lane: OwnedLane, write: Unfenced<"allocate">) {
   }
 }
 
-/** The nonces that were holes and are none any more. */
+/** Reports the holes that new transactions have filled. */
 function recycle(ports: LaneWriterPorts, lane: OwnedLane, results: readonly AllocateResult[]) {
   const recycled = results.flatMap((result) =>
     result.result === "created" && result.recycled === true ? [result.nonce] : [],
@@ -95,7 +99,7 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, results: readonly Allo
   return new Set(recycled);
 }
 
-/** Records of the created transactions. */
+/** Backlog records of the transactions that were created. */
 function recordsOf(results: readonly AllocateResult[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
   results.forEach((result, index) => {
@@ -140,26 +144,27 @@ function tracesOf(items: readonly NewTransaction[]) {
 type NonceFloorPorts = Pick<Ports, "clock" | "telemetry">;
 
 interface Drift {
-  /** The nonce that would be given next. */
+  /** The nonce that would be allocated next. */
   readonly cursor: number;
   readonly chainCount: number;
   readonly proved: boolean;
-  /** The endpoint that first counted this many, and its block. */
+  /** The endpoint that first reported this count, and its block. */
   readonly by: CountFact;
 }
 
 const PROOF_INTERVALS = 3;
-/** An answer takes its time, however short the poll interval is: a node with a thousand lanes asks for many at once. */
+/**
+ * Minimum time in ms to wait for an answer, however short the poll interval is: a node with a thousand lanes sends many
+ * requests at once.
+ */
 const ANSWERED_WITHIN_MS = 1_000;
 /**
- * Most transactions that are looked for in the pool at once: a count may be a lie, and no pool keeps so many of one
- * sender.
+ * Maximum number of transactions that are looked up in the pool at once: the count may be false, and no pool keeps so
+ * many of one sender.
  */
 const POOLED_AT_ONCE = 1_000;
 
-/**
- * The proven count while it is above the cursor, else null. Throws UNAVAILABLE if a new lane's count cannot be read.
- */
+/** The proven count if it is above the cursor, else null. Throws UNAVAILABLE if a new lane's count cannot be read. */
 export async function nonceFloor(
   ports: NonceFloorPorts,
   context: ChainContext,
@@ -183,7 +188,10 @@ function isFresh(clock: Clock, { settings }: ChainContext, { cursor, pace }: Own
   return cursor !== null && comparedAtMs !== null && clock.monotonicMs() - comparedAtMs < settings.nonceStateTimeoutMs;
 }
 
-/** The create that brought the proof may still fail: the creates after it must not get a nonce below what was proved. */
+/**
+ * The proven count stays in force even if the create that caused the proof fails: later creates must not get a nonce
+ * below it.
+ */
 function aboveCursor({ cursor, pace }: OwnedLane) {
   const { proven } = pace.counts;
   return cursor === null || proven > cursor ? proven : null;
@@ -193,11 +201,11 @@ interface Proof {
   readonly ports: NonceFloorPorts;
   readonly context: ChainContext;
   readonly lane: OwnedLane;
-  /** Monotonic: creates wait no longer. */
+  /** Monotonic time in ms at which creates stop waiting for the proof. */
   readonly deadlineMs: number;
 }
 
-/** `after`: how many batches had failed when this began. */
+/** Reads and proves the chain's count. `after`: number of failed batches when this began. */
 async function askAndProve(work: Proof, after: number) {
   const { ports, context, lane } = work;
   const startedMs = ports.clock.monotonicMs();
@@ -215,13 +223,13 @@ async function askAndProve(work: Proof, after: number) {
       happened(lane, claimUnproved, ports.clock.now());
       throw error;
     }
-    // The database has a cursor: a chain that is away stops no create. A new lane has nothing to go by.
+    // If the database has a cursor, an unreachable chain stops no create. A new lane has no cursor to start from.
     if (lane.cursor !== null) return aboveCursor(lane);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
   }
 }
 
-/** A newer answer to another request serves too, unless the cache was cleared: then no known count is valid. */
+/** A recent answer to another request is reused, unless the comparison was reset: then no cached count is valid. */
 function askMined({ context: { counts, settings }, lane }: Proof) {
   const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
   return counts.mined(lane.lane.signer, { atMostMs });
@@ -237,10 +245,14 @@ async function proveMined(work: Proof, first: CountFact) {
   return proven;
 }
 
-/** An endpoint that counts too few would do as much harm here as one that counts too many: what it leaves out was used. */
+/**
+ * The first count of a new lane. A count that is too low would do as much harm here as one that is too high: the nonces
+ * above it are already used.
+ */
 async function firstCount(work: Proof) {
   for (;;) {
-    // At any height: a signer in use by another program shows in the count that is proved next, or in a later one.
+    // Counts at any height are accepted: if another program uses the signer, the count that is proved next, or a later
+    // one, shows it.
     const answers = await everywhere(work, 0);
     const highest = highestCount(answers);
     if (highest === 0 && countNotExceeded(answers) !== 0) {
@@ -266,7 +278,10 @@ async function prove(work: Proof, first: number) {
   }
 }
 
-/** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */
+/**
+ * Counts from all endpoints. One that hangs is waited for until the deadline, or a little longer if it is called just
+ * before.
+ */
 async function everywhere({ ports: { clock }, context, lane, deadlineMs }: Proof, atBlock: number) {
   const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
   const ms = Math.max(ANSWERED_WITHIN_MS, leftMs + context.settings.pollIntervalMs);
@@ -288,10 +303,10 @@ function notProved() {
 }
 
 /**
- * For keys that other systems use too: pending transactions beyond our cursor are stepped over, once every one of them
- * has been found in the pool and none is ours. One that cannot be found is reported, and not believed. Pools differ,
- * and an endpoint that invents transactions would leave a permanent hole: at most as many are believed as more than
- * half of the endpoints count. A wrong doubt costs at most a nonce that another program uses faster.
+ * For keys that other systems use, too: skips pending transactions beyond our cursor, once every one of them was found
+ * in the pool and none is ours. One that cannot be found is reported and not skipped. Pools differ, and an endpoint
+ * that invents transactions would leave a permanent hole: at most as many are skipped as more than half of the
+ * endpoints count. Skipping too few costs at most a nonce that the other program uses first.
  */
 async function provePending(work: Proof, mined: number) {
   const { context, lane } = work;
@@ -316,7 +331,7 @@ async function provePending(work: Proof, mined: number) {
 function reportDrift({ ports: { telemetry }, lane: owned }: Proof, { cursor, chainCount, proved, by }: Drift) {
   const { lane, cursor: given } = owned;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
-  // Pending transactions of others when a lane begins are reported, without an alert.
+  // Foreign pending transactions of a new lane are reported without an alert.
   if (given === null) return;
   const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
   const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;

@@ -5,9 +5,9 @@
  * Reads: ALLOCATED rows, the lane's free nonces, the fee market. Writes, each in one fenced transaction: the attempt
  * with its bytes and hash, TRACKING/PENDING and the claim; lower nonces for transactions that move down;
  * FAILED_FINAL/REJECTED without a nonce for those that can never be signed. Invariants: I6 (no byte leaves the process
- * before the database knows it and this term has claimed it), I3 (a transaction moves down only if it was never claimed
- * and nobody knows its hash), I7 (a silent signer decides nothing), I9 (no hole stays behind). A crash before a commit
- * leaves everything as it was: bytes that were neither stored nor sent have no effect, and the next owner signs again,
+ * before the database has it and this term has claimed it), I3 (a transaction moves down only if it was never claimed
+ * and its hash is known nowhere), I7 (a silent signer decides nothing), I9 (no hole stays behind). A crash before a
+ * commit changes nothing: bytes that were neither stored nor sent have no effect, and the next owner signs again,
  * perhaps different bytes. A crash after it leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
@@ -32,13 +32,16 @@ import { happened, signed } from "../../lane/tracked.ts";
 const AT_ONCE = 200;
 const PAGE = 512;
 
-/** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
+/**
+ * Signs as many transactions as fit in the window. Returns when there is nothing to sign, or nothing may be signed now.
+ */
 export async function sign(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   while (!lane.held && !lane.amending && signerAwaited(lane.pace, ports.clock.monotonicMs()) === null) {
-    // After a takeover, or a hold: what waited past its `validUntil` ends unsigned, and is not sent late.
+    // After a takeover or a hold, transactions past their `validUntil` must first end unsigned, so that they are not
+    // sent late.
     if (isExpiryLookOwed(lane.pace)) return lane.activities?.expiring.kick();
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
-    // Nothing is signed above a free nonce before what is above it has had its chance to move down.
+    // Before anything is signed above a free nonce, the transactions above it may move down into it.
     if (!lane.nonces.isWhole) await shiftDown(ports, lane);
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
@@ -53,7 +56,7 @@ async function refill(ports: LanePorts, lane: OwnedLane) {
   }
 }
 
-/** False: nothing more can be signed now. */
+/** Signs one batch. False if nothing more can be signed now. */
 async function signBatch(
   ports: LanePorts,
   context: ChainContext,
@@ -77,7 +80,8 @@ async function signBatch(
   if (made === null) return true;
   if (made.length === 0) return false;
   await ports.failpoint("sign.signed");
-  // Held back, or past its time, while it was being priced and signed: what was signed for it never leaves.
+  // Transactions that were held or expired while they were being priced and signed are left out: their signed bytes are
+  // never sent.
   const batch = lane.backlog.stillWaiting(wanted.slice(0, made.length));
   if (batch.length === 0) return true;
   const how = { now: ports.clock.now(), privately: context.chain.privateEndpoints.length > 0 };
@@ -98,7 +102,10 @@ async function signBatch(
   return true;
 }
 
-/** Accepted under a ceiling that has been lowered since: its value is above it, and no price is low enough. Null: it is not. */
+/**
+ * Why the transaction cannot be paid for under a ceiling that was lowered after it was accepted: its value alone
+ * exceeds the ceiling. Null if it can.
+ */
 function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
   const content = { gas, value: payload.value };
   const limit = feeLimit(ceilings, content);
@@ -106,8 +113,8 @@ function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord
 }
 
 /**
- * Null: one of them will never be signed, and has given its nonce up. The others have another turn. Where the signer is
- * away, those that it signed before.
+ * Signs a batch. Null if one transaction can never be signed and has given up its nonce; the others are tried again. If
+ * the signer becomes unavailable, returns those that it signed before.
  */
 async function signAll(
   ports: LanePorts,
@@ -115,7 +122,7 @@ async function signAll(
   batch: readonly AllocatedRecord[],
   unsigned: readonly DeclaredPayload[],
 ): Promise<readonly (SignedTransaction | null)[] | null> {
-  // The chain node signs when it is sent: what is committed before is payload, nonce and fees.
+  // The chain node signs when the transaction is sent: only payload, nonce and fees are committed before.
   if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
   try {
     return await askSigner(ports, lane, unsigned);
@@ -130,9 +137,9 @@ async function signAll(
 }
 
 /**
- * The signer has signed another payload for one of these nonces: the commit failed and the price has changed since, or
- * the nonce belonged to another transaction that gave it up. The database decides: an unsigned row there has nothing
- * committed at its nonce. Else memory is wrong, and is reloaded.
+ * The signer has already signed another payload for one of these nonces: a commit failed and the price has changed
+ * since, or the nonce belonged to a transaction that gave it up. The database decides: if the row is unsigned there,
+ * nothing was committed at its nonce. Else memory is wrong, and the lane is reloaded.
  */
 async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   const [first] = batch as readonly [AllocatedRecord];
@@ -142,9 +149,12 @@ async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly A
   else lane.term.readAgain(`nonce ${first.nonce} was signed for with another payload`);
 }
 
-/** Null: the market cannot be asked. They stay ALLOCATED; the next head kicks this stage again. */
+/**
+ * Prices a batch. Null if the fee market cannot be read: the transactions stay ALLOCATED, and the next head starts this
+ * stage again.
+ */
 async function priceAll(context: ChainContext, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
-  // A price from the caller is the same on any market.
+  // Fees set by the caller need no market.
   const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
   const market = await lane.term.during(unlessSilent(context.marketFor(unpriced.payload), null));
   return market && batch.map((record) => priceOne(context, lane, record, market));
@@ -154,7 +164,8 @@ function priceOne(context: ChainContext, { lane }: OwnedLane, record: AllocatedR
   const { nonce, gas, payload, mostCost } = record;
   const { to, data, value, accessList = [] } = payload;
   const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value });
-  // The market may have risen since policies counted it: more is a further payload, judged like any other (reprice.ts).
+  // The market may have risen since policies counted the cost: a higher price needs a further payload, which is judged
+  // like any other (reprice.ts).
   const fees = mostCost === undefined ? wanted : under(wanted, (mostCost - value) / gas);
   const content = { chainId: lane.chainId, nonce, to, data, value, gas, accessList };
   return { unsigned: bounded(context.ceilings, { ...content, fees: envelopeFor(fees, accessList) }), reached };
@@ -179,7 +190,7 @@ function planSigned(
   return plan(signed(record, attempt, now), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
 }
 
-/** All of them, signed. Throws `SignerAway`, also without a request if it is too early for one; or `SigningRefused`. */
+/** Signs all of them. Throws `SignerAway`, even without a request if it is too early for one, or `SigningRefused`. */
 export async function askSigner(
   ports: LanePorts,
   lane: OwnedLane,
@@ -192,7 +203,7 @@ export async function askSigner(
     noteBack(ports, lane);
     return signed;
   } catch (error) {
-    // Refused before the key was used: that does not show whether it would sign now.
+    // The request was refused before the key was used, which does not show whether the key would sign now.
     if (error instanceof TermOver || error instanceof SigningRefused) throw error;
     throw noteAway(ports, lane, error);
   }
@@ -225,7 +236,10 @@ function noteBack({ telemetry }: LanePorts, lane: OwnedLane) {
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SIGNER_BACK", message, lane: lane.lane });
 }
 
-/** Ends a transaction that can never be signed. Its nonce is free, and what waits above moves down; the history keeps which it was. */
+/**
+ * Ends a transaction that can never be signed. Its nonce becomes free, and transactions above move down; the history
+ * keeps the nonce.
+ */
 async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord, why: string) {
   const { txId, nonce } = record;
   const reason = `nonce ${nonce} is given up: ${why}`;

@@ -3,11 +3,12 @@
  * node holds the key, it gets the payload, signs it and sends it.
  *
  * Reads: the lane's tracked transactions, the bytes or payloads of their attempts. Writes: a claim of this term before
- * an attempt is sent again; the answer (TRACKING/BROADCAST, or the error in the node's words); the hash that a signing
- * node names. Invariants: I6 (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the
- * deadline or a hand-over), I7 (an unknown answer decides nothing; the send is repeated, with back-off). A crash after
- * sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node
- * answers with "already known". A transaction that a node may have signed unseen is looked for first (note-answer.ts).
+ * an attempt is sent again; the answer (TRACKING/BROADCAST, or the node's error text); the hash that a signing node
+ * reports. Invariants: I6 (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the deadline
+ * or a hand-over), I7 (an unknown answer decides nothing; the send is repeated, with back-off). A crash after sending
+ * leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node answers with
+ * "already known". A transaction that a node may have signed although its answer was lost is looked for first
+ * (note-answer.ts).
  */
 import { isStarted, isTaken, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
@@ -28,7 +29,7 @@ import { type Answered, inWords, isOutOfSight, loseSight, note, planAnswer, toSe
 
 const AT_ONCE = 100;
 
-/** Sends what is due. Returns when nothing is, or nothing may be sent now. */
+/** Sends the transactions that are due. Returns when none is, or nothing may be sent now. */
 export function broadcast(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const work = { ports, context, lane };
   const due = dueNow(work);
@@ -46,7 +47,7 @@ async function sendDue(work: LaneWork, first: readonly Tracked[]) {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
       if (!local.every(({ pace }) => pace.claimed)) await claimAgain(work, local);
-      // Private transactions go to private endpoints alone: they never share a request with the others.
+      // Private transactions are sent only to private endpoints, so they never share a request with others.
       const hidden = local.filter(({ attempts }) => isPrivate(attempts));
       await sendAll(work, hidden.length === 0 ? local : local.filter(({ attempts }) => !isPrivate(attempts)));
       if (hidden.length > 0) await sendAll(work, hidden);
@@ -60,7 +61,7 @@ async function sendDue(work: LaneWork, first: readonly Tracked[]) {
 }
 
 async function sendAll(work: LaneWork, due: readonly Tracked[]) {
-  // Mined, withdrawn or held back while the claim was committed: what is left is sent, in the order it was due.
+  // Some may have been mined, withdrawn or held while the claim was committed: send the rest, in order.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
   const { ports, context, lane } = work;
@@ -75,7 +76,7 @@ async function sendAll(work: LaneWork, due: readonly Tracked[]) {
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
     const result = results[index] as SubmitResult | NotStarted;
-    // Not sent: the claim stays, unused, and the transaction is due as before, as soon as it may leave.
+    // Not sent: the claim stays unused, and the transaction remains due as soon as it may be sent.
     if (!isStarted(result)) return [];
     const answered = { ports, context, lane, tx, result };
     note(answered);
@@ -84,21 +85,27 @@ async function sendAll(work: LaneWork, due: readonly Tracked[]) {
   if (planned.length > 0) void quietly(commitAnswers(work, planned));
 }
 
-/** A node said that it took these very bytes, and they are due again: it may have dropped them, and would once more. */
+/**
+ * True if a node accepted these same bytes before and they are due again: it may have dropped them, and may do so
+ * again.
+ */
 function wasTaken({ acceptedOrdinal, pace }: Tracked) {
   return acceptedOrdinal !== null && acceptedOrdinal === pace.sendOrdinal;
 }
 
-/** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */
+/**
+ * The next send need not wait for this commit: the writer keeps the order within the lane, and a failure reloads the
+ * lane.
+ */
 async function commitAnswers({ ports, lane }: LaneWork, planned: readonly Planned[]) {
   if (planned.length > 0) await commitPlanned(ports, lane, planned);
   await ports.failpoint("broadcast.committed");
 }
 
 /**
- * True if the bytes of one attempt may leave. Checked when they are handed to a connected socket: kill, suspend, hold,
- * hand-over, the deadline and a lost session stop the send there, however long it has waited for a connection. `term`:
- * the term's part of the check.
+ * Check whether the bytes of one attempt may still be sent. It runs when they are handed to a connected socket: a kill,
+ * suspend, hold, hand-over, the deadline or a lost session stops the send there, however long it has waited for a
+ * connection. `term`: the term's part of the check.
  */
 function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
   const { sendOrdinal } = tx.pace;
@@ -107,7 +114,10 @@ function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
   return () => term() && !lane.held && !isHeldBack(tx) && isWanted();
 }
 
-/** Afterwards every one of them may be sent, with its bytes at hand, but for what was held back meanwhile. */
+/**
+ * Claims attempts for this term. Afterwards every one of them may be sent, with its bytes in memory, except those held
+ * meanwhile.
+ */
 async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
   const { ports, lane } = work;
   const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
@@ -126,7 +136,7 @@ async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
 
 const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
 
-/** The private endpoints have had it for as long as the settings leave it to them alone. */
+/** True if a private transaction has been with the private endpoints for as long as the settings require. */
 function disclosesNow({ ports, context }: LaneWork, { attempts, firstSentAt }: Tracked) {
   const { publicAfterMs } = context.settings;
   if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
@@ -134,8 +144,8 @@ function disclosesNow({ ports, context }: LaneWork, { attempts, firstSentAt }: T
 }
 
 /**
- * Reads missing bytes. A transaction that a node signs itself is stored as a payload instead, which is read when it is
- * sent.
+ * Reads missing bytes from the database. A transaction that the chain node signs is stored as a payload instead, which
+ * is read when it is sent.
  */
 async function fetchBytes({ store }: LanePorts, transactions: readonly Tracked[]) {
   const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && !isNodeSigned(tx));
@@ -146,7 +156,7 @@ async function fetchBytes({ store }: LanePorts, transactions: readonly Tracked[]
   for (const [index, tx] of missing.entries()) happened(tx, bytesRead, found[index] ?? null);
 }
 
-/** Transactions behind a payload that is out of sight check again after this time. */
+/** Interval after which transactions check again while a payload before them has an unknown hash. */
 const BEHIND_MS = 1_000;
 
 function isNodeSigned(tx: Tracked) {
@@ -154,8 +164,8 @@ function isNodeSigned(tx: Tracked) {
 }
 
 /**
- * Sends through a chain node that holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: a
- * lost answer leaves no hash to look for, and then everything behind it waits.
+ * Sends through a chain node that holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: after
+ * a lost answer there is no hash to look for, and then all later transactions wait.
  */
 async function sendThroughNode(work: LaneWork, tx: Tracked) {
   const { ports, context, lane } = work;
@@ -182,11 +192,12 @@ async function sendThroughNode(work: LaneWork, tx: Tracked) {
     context.chain.sendUnsigned(signer, unsigned, permission(lane, tx, mayLeave), { privately }),
   );
   await ports.failpoint("broadcast.sent");
-  // The node was asked for nothing. The claim stays: this term sends under it later, another one looks for it first.
+  // Nothing was sent to the node. The claim stays: this term sends under it later; another term looks for the
+  // transaction first.
   if (isStarted(result)) await conclude(work, tx, result);
 }
 
-/** Claimed in an earlier term, and without a hash: it is unknown here whether the node got it. */
+/** True if the transaction was claimed in an earlier term and has no hash: the node may or may not have received it. */
 function mayHaveBeenSent(tx: Tracked) {
   return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
 }
@@ -207,14 +218,14 @@ async function conclude(work: LaneWork, tx: Tracked, { txHash, ...result }: Node
   await commitAnswers(work, planNamed(answered, sent, txHash));
 }
 
-/** A node that signed the same payload in other bytes than before has made another attempt of it. */
+/** If a node signed the same payload again with different bytes, that is another attempt. */
 function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null) {
   const { lane, tx } = answered;
   if (txHash === null || txHash === sent.txHash || tx.receipt !== null) return planAnswer(answered);
   const planned = [...planAnswer(answered, sent.txHash === null ? { ordinal: sent.ordinal, txHash } : undefined)];
   if (sent.txHash !== null) {
     const again: SignedAttempt = { ...sent, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
-    // It was sent: that it is known here does not depend on who holds it back by now.
+    // The attempt was sent, so it must be recorded even if the transaction is held by now.
     const claim = { ordinal: again.ordinal };
     planned.push(plan(tx, "resubmit", { attempt: again, claim, ...(tx.held && { ordered: true }) }));
   }

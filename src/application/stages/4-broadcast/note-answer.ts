@@ -1,15 +1,15 @@
 /**
- * Stage 4, after a send: notes the node's answer, when to ask again, and what the answer means for the lane. If a node
- * signs with a key of its own and its answer is lost (the gray zone), the nonce may have a transaction whose hash
- * nobody knows. That transaction is looked for by sender and nonce: on chain if the count has passed the nonce, else in
+ * Stage 4, after a send: records the node's answer, when to send again, and what the answer means for the lane. If a
+ * node signs with a key of its own and its answer is lost (the gray zone), the nonce may have a transaction whose hash
+ * is unknown. That transaction is looked up by sender and nonce: on chain if the count has passed the nonce, else in
  * the node's pool. If its contents equal ours, it is ours; if not, another program used the key; if it is absent for
  * the whole timeout, ours is sent anew, at the same nonce, so that at most one of the two is mined.
  *
  * Reads: the answer; for the gray zone the chain by sender and nonce, and payloads. Writes: `planAnswer` plans moves
  * that its caller commits; the gray zone writes UNKNOWN_SUBMIT_RESULT, then the hash, a foreign attempt with its
- * receipt, or PENDING again. Invariant I7: neither an unknown answer nor a failed look decides anything. A crash leaves
- * TRACKING/PENDING, sent again by the next owner, or UNKNOWN_SUBMIT_RESULT, or PENDING without a hash: then the next
- * owner looks again, and its timeout counts from the time when sight was lost.
+ * receipt, or PENDING again. Invariant I7: neither an unknown answer nor a failed look-up decides anything. A crash
+ * leaves TRACKING/PENDING, sent again by the next owner, or UNKNOWN_SUBMIT_RESULT, or PENDING without a hash: then the
+ * next owner looks again, and its timeout counts from the time when the answer was lost.
  */
 import { isTaken, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hash } from "../../../domain/lane.ts";
@@ -43,7 +43,7 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, resubmitEveryMs, type Tracked } from "../../lane/tracked.ts";
 import { type Mined, mineForeign, saysTheSame } from "../5-receipt/receipt.ts";
 
-/** Notes what follows for the pace of the lane and of the transaction. */
+/** Applies the node's answer to the pace of the lane and of the transaction. */
 export function note(work: Answered): void {
   const { ports, context, lane, tx, result } = work;
   report(work);
@@ -68,7 +68,10 @@ export function note(work: Answered): void {
   if (answer === "insufficientFunds" || answer === "rejected") fallBack(tx);
 }
 
-/** Moves to be written for an answer. `identified`: the attempt's hash, if the node that signed it has named it. */
+/**
+ * Moves to be written for the node's answer. `identified`: the attempt's hash, if the node that signed it has reported
+ * it.
+ */
 export function planAnswer({ tx, result }: Answered, identified?: TransitionItem["identified"]): readonly Planned[] {
   if (tx.receipt !== null) return [];
   const named = identified === undefined ? {} : { identified };
@@ -84,7 +87,7 @@ export function toSend({ attempts, pace }: Tracked): Attempt | undefined {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
 }
 
-/** The higher price cannot be had: the attempt that a node accepted before is kept alive instead. */
+/** The higher price cannot be paid: the attempt that a node accepted before is resent instead. */
 function fallBack(tx: Tracked) {
   const known = sendableAttempts(tx.attempts).find(({ ordinal }) => ordinal === tx.acceptedOrdinal);
   if (known !== undefined) happened(tx, turnedTo, known.ordinal);
@@ -96,12 +99,15 @@ function planTaken(tx: Tracked, named: Named) {
   const accepted = { ordinal: tx.pace.sendOrdinal as number };
   const isFirst = (tx.acceptedOrdinal ?? 0) < accepted.ordinal;
   const isNews = isFirst || tx.lastError !== null || named.identified !== undefined;
-  // A stale one that a node knows is stale still; and only the chain or a repair leads out of STUCK.
+  // A stale transaction that a node already has stays stale; and only the chain or a repair ends STUCK.
   if (!isNews && tx.status.subState !== "PENDING") return [];
   return [plan(tx, tx.status.state === "STUCK" ? "resubmit" : "broadcast", { accepted, lastError: null, ...named })];
 }
 
-/** The same words again, but for the numbers in them, are not written again: an outage must not fill the history. */
+/**
+ * An error that repeats the last one, apart from numbers in it, is not written again: an outage must not fill the
+ * history.
+ */
 function planFailed(tx: Tracked, lastError: string, named: Named) {
   const isRepeatedError = tx.lastError !== null && withoutNumbers(tx.lastError) === withoutNumbers(lastError);
   if (isRepeatedError && named.identified === undefined) return [];
@@ -141,7 +147,8 @@ function learn(answered: Answered) {
   }
   if (result.answer === "insufficientFunds") {
     establish(tx, "INSUFFICIENT_FUNDS", { text, since });
-    // Once per lane while it lasts: everything behind waits for the same money, and goes on by itself when it comes.
+    // Alert once per lane while it lasts: all transactions behind wait for the same funds, and continue by themselves
+    // when they arrive.
     if (lane.pace.unpaidSince !== null) return;
     happened(lane, paymentFailed, since);
     alert(answered, "INSUFFICIENT_FUNDS", text);
@@ -149,7 +156,7 @@ function learn(answered: Answered) {
   if (result.answer === "nonceTooHigh") learnNoFuture(answered);
 }
 
-/** Its predecessor is not at the node, whatever the answer to its send was: it goes first, then this one again. */
+/** The node does not have the lower nonces, whatever it answered to their sends: resend those first, then this one. */
 function learnNoFuture({ ports, lane, tx }: Answered) {
   happened(lane, futureRefused, { nowMs: ports.clock.monotonicMs(), random: ports.entropy.random() });
   for (const lower of lane.unmined.values()) {
@@ -163,13 +170,13 @@ function alert({ ports, lane, tx }: Answered, code: AlertCode, why: string) {
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId: tx.txId });
 }
 
-/** A payload that a node may have signed and sent, and whose hash is not known. */
+/** True if a node may have signed and sent the payload, but its hash is not known. */
 export function isOutOfSight({ status, attempts, pace }: Tracked): boolean {
   const unnamed = attempts.some(({ txHash, foreign }) => txHash === null && foreign !== true);
   return unnamed && !pace.claimed && (status.subState === "UNKNOWN_SUBMIT_RESULT" || status.state === "STUCK");
 }
 
-/** The answer to a send did not arrive, or named no transaction. */
+/** Called when the answer to a send did not arrive, or named no transaction. */
 export async function loseSight(work: LaneWork, tx: Tracked, why: string): Promise<void> {
   happened(tx, sightLost, work.ports.clock.monotonicMs());
   const { state, subState } = tx.status;
@@ -179,7 +186,7 @@ export async function loseSight(work: LaneWork, tx: Tracked, why: string): Promi
   reportSight(work, tx, "entered", why);
 }
 
-/** Looks for everything of the lane that is out of sight and due. */
+/** Looks for all transactions of the lane whose hash is unknown and whose search is due. */
 export function searchGrayZone(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due: Tracked[] = [];
@@ -203,7 +210,7 @@ async function searchEach(work: LaneWork, due: readonly Tracked[]) {
   }
 }
 
-/** Begun by this owner, or by one before it: the database says when. */
+/** The search may have been begun by an earlier owner: the database has its start time. */
 function searchOf({ clock }: LanePorts, tx: Tracked) {
   if (tx.pace.search !== null) return tx.pace.search;
   const nowMs = clock.monotonicMs();
@@ -245,7 +252,7 @@ async function conclude(work: LaneWork, tx: Tracked, found: Found, payload: Stor
   } else if (nowMs - search.sinceMs >= grayZoneTimeoutMs) await sendAnew(work, tx);
 }
 
-/** Ours: tracked by its hash from here on, and its receipt found like any other's. */
+/** The transaction found is ours: from here on it is tracked by its hash, and its receipt is found like any other's. */
 async function adopt(work: LaneWork, tx: Tracked, txHash: Hash) {
   const { ports, lane } = work;
   const ordinal = tx.pace.sendOrdinal as number;

@@ -1,13 +1,15 @@
 /**
- * Stage 5: finds receipts. Block by block: a new block's transaction hashes are matched against what is tracked, so the cost grows with
- * blocks. A look by hash covers the rest: what was resumed, what the follower may have missed, what has waited too long. A nonce that
- * the chain's count has passed without a receipt of ours was used by another program: its transaction is found and kept as an attempt
- * that is not ours, and finality, reorgs and the watch treat it like any other.
+ * Stage 5: finds receipts. Block by block: a new block's transaction hashes are matched against the tracked ones, so
+ * the cost grows with blocks. Look-ups by hash cover the rest: resumed transactions, those that the follower may have
+ * missed, and those that have waited too long. A nonce that the chain's count has passed without a receipt of ours was
+ * used by another program: its transaction is found and kept as a foreign attempt, and finality, reorgs and the watch
+ * treat it like any other.
  *
- * Reads: the chain. Writes: the receipt and TRACKING/MINED, for another program's transaction with an attempt of kind external.
- * Invariant I7: "not found" is the answer of a healthy endpoint; an error decides nothing, goes to the tail of the queue and blocks no
- * other look; a count alone decides nothing either. A crash before the commit leaves TRACKING: the next owner looks by hash, and its
- * first answer "nonce too low" begins the look for another program. After the commit, MINED waits for finality.
+ * Reads: the chain. Writes: the receipt and TRACKING/MINED, for another program's transaction with an attempt of kind
+ * external. Invariant I7: "not found" is the answer of a healthy endpoint; an error decides nothing, goes to the tail
+ * of the queue and blocks no other look-up; a count alone decides nothing either. A crash before the commit leaves
+ * TRACKING: the next owner looks up by hash, and its first answer "nonce too low" begins the search for another
+ * program. After the commit, MINED waits for finality.
  */
 
 import { checkSet, countReported } from "../../../domain/pace/count-events.ts";
@@ -29,7 +31,10 @@ import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { establish, happened } from "../../lane/tracked.ts";
 
-/** Matches new blocks. Returns those whose receipts could not be fetched, to be tried again. */
+/**
+ * Matches new blocks with tracked transactions. Returns the blocks whose receipts could not be fetched, to be tried
+ * again.
+ */
 export async function receiptsOfBlocks(
   ports: LanePorts,
   context: ChainContext,
@@ -65,8 +70,8 @@ function reportChecked({ telemetry }: LanePorts, { chain: { chainId } }: ChainCo
 }
 
 /**
- * Looks for receipts by hash of everything that owes a look, oldest first, behind it what got no answer last time. Half
- * as many are asked for after that: an endpoint that counts calls would refuse the same hundred for ever.
+ * Looks up receipts by hash for all transactions that need it, oldest first, then those without an answer last time.
+ * After a failure the batch is halved: an endpoint that limits calls would refuse the same hundred for ever.
  */
 export async function staleReceipts(
   ports: LanePorts,
@@ -111,7 +116,7 @@ async function lookUp(ports: LanePorts, context: ChainContext, transactions: rea
   }
 }
 
-/** A receipt counts only if its block is canonical: in our window, or, below it, by the chain's own word. */
+/** A receipt counts only if its block is canonical: in our window or, for older blocks, according to the chain. */
 async function onCanonicalChain(context: ChainContext, receipts: readonly Receipt[]) {
   const numbers = receipts.map(({ blockNumber }) => blockNumber);
   const hashAt = await canonicalHashes(context, numbers);
@@ -120,8 +125,8 @@ async function onCanonicalChain(context: ChainContext, receipts: readonly Receip
 
 /**
  * Records receipts. A payload that we signed is identified by its hash; a hash that a caller, a signing node or an
- * endpoint named might be anybody's, so its sender and nonce are checked. False: the chain did not show some of those
- * transactions. They need another look.
+ * endpoint reported might belong to any transaction, so its sender and nonce are checked. False if the chain did not
+ * return some of those transactions: they must be looked up again.
  */
 async function record(ports: LanePorts, context: ChainContext, found: readonly Receipt[]) {
   const named = found.filter((receipt) => isNamed(context, receipt));
@@ -145,10 +150,13 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt) {
   return named !== undefined && (named.kind === "external" || named.nodeSigned === true);
 }
 
-/** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
+/**
+ * The hash belongs to another transaction, so it is no longer tracked; our transaction is still to be mined, or another
+ * at its nonce.
+ */
 function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction) {
   hashes.delete(sent.txHash);
-  // An endpoint named this hash falsely: there is nobody to alert.
+  // An endpoint reported this hash falsely: no alert is needed.
   if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
@@ -160,7 +168,7 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
   for (const found of receipts) {
     const indexed = context.hashes.get(found.txHash);
     if (indexed === undefined || indexed.tx.receipt !== null) continue;
-    // The chain may not be ours: the receipt is looked for again once that is known.
+    // The endpoint may serve another chain: the receipt is looked up again once that is decided.
     const { lane, tx } = indexed;
     if (isUnsure(lane.pace)) {
       happened(tx, lookOwed);
@@ -173,7 +181,7 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
     planned.push(plan(tx, "mine", { receipt, lastError: null }));
     lane.mine(tx);
     if (lane.pace.window.kind === "closed") {
-      // The node takes the next nonce now: the rest of the pass need not be waited for.
+      // The node accepts the next nonce now: do not wait for the rest of the pass.
       lane.signing?.kick();
       lane.broadcasting?.kick();
     }
@@ -181,16 +189,19 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
   for (const [lane, planned] of byLane) void quietly(commitReceipts(ports, lane, planned));
 }
 
-/** The pass goes on: what it decides is written behind this, in the lane's order, and a failure reloads the lane. */
+/**
+ * The pass does not wait for this commit: its later decisions are written after it, in the lane's order, and a failure
+ * reloads the lane.
+ */
 async function commitReceipts(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]) {
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("receipt.committed");
 }
 
-/** How many nonces of a lane are looked into in one pass; the rest has its turn in the next. */
+/** Maximum number of nonces of a lane that are investigated in one pass; the rest follows in the next. */
 const AT_ONCE = 16;
 
-/** Looks into every nonce of the lane that seems to be used up by another program. */
+/** Investigates every nonce of the lane that another program seems to have used. */
 export function noticeExternalUse(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const suspects = suspectsOf(lane).length;
@@ -211,11 +222,14 @@ async function lookInto(work: LaneWork) {
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
   }
-  // Also if the chain fell silent half-way: memory has moved for those that were found.
+  // Commit even if the chain stopped answering half-way: memory already has the new state of those that were found.
   if (planned.length > 0) await commitPlanned(ports, lane, planned);
 }
 
-/** A head of line that is not mined may have been overtaken without a word: the count is asked at the pace of stale receipts. */
+/**
+ * True if the count must be read: the lane's head is not mined, and another transaction may have used its nonce
+ * unnoticed. Read as often as stale receipts.
+ */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
   const nonce = lane.headOfLine();
   const { check } = lane.pace.counts;
@@ -226,7 +240,7 @@ function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
   return isSame;
 }
 
-/** The known count has passed it, and its own hashes were looked for already. */
+/** Transactions whose nonce the known count has passed, and whose own hashes were already looked up. */
 function suspectsOf(lane: OwnedLane) {
   let passed = lane.pace.counts.reported;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
@@ -234,14 +248,17 @@ function suspectsOf(lane: OwnedLane) {
   for (const tx of lane.unmined.values()) {
     if (tx.nonce >= passed && tx.pace.answer !== "nonceConsumed") continue;
     if (tx.receipt !== null || tx.pace.look.kind === "owed") continue;
-    // An attempt without a hash may have used the nonce, signed by a node out of our sight: 4-broadcast/note-answer.ts
-    // looks into that.
+    // Skipped if an attempt has no hash: a node may have signed it and used the nonce; 4-broadcast/note-answer.ts
+    // investigates that.
     if (tx.attempts.every(({ txHash }) => txHash !== null)) suspects.push(tx);
   }
   return suspects.sort((a, b) => a.nonce - b.nonce);
 }
 
-/** Plans what is found, as it is found. False: of one of them it cannot be shown what was mined at its nonce. */
+/**
+ * Plans the foreign transactions as they are found. False if the chain does not show which transaction was mined at one
+ * of the nonces.
+ */
 async function findForeign(work: LaneWork, consumed: readonly Tracked[], planned: Planned[]) {
   const { ports, context, lane } = work;
   const seen = new Map<number, ChainTransaction>();
@@ -254,7 +271,7 @@ async function findForeign(work: LaneWork, consumed: readonly Tracked[], planned
     }
     if (sent.kind !== "mined" || tx.receipt !== null) continue;
     const { txHash: hash } = sent.transaction;
-    // Ours after all, and missed so far: the look by hash brings its receipt in.
+    // The mined transaction is ours after all, and was missed so far: the look-up by hash records its receipt.
     if (tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === hash)) happened(tx, lookOwed);
     else if (await lane.term.during(noneOfOursIsMined(context, tx))) {
       const isOurs = await lane.term.during(isMadeByNode(ports, tx, sent.transaction));
@@ -266,7 +283,7 @@ async function findForeign(work: LaneWork, consumed: readonly Tracked[], planned
   return isWhole;
 }
 
-/** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
+/** A signing node may have reported a wrong hash: a transaction with the same contents at our nonce is ours. */
 async function isMadeByNode({ store }: LanePorts, tx: Tracked, found: ChainTransaction) {
   if (!tx.attempts.some(({ nodeSigned }) => nodeSigned === true)) return false;
   const [payload] = await store.loadPayloads([tx.txId]);
@@ -281,7 +298,7 @@ function externalAttempt({ attempts }: Tracked, { transaction: { txHash, gas, fe
   return { ordinal: attempts.length + 1, kind: "external", txHash, gas, fees, rawTransaction: null };
 }
 
-/** A node that shows a receipt for one of ours as well contradicts itself: then nothing is decided. */
+/** A node that also shows a receipt for one of ours contradicts itself: then nothing is decided. */
 async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked) {
   const receipts = await chain.receipts(hashesOf(tx.attempts));
   return receipts.every((receipt) => receipt === null) && tx.receipt === null;
@@ -289,7 +306,7 @@ async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked) {
 
 export type Mined = Extract<Sent, { kind: "mined" }>;
 
-/** Notes in memory what was mined at the nonce, by its real hash; returns what is to be written. */
+/** Records in memory which transaction was mined at the nonce, by its real hash; returns the writes. */
 function mine({ ports, lane }: LaneWork, tx: Tracked, { receipt }: Mined, change: Parameters<typeof plan>[2]) {
   const planned = plan(tx, "mine", { ...change, receipt: withOwnContract(ports, lane, tx, receipt) });
   lane.mine(tx);
@@ -302,7 +319,7 @@ export function mineForeign(work: LaneWork, tx: Tracked, sent: Mined): Planned {
   const { txHash } = sent.transaction;
   const { txId, nonce } = tx;
   const reason = `nonce ${nonce} was used by ${txHash}, which is not ours`;
-  // A reorg may have taken it away before, and brought it back now.
+  // The attempt may already be known: a reorg may have removed its transaction and restored it now.
   const known = tx.attempts.some((attempt) => attempt.txHash === txHash);
   const attempt = known ? {} : { attempt: { ...externalAttempt(tx, sent), foreign: true as const } };
   const planned = mine(work, tx, sent, { ...attempt, lastError: reason, reason });
@@ -311,7 +328,10 @@ export function mineForeign(work: LaneWork, tx: Tracked, sent: Mined): Planned {
   return planned;
 }
 
-/** Looked into again, at the pace of the gray zone: a node that lags, or an authorisation that left no transaction. */
+/**
+ * The nonce is used but its transaction cannot be found: investigated again at the gray zone's interval. The node may
+ * lag, or an authorisation used the nonce without a transaction.
+ */
 function reportUnseen({ ports, context, lane: owned }: LaneWork, { txId, nonce }: Tracked, detail: string) {
   const { lane } = owned;
   const againInMs = context.settings.grayZoneIntervalMs ?? context.settings.staleReceiptTimeoutMs;

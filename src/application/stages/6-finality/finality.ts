@@ -1,13 +1,13 @@
 /**
- * Stage 6: decides, on one frozen view of the chain, what every mined transaction is: withdrawn, waiting or final. Every outcome rests
- * on a receipt that one endpoint gave, and that endpoint may have lied: before anything is final the endpoints are asked once more,
- * together (ports/chain.ts, settleReceipts), one question per block for all lanes.
+ * Stage 6: decides, on one immutable view of the chain, whether each mined transaction is withdrawn, waiting or final.
+ * Every outcome rests on a receipt from one endpoint, which may have lied: before anything is final the endpoints are
+ * asked once more, together (ports/chain.ts, settleReceipts), with one request per block for all lanes.
  *
- * Reads: the hash-linked window, the chain's tags if finality is a tag, the endpoints. Writes: withdrawals (TRACKING/PENDING without a
- * receipt, for settled outcomes with a second completion), the end of a watch, and the canonical blocks above mined transactions, which
- * operators look at and no decision reads. Outcomes are stage 7's. Invariants: I7, I8. A crash before a commit leaves TRACKING/MINED,
- * from which the next owner derives the same decision; after a withdrawal it leaves TRACKING/PENDING, which every owner looks for by
- * hash and sends again.
+ * Reads: the hash-linked window, the chain's tags if finality is a tag, the endpoints. Writes: withdrawals
+ * (TRACKING/PENDING without a receipt, for settled outcomes with a second completion), the end of a watch, and the
+ * canonical blocks above mined transactions, for display only. Outcomes are stage 7's. Invariants: I7, I8. A crash
+ * before a commit leaves TRACKING/MINED, from which the next owner derives the same decision; after a withdrawal it
+ * leaves TRACKING/PENDING, which every owner looks up by hash and sends again.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import { depthNeeded, type FinalityView, isFinal, watchedThrough } from "../../../domain/chain/finality.ts";
@@ -32,7 +32,7 @@ import { happened } from "../../lane/tracked.ts";
 import { saysTheSame } from "../5-receipt/receipt.ts";
 import { type Correction, complete } from "../7-complete/complete.ts";
 
-/** Input of one pass: heights and tags read once, hashes by height from the window, settled receipts. */
+/** Input of one finality pass: heights and tags read once, hashes by height from the window, settled receipts. */
 export interface FinalityPass {
   readonly context: ChainContext;
   readonly view: FinalityView;
@@ -41,7 +41,7 @@ export interface FinalityPass {
   readonly watchEnds: number;
 }
 
-/** Everything that these lanes might decide is asked about here, once per block. */
+/** Opens a pass: requests everything that these lanes might decide, once per block. */
 export async function openPass(context: ChainContext, lanes: readonly OwnedLane[]): Promise<FinalityPass> {
   const { settings, follower } = context;
   const head = follower.window.tip?.number ?? -1;
@@ -55,7 +55,7 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   return { context, view, verdicts, watchEnds };
 }
 
-/** A watch must not end by a height that one endpoint alone claims: a reorg below it would never be reported. */
+/** A watch must not end by a height that only one endpoint reports: a reorg below it would never be reported. */
 async function endOfWatch({ chain, settings }: ChainContext, view: FinalityView, lanes: readonly OwnedLane[]) {
   const claimed = watchedThrough(settings.confirmations, view);
   if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
@@ -76,7 +76,8 @@ function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, l
     for (const tx of lane.mined.values()) {
       const { receipt } = tx;
       if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) continue;
-      // One that has left the chain is withdrawn, not asked about; below the window it is not known yet.
+      // A transaction whose block left the chain is withdrawn, not settled; below the window its block's hash is not
+      // known yet.
       const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
       if (canonical === receipt.blockHash) deep.push({ lane, tx, receipt });
     }
@@ -92,9 +93,9 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
 }
 
 /**
- * A tag is a block of one chain, and its height says nothing about another: if the window is still on a branch without
- * the tagged block, nothing is final until the follower has caught up. Below the window, hashes are requested from the
- * chain itself, after the tag. Null: nothing is final by it now.
+ * Height of the block with this tag. If the window is still on a branch without the tagged block, nothing is final
+ * until the follower has caught up. Below the window, hashes are requested from the chain itself, after the tag. Null
+ * if nothing is final by the tag now.
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
   try {
@@ -104,13 +105,17 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
     return height;
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    // An endpoint that answers everything but this would otherwise keep everything from being final, without an alert.
+    // Alert if an endpoint answers everything except this tag: otherwise nothing would ever become final, without
+    // notice.
     if (context.reachable) context.noteTag(tag, false);
     return null;
   }
 }
 
-/** Withdraws what left the canonical chain. Done before new blocks are matched, so that a moved transaction is found again. */
+/**
+ * Withdraws transactions whose block left the canonical chain. Done before new blocks are matched, so that a moved
+ * transaction is found again.
+ */
 export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const mined = [...lane.mined.values()];
   const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
@@ -122,7 +127,7 @@ export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, 
   if (gone.length > 0) await reviseWatched(ports, lane, gone);
 }
 
-/** A reported outcome is not withdrawn by one endpoint alone: if two are up, both must show another block. */
+/** A reported outcome is not withdrawn because of one endpoint alone: if two are up, both must show another block. */
 async function goneForAll(context: ChainContext, differing: readonly (readonly [Hash, number])[]) {
   const gone: Hash[] = [];
   for (const [hash, number] of differing) {
@@ -134,7 +139,7 @@ async function goneForAll(context: ChainContext, differing: readonly (readonly [
   return gone;
 }
 
-/** Commits what is final on this view, and ends the watch over what is deep enough. */
+/** Commits the transactions that are final on this view, and ends the watch over those that are deep enough. */
 export function decideFinal(ports: LanePorts, pass: FinalityPass, lane: OwnedLane): Working {
   const { verdicts } = pass;
   const asked: Tracked[] = [];
@@ -163,7 +168,10 @@ async function decideAsked(
   }
 }
 
-/** Nothing waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
+/**
+ * Ends the watch over old blocks. Not urgent: the rows are written with later ones, and those that could not be written
+ * stay watched.
+ */
 function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane) {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
@@ -180,12 +188,12 @@ function blockNumberOf(tx: Tracked) {
   return tx.receipt?.blockNumber ?? -1;
 }
 
-/** Unknown is not different: a height without an answer from the chain withdraws nothing. */
+/** True only if the chain returned another hash: a height without an answer withdraws nothing. */
 function differs(canonical: Hash | undefined, stored: Hash | undefined) {
   return canonical !== undefined && canonical !== stored;
 }
 
-/** `because`: what speaks against the block that their receipts name. */
+/** Withdraws receipts. `because`: the evidence against the block that they name. */
 async function withdraw(
   ports: LanePorts,
   lane: OwnedLane,
@@ -204,7 +212,7 @@ async function withdraw(
   await ports.failpoint("withdraw.committed");
 }
 
-/** Outcomes that were final and watched: a reorg deeper than finality. */
+/** Revises outcomes that were final and still watched: the reorg is deeper than finality. */
 async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly Hash[]) {
   await lane.term.during(lane.outcomes.written());
   const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
@@ -267,7 +275,7 @@ function lowestMined(lanes: readonly OwnedLane[]) {
   return lowest;
 }
 
-/** Verdicts by the hash of the mined payload. A transaction without a verdict is not decided. */
+/** Verdicts of the endpoints, by the hash of the mined payload. A transaction without a verdict is not decided. */
 type Verdicts = ReadonlyMap<Hash, ReceiptVerdict>;
 
 interface MinedOn {
@@ -276,10 +284,12 @@ interface MinedOn {
   readonly receipt: Receipt;
 }
 
-/** Blocks asked about at once: after a long absence there are many, and each may be proved whole. */
+/**
+ * Maximum number of blocks settled at once: after a long absence there are many, and each may have to be fetched whole.
+ */
 const BLOCKS_AT_ONCE = 4;
 
-/** The endpoints' combined answers about everything that is about to be decided. */
+/** Collects the endpoints' combined answers about everything that is about to be decided. */
 async function settleReceipts(context: ChainContext, mined: readonly MinedOn[]) {
   const verdicts = new Map<Hash, ReceiptVerdict>();
   const blocks = blocksOf(mined).filter(({ block }) => context.disputes.mayAsk(block.hash));
@@ -303,14 +313,17 @@ function blocksOf(mined: readonly MinedOn[]) {
   return [...blocks.values()];
 }
 
-/** A hash that a caller, a signing node or an endpoint named is not by itself the hash of something at our nonce. */
+/**
+ * A hash that a caller, a signing node or an endpoint reported is not proof of a transaction at our nonce, so sender
+ * and nonce are checked.
+ */
 function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
   const attempt = tx.attempts.find((each) => each.txHash === txHash);
   const isNamed = attempt?.kind === "external" || attempt?.foreign === true || attempt?.nodeSigned === true;
   return isNamed ? { txHash, sentBy: { signer: lane.lane.signer, nonce: tx.nonce } } : { txHash };
 }
 
-/** A block that no endpoint answers for keeps no other block waiting. */
+/** Settles one block. A block for which no endpoint answers delays no other block. */
 async function settleBlock(
   { chain, disputes, settings }: ChainContext,
   { block, transactions }: AskedBlock,
@@ -334,8 +347,8 @@ async function settleBlock(
 }
 
 /**
- * Transactions that a chain node signed: whether the mined one is another program's, by its settled content. One
- * endpoint said so when it was found, and it may have lied in either direction.
+ * For transactions that a chain node signed: whether the mined one is another program's, by its settled content. The
+ * first finding came from one endpoint, which may have lied either way.
  */
 async function foreignByContents({ store }: LanePorts, candidates: readonly Tracked[], verdicts: Verdicts) {
   const shown = candidates.flatMap((tx) => {
@@ -354,7 +367,7 @@ async function foreignByContents({ store }: LanePorts, candidates: readonly Trac
   return new Map(foreign);
 }
 
-/** Consequences of the verdicts for transactions of one lane. */
+/** Applies the verdicts to the transactions of one lane. */
 function applyVerdicts(
   { ports, lane }: Pick<LaneWork, "ports" | "lane">,
   candidates: readonly Tracked[],
@@ -376,8 +389,9 @@ function applyVerdicts(
 }
 
 /**
- * Except for its place in the block, which decides nothing, and which nodes count in different ways. Not every node
- * reports the paid price: an endpoint that reported none, or another one, has not lied about the outcome.
+ * How a stored receipt differs from the agreed one. The position in the block is ignored: it decides nothing, and nodes
+ * count it differently. A missing or different paid price is only "imprecise": not every node reports it, and it does
+ * not change the outcome.
  */
 function difference(stored: Receipt | null, agreed: Receipt) {
   const isTrue =

@@ -2,9 +2,9 @@
  * Stage 7: the outcome and its place in the feed become durable together, in one fenced transaction whose last
  * statement is the feed's counter.
  *
- * Reads: nothing more. Writes: final state, history, completion, and the receipt if another one is stored. Invariant
- * I8: a completion once per entry into a final state, commit order = sequence order. A crash before the commit leaves
- * TRACKING/MINED, decided again by the next owner; after it, everything is written.
+ * Reads: nothing more. Writes: final state, history, completion, and the receipt if it differs from the stored one.
+ * Invariant I8: a completion once per entry into a final state, commit order = sequence order. A crash before the
+ * commit leaves TRACKING/MINED, decided again by the next owner; after it, everything is written.
  */
 
 import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
@@ -17,9 +17,9 @@ import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
 export interface Correction {
-  /** The evidence for the decision. */
+  /** The receipt that the decision is based on. */
   readonly receipt: Receipt;
-  /** "false": the receipt that is stored would have decided something else. */
+  /** How the stored receipt was wrong. "false": it would have led to another outcome. */
   readonly stored: keyof typeof REASONS;
 }
 
@@ -28,11 +28,11 @@ const REASONS = {
   imprecise: "the price that was paid is what could be settled of it",
 } as const;
 
-/** Settled values that differ from those recorded when the transaction was found to be mined. */
+/** Settled facts that differ from those recorded when the transaction was found mined. */
 export interface Findings {
   /** Receipts that differ from the ones in the database. */
   readonly corrected: ReadonlyMap<Tracked, Correction>;
-  /** True if the mined transaction is another program's, for those whose settled contents decide that. */
+  /** For transactions whose settled contents decide it: true if the mined transaction is another program's. */
   readonly foreign: ReadonlyMap<Tracked, boolean>;
 }
 
@@ -66,7 +66,7 @@ export function complete(
   lane.outcomes.add(writing, (error) => lane.term.readAgain(String(error)));
 }
 
-/** The attempt that was mined; another program's as its settled contents say, else as it was noted. */
+/** The mined attempt. Whether it is another program's follows from its settled contents, else from the record. */
 function minedOf({ attempts }: Tracked, receipt: Receipt | null, isForeign: boolean | undefined): MinedAttempt | null {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
   return mined === undefined ? null : { ...mined, isForeign: isForeign ?? mined.foreign === true };
@@ -74,7 +74,7 @@ function minedOf({ attempts }: Tracked, receipt: Receipt | null, isForeign: bool
 
 type MinedAttempt = Attempt & { readonly isForeign: boolean };
 
-/** The amount that policies count from here on, instead of the worst case. */
+/** The amount that was paid; policies count it from here on instead of the maximum cost. */
 function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {
   if (mined === null || mined.isForeign || receipt === null) return NOTHING_PAID;
   const { gasUsed, effectiveGasPrice, besideGas = 0n, besideGasUnsure } = receipt;
@@ -83,7 +83,7 @@ function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {
   return besideGasUnsure === true ? { ...paid, unsure: true } : paid;
 }
 
-/** Result of the cancel after its `validUntil`. */
+/** Note on the outcome of the cancel that followed an expired `validUntil`. */
 function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent) {
   if (!expired) return null;
   const over = `its validUntil, ${validUntil?.toISOString()}, was over`;
@@ -91,7 +91,7 @@ function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent) 
   return `${over}, but it was too late to expire: its cancel was not the one that was mined`;
 }
 
-/** Decided by whose payload was mined, and only for the caller's own also by how it ended. */
+/** The outcome: decided by whose payload was mined and, if it is the caller's, also by its success or failure. */
 function outcomeOf({ expired }: Tracked, mined: MinedAttempt | null, receipt: Receipt | null): TransitionEvent {
   if (mined?.isForeign) return "loseNonce";
   if (mined?.kind === "cancel" || mined?.kind === "placeholder") return expired ? "confirmExpiry" : "confirmCancel";

@@ -10,13 +10,13 @@ export interface Accepted extends CreatedTransaction {
   readonly atMs: number;
 }
 
-/** Sends so many transfers, numbered from `from`. `onAccepted` gets the number of all accepted ones. */
+/** Sends this number of transfers, numbered from `from`. `onAccepted` gets the number of accepted transfers so far. */
 type Send = (transactions: number, from: number, onAccepted: (count: number) => void) => Promise<void>;
 
 const CALLERS = 16;
 const PATIENCE_MS = 5_000;
 const AGAIN_MS = 100;
-/** Time without progress after which the rest counts as lost. */
+/** Time without progress after which the remaining transfers count as lost. */
 const GIVE_UP_MS = 60_000;
 
 /** Runs `work`, which sends the transfers, waits until they are confirmed, and compares database and chain. */
@@ -39,7 +39,7 @@ export async function auditedLoad<T>(
     }),
   );
   await untilConfirmed(transactions, confirmed, show);
-  // The last confirmation may have arrived since the last update.
+  // Show the total again: the last confirmation may have arrived since the last update.
   show();
   confirmed.stop();
   const survivor = nodes.find((node) => node.alive()) as NodeChild;
@@ -47,7 +47,7 @@ export async function auditedLoad<T>(
   return { done, accepted, survivor, report: { ...(await audit(survivor.client, chain, accepted)), seconds } };
 }
 
-/** Calls `work` with every number of the range, so many at a time. */
+/** Calls `work` with every number of the range, `callers` calls at a time. */
 export async function inParallel(
   callers: number,
   [from, until]: readonly [number, number],
@@ -60,7 +60,7 @@ export async function inParallel(
   await Promise.all(Array.from({ length: callers }, caller));
 }
 
-/** Sends a transfer exactly once: after a failure, the same request id again, to the next node. */
+/** Sends a transfer exactly once: after a failure, it sends the same request id again, to the next node. */
 async function sendUntilAccepted(
   { signers, recipient, nodes }: EmbeddedCluster,
   number: number,
@@ -88,7 +88,7 @@ async function untilConfirmed(count: number, confirmed: { count(): number }, onL
   }
 }
 
-/** Follows the completion feed of any node that answers. */
+/** Follows the completion feed of any node that responds. */
 function followConfirmed(nodes: readonly NodeChild[]) {
   const confirmed = new Set<string>();
   let isStopped = false;
@@ -113,7 +113,7 @@ function followConfirmed(nodes: readonly NodeChild[]) {
   return { count: () => confirmed.size, stop };
 }
 
-/** Compares the accepted transactions of the database with the executed ones of the chain. */
+/** Compares the accepted transactions of the database with those executed on the chain. */
 async function audit(client: FencepostClient, chain: DevChain, accepted: readonly Accepted[]) {
   const stored = await allTransactions(client);
   const states = new Map(stored.map(({ signer, requestId, state }) => [`${signer} ${requestId}`, state]));

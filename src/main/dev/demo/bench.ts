@@ -1,4 +1,4 @@
-/** `fencepost bench`: creates per second and their latency, of an embedded node or of a named one. */
+/** `fencepost bench`: measures creates per second and their latency, on an embedded node or on a named one. */
 import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { FencepostClient } from "../../../client/index.ts";
@@ -11,7 +11,7 @@ interface Subject {
   readonly client: FencepostClient;
   readonly signers: readonly string[];
   readonly to: string;
-  /** Gas limit, if known: the measurement then excludes the chain's estimate. */
+  /** Gas limit of the transaction, if known: the measurement then excludes the chain's gas estimate. */
   readonly gas?: string;
 }
 
@@ -19,13 +19,13 @@ interface Subject {
 const TRANSFER_GAS = "21000";
 
 interface BenchPorts {
-  /** Connects to the named node. */
+  /** Connects to the node that is measured. */
   connect(): Promise<FencepostClient>;
   say(line: string): void;
   newId(): string;
 }
 
-/** Uses a chain that costs money only if a node and a signer are named. */
+/** Runs the benchmark. A chain that costs money is used only if a node and a signer are named. */
 export async function bench(options: BenchOptions, ports: BenchPorts): Promise<BenchReport> {
   const { url, profile, signer, to } = options;
   const name = url ?? profile;
@@ -52,7 +52,7 @@ async function measure(
   const latencies: number[] = [];
   const txIds: string[] = [];
   const failures: unknown[] = [];
-  // Warm-up: the first create of a lane loads its nonce and fees, and compiles code.
+  // Warm-up: the first create of a lane loads its nonce and fees and compiles code, so it is not measured.
   for (const signer of signers) await client.send({ signer, requestId: `bench-${run}-warm`, payload });
   ports.say(`sending ${transactions} creates, ${callers} at a time`);
   const startedMs = systemClock.monotonicMs();

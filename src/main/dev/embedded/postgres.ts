@@ -10,18 +10,18 @@ import { clearLeftover } from "./postgres/postmaster-file.ts";
 import { PredecessorAlive, type RunningServer, type Settings, type StopMode, startServer } from "./postgres/server.ts";
 
 export interface EmbeddedPostgresOptions {
-  /** Directory of all its files, created if missing. */
+  /** Directory of all files of the server, created if missing. */
   readonly directory: string;
   readonly clock: Clock;
   /** Prints one line for people. */
   readonly log: (line: string) => void;
-  /** Not set: a free port. */
+  /** Port of the server. If not set, a free port. */
   readonly port?: number | undefined;
-  /** Server parameters over our defaults, such as `{ fsync: "off" }` for tests. */
+  /** Server parameters that override our defaults, such as `{ fsync: "off" }` for tests. */
   readonly settings?: Settings | undefined;
-  /** Aborts creating or starting; nothing is left running. */
+  /** Aborts creating or starting the server; no process is left running. */
   readonly signal?: AbortSignal | undefined;
-  /** Called if the server ends without being asked to. */
+  /** Called if the server ends without being stopped by this process. */
   readonly onUnexpectedExit?: ((line: string) => void) | undefined;
   /** False: the server does not keep this process alive, and ends with it. */
   readonly keepsProcess?: boolean | undefined;
@@ -31,7 +31,7 @@ export interface EmbeddedPostgresOptions {
 
 export type EmbeddedPostgres = ReturnType<typeof supervise>;
 
-/** Prepared input of a start or restart. */
+/** Prepared input of a server's start or restart. */
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 type Started = Awaited<ReturnType<typeof startSomewhere>>;
 
@@ -39,7 +39,7 @@ const PORT_TRIES = 5;
 const PREDECESSOR_POLL_MS = 100;
 const PREDECESSOR_TIMEOUT_MS = 15_000;
 
-/** A real PostgreSQL below `directory`, as a child process that ends with this one. */
+/** Starts a real PostgreSQL below `directory`, as a child process that ends with this one. */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const directory = await makeDirectory(options.directory);
   const lock = await lockDirectory(directory);
@@ -61,7 +61,10 @@ async function prepare(directory: string, options: EmbeddedPostgresOptions) {
   return { place, binaries, cluster, options };
 }
 
-/** A requested port must be free. A port of our choice may be taken by another process meanwhile, so it is retried. */
+/**
+ * Starts the server on the requested port, which must be free. A port that was chosen here may be taken by another
+ * process meanwhile, so the start is retried.
+ */
 async function startSomewhere(prepared: Prepared) {
   const { port: asked } = prepared.options;
   if (asked !== undefined) await assertPortFree(asked);
@@ -96,7 +99,7 @@ async function startOn({ place, binaries, cluster, options }: Prepared, port: nu
 
 function supervise(prepared: Prepared, { server, port }: Started, unlock: () => Promise<void>) {
   const { binaries, cluster, options, place } = prepared;
-  // The signal is for the start only: aborting it later must not affect a restart.
+  // Drop the abort signal, which is for the first start only: aborting it later must not affect a restart.
   const again: Prepared = { ...prepared, options: { ...options, signal: undefined } };
   let current = server;
   let wanted = true;
@@ -130,20 +133,20 @@ function supervise(prepared: Prepared, { server, port }: Started, unlock: () => 
     /** URL of the superuser, with its password, on the database `postgres`. */
     url: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/postgres`,
     port,
-    /** The server's own version, such as "18.4". */
+    /** Version of the PostgreSQL server, such as "18.4". */
     version: binaries.version,
-    /** Directory of the data: under root not always below `directory`. */
+    /** Directory of the data. Under root it is not always below `directory`. */
     home: place.home,
     /** Pid of the postmaster; changes with a restart. */
     get pid() {
       return current.pid;
     },
-    /** Ends the server and unlocks the directory. Safe to call twice, also after the server died. */
+    /** Ends the server and unlocks the directory. Safe to call twice, and after the server died. */
     stop: () => {
       stopping ??= stop();
       return stopping;
     },
-    /** Restarts on the same port. "immediate" is a crash: no checkpoint, recovery at start. */
+    /** Restarts the server on the same port. "immediate" acts like a crash: no checkpoint, recovery at start. */
     restart: (mode: StopMode = "fast") => {
       restarting = restarting.catch(() => undefined).then(() => restart(mode));
       return restarting;

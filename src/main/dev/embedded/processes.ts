@@ -7,23 +7,23 @@ import type { Readable } from "node:stream";
 import { codeOf } from "../../../domain/text/thrown.ts";
 import { type Clock, within } from "../../../ports/clock.ts";
 
-/** User of a child process. */
+/** Operating system user of a child process. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** A running process. A pid alone identifies none: numbers are reused, in containers almost at once. */
+/** A running process. A pid alone does not identify it: numbers are reused, in containers almost at once. */
 export interface LiveProcess {
   /** Distinguishes processes that had the same pid. */
   readonly identity: string;
-  /** Null: unknown on this system. */
+  /** Working directory of the process; null: unknown on this system. */
   readonly workingDirectory: string | null;
   readonly command: string;
 }
 
 /**
- * Environment of children. PGDATA, PGPORT and others in the user's shell would change the server, and a macOS
+ * Environment of child processes. PGDATA, PGPORT and others from the user's shell would change the server, and a macOS
  * postmaster without a locale does not start.
  */
 export const CHILD_ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -35,7 +35,8 @@ export const CHILD_ENVIRONMENT: Readonly<Record<string, string>> = {
 const EXIT_POLL_MS = 20;
 
 /**
- * Finds a running process. Zombies count as ended: without a reaping init, as in some containers, they stay for ever.
+ * Finds a running process. Zombies count as ended: without an init that reaps them, as in some containers, they stay
+ * for ever.
  */
 export async function findProcess(pid: number): Promise<LiveProcess | null> {
   if (process.platform === "linux") return findInProc(pid);
@@ -57,7 +58,7 @@ async function findInProc(pid: number): Promise<LiveProcess | null> {
   return { identity: `${boot.trim()}:${startTicks}`, workingDirectory, command: command.replaceAll("\0", " ").trim() };
 }
 
-/** `Ss   Sun Nov 15 04:23:48 2026     /path/to/postgres -D …` */
+/** Parses a line of `ps`, such as `Ss   Sun Nov 15 04:23:48 2026     /path/to/postgres -D …` */
 export function parsePsLine(line: string): LiveProcess | null {
   const match = /^\s*(\S+)\s+(\S+ +\S+ +\d+ +[\d:]+ +\d+)\s+(.*?)\s*$/.exec(line);
   const [, state, started, command] = match ?? [];
@@ -66,7 +67,7 @@ export function parsePsLine(line: string): LiveProcess | null {
 }
 
 interface Outcome {
-  /** Null: ended by a signal, or never started. */
+  /** Exit code; null: the command was ended by a signal, or never started. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -82,7 +83,7 @@ export function run(file: string, args: readonly string[], account: Account | nu
   });
 }
 
-/** Waits until a process that is not our child has ended; false if it runs after `timeoutMs`. */
+/** Waits until a process that is not our child has ended; returns false if it still runs after `timeoutMs`. */
 export async function waitForExit(clock: Clock, pid: number, timeoutMs: number): Promise<boolean> {
   const deadlineMs = clock.monotonicMs() + timeoutMs;
   const before = await findProcess(pid);
@@ -93,13 +94,13 @@ export async function waitForExit(clock: Clock, pid: number, timeoutMs: number):
   return true;
 }
 
-/** True when `promise` settles within `ms`. */
+/** Resolves to true if `promise` settles within `ms`. */
 export function settlesWithin(clock: Clock, promise: Promise<unknown>, ms: number): Promise<boolean> {
   const settled = () => true;
   return within(clock, promise.then(settled, settled), { ms, late: () => false });
 }
 
-/** Sends a signal. An ended process is no error. */
+/** Sends a signal to a process. A process that has already ended is no error. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -112,25 +113,25 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
 export type Child = ReturnType<typeof launch>;
 
 export interface Ending {
-  /** The exit code, the signal, or why it never started. */
+  /** How the child ended: the exit code, the signal, or why it never started. */
   readonly how: string;
   readonly code: number | null;
-  /** Set if it could not be started. */
+  /** Set if the child could not be started. */
   readonly error?: Error;
-  /** The end of its standard error, if that is a pipe. */
+  /** The last part of the child's standard error, if that is a pipe. */
   readonly stderr: string;
 }
 
 const KEPT_STDERR_CHARACTERS = 10_000;
 
 /**
- * Starts it in a process group of its own: Ctrl-C reaches us alone, and we end the child when the node has drained. If
- * we are killed, `lastSignal` ends it.
+ * Starts a child process in a process group of its own: Ctrl-C reaches only this process, which ends the child when the
+ * node has drained. If this process is killed, `lastSignal` ends the child.
  */
 export function launch(command: readonly string[], options: SpawnOptions, lastSignal: "INT" | "TERM") {
   const [file = "", ...args] = command;
   const handle = spawn(file, args, { ...options, detached: true });
-  // Without a shell there is no guard; the next start finds and stops a leftover server.
+  // On a system without a shell there is no guard process; the next start finds and stops a leftover server.
   const guard = handle.pid && whenThisEnds('kill -s "$2" "$1" 2>/dev/null', String(handle.pid), lastSignal);
   let stderr = "";
   handle.stderr?.on("data", (chunk) => {
@@ -139,7 +140,7 @@ export function launch(command: readonly string[], options: SpawnOptions, lastSi
   const ended = new Promise<Ending>((resolve) => {
     handle.on("error", (error) => resolve({ how: error.message, code: null, error, stderr }));
     handle.on("close", (code, signal) => {
-      // The pid of an ended child may be reused.
+      // Stop the guard process: the pid of an ended child may be reused, and the guard would kill another process.
       if (guard) guard.kill("SIGKILL");
       resolve({ how: signal === null ? `exit code ${code}` : `signal ${signal}`, code, stderr });
     });
@@ -147,7 +148,7 @@ export function launch(command: readonly string[], options: SpawnOptions, lastSi
   return { handle, ended };
 }
 
-/** Parses the first line of a child's standard output. Throws `failure` if it ends before. */
+/** Parses the first line of a child's standard output. Throws `failure` if the child ends before. */
 export async function readyLine<T>({ handle, ended }: Child, failure: (ending: Ending) => Error): Promise<T> {
   const first = once(createInterface({ input: handle.stdout as Readable }), "line") as Promise<[string]>;
   const ready = await Promise.race([first, ended]);
@@ -155,13 +156,13 @@ export async function readyLine<T>({ handle, ended }: Child, failure: (ending: E
   return JSON.parse(ready[0]) as T;
 }
 
-/** Lets this process end although the child runs. The child ends with it. */
+/** Lets this process end while the child still runs. The child then ends too. */
 export function release({ handle }: Child): void {
   handle.unref();
   for (const pipe of [handle.stdout, handle.stderr]) if (pipe instanceof Socket) pipe.unref();
 }
 
-/** Sends one signal after the other, each with its time to take effect, then SIGKILL. */
+/** Ends a child: sends the signals in turn, each with its time to take effect, then SIGKILL. */
 export async function endChild(
   { handle, ended }: Child,
   clock: Clock,
@@ -178,8 +179,8 @@ export async function endChild(
 
 /**
  * Runs a shell script when this process ends, even by SIGKILL. The shell reads from a pipe whose other end only this
- * process holds. The kernel closes that with the process, and the read returns. The shell has its own process group,
- * so that Ctrl-C does not end it first.
+ * process holds. When the process ends, the kernel closes that end, and the read returns. The shell has its own process
+ * group, so that Ctrl-C does not end it first.
  */
 export function whenThisEnds(script: string, ...args: readonly string[]) {
   const shell = spawn("/bin/sh", ["-c", `read -r _; ${script}`, "guard", ...args], {

@@ -18,16 +18,16 @@ export interface DevChain {
   readonly accounts: readonly DevAccount[];
   /** Resolves when the chain's own process has ended, with its last output. */
   readonly ended?: Promise<string>;
-  /** Rejects with a ChainRpcError if the chain answers with an error. */
+  /** Calls the chain. Rejects with a ChainRpcError if the chain responds with an error. */
   rpc(method: string, params?: readonly unknown[]): Promise<unknown>;
   mine(blocks?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings[K] | undefined } & {
-  /** Not set: a free port. */
+  /** Port of the chain. If not set, a free port. */
   readonly port?: number | undefined;
-  /** The calls of block-maker.ts control the blocks. */
+  /** True if the calls of block-maker.ts control the blocks. */
   readonly controlled?: boolean | undefined;
 };
 
@@ -36,8 +36,8 @@ export function chainSettings(options: ChainOptions): ChainSettings {
 }
 
 /**
- * A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. `after` is the
- * timer of controlled blocks.
+ * Starts a real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. `after`
+ * is the timer of controlled blocks.
  */
 export async function startEmbeddedChain(
   { port, controlled, ...options }: ChainOptions = {},
@@ -69,13 +69,16 @@ export async function startEmbeddedChain(
   };
 }
 
-/** Default path of wallets (BIP-44); the accounts are its children 0, 1, 2, … */
+/** Default derivation path of wallets (BIP-44); the accounts are its children 0, 1, 2, … */
 const DERIVATION_PATH = "m/44'/60'/0'/0";
 
-/** viem's accounts are imported here: that takes longer than starting the chain. */
+/**
+ * Derives the dev accounts. viem's accounts module is imported here, because loading it takes longer than starting the
+ * chain.
+ */
 export async function deriveAccounts({ mnemonic, accounts }: ChainSettings): Promise<readonly DevAccount[]> {
   const { mnemonicToAccount, privateKeyToAddress } = await import("viem/accounts");
-  // Deriving the seed from the phrase is slow: done once, not per account.
+  // Derive the seed from the phrase once, not per account: it is slow.
   const parent = mnemonicToAccount(mnemonic, { path: DERIVATION_PATH }).getHdKey();
   return Array.from({ length: accounts }, (_, index) => {
     const key = parent.deriveChild(index).privateKey;

@@ -19,8 +19,8 @@ function complaint(act: () => unknown): { path: string; message: string } {
   throw new Error("nothing was refused");
 }
 
-describe("addresses", () => {
-  it("are the same account in lower case, upper case and with a correct checksum", () => {
+describe("address parsing", () => {
+  it("treats lower case, upper case and a correct checksum as the same account", () => {
     const upper = `0x${CHECKSUMMED.slice(2).toUpperCase()}`;
     expect([LOWER, upper, CHECKSUMMED].map((text) => codec.parseAddress(text))).toEqual([LOWER, LOWER, LOWER]);
     expect(codec.checksum(LOWER)).toBe(CHECKSUMMED);
@@ -41,7 +41,7 @@ describe("addresses", () => {
   });
 });
 
-describe("calls by signature", () => {
+describe("encoding a call by its function signature", () => {
   const TRANSFER = encodeFunctionData({
     abi: parseAbi(["function transfer(address to, uint256 amount)"]),
     args: [LOWER, 5n],
@@ -62,7 +62,7 @@ describe("calls by signature", () => {
     expect(codec.encodeCall("pause()", [])).toBe(toFunctionSelector("function pause()"));
   });
 
-  it("takes tuples as lists or as objects, nested and in arrays", () => {
+  it("accepts tuples as lists or as objects, nested and in arrays", () => {
     const signature =
       "settle((address to, (uint8 kind, bytes data)[] parts)[] orders, bytes4[2] tags, bool dry, string note)";
     const tail = [["0x01020304", "0xdeadbeef"], false, "grüße"];
@@ -103,7 +103,7 @@ describe("calls by signature", () => {
     expect(complaint(() => codec.encodeCall(signature, [LOWER])).path).toBe("function");
   });
 
-  it("refuses a signature of 40 kB", () => {
+  it("refuses a signature that is 40 kB long", () => {
     expect(complaint(() => codec.encodeCall(`f(${"uint256,".repeat(5_000)}uint256)`, [])).message).toBe(
       "is longer than 2000 characters",
     );
@@ -145,7 +145,7 @@ describe("calls by signature", () => {
     ["f((uint256 a, bool b))", ["text"], "args.0"],
     ["f((uint256 a, bool b))", [{ a: 1, b: 0 }], "args.0.1"],
     ["f((uint256,bool))", [{}], "args.0."],
-  ])("refuses %s with %j, and names the argument", (signature, args, path) => {
+  ])("refuses %s with the arguments %j, and names the argument", (signature, args, path) => {
     expect(complaint(() => codec.encodeCall(signature, args)).path).toBe(path);
   });
 
@@ -175,16 +175,16 @@ describe("calls by signature", () => {
     ["f(bool)", ["true"], 'bool must be true or false, without quotes; given "true"'],
     ["f((uint8 a, bool b) x)", [{ a: 1 }], "is missing (bool)"],
     ["f((uint8 a, bool b) x)", [{ a: 1, c: 1 }], "is no member of this tuple, which has a, b"],
-  ])("explains for %s with %j what is wrong, and what would be right", (signature, args, message) => {
+  ])("explains for %s with the arguments %j what is wrong and what is valid", (signature, args, message) => {
     expect(complaint(() => codec.encodeCall(signature, args)).message).toBe(message);
   });
 
-  it("does not show half of a long value, which may be half of a key", () => {
+  it("does not quote part of a long value in an error, because it may be part of a private key", () => {
     const { message } = complaint(() => codec.encodeCall("f(address)", [`0x${"5e".repeat(32)}`]));
     expect(message).toBe("address must be an address: 0x and 40 hex digits; given a string of 66 characters");
   });
 
-  it("encodes every integer in range, and refuses every other", () => {
+  it("encodes every integer in range, and refuses every integer out of range", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 257n), max: 2n ** 257n }), (value) => {
         const fits = value >= -(2n ** 255n) && value < 2n ** 255n;
@@ -196,7 +196,7 @@ describe("calls by signature", () => {
     );
   });
 
-  it("never throws anything but BadEncoding, whatever JSON it is given", () => {
+  it("throws only BadEncoding, for any JSON arguments", () => {
     const types = ["uint256", "address", "bool", "bytes", "bytes32", "string", "uint8[]", "(uint8 a, bytes b)[2]"];
     fc.assert(
       fc.property(fc.constantFrom(...types), fc.jsonValue({ depthSize: "small" }), (type, value) => {
@@ -219,7 +219,7 @@ describe("calls by signature", () => {
   });
 });
 
-describe("calls by ABI", () => {
+describe("encoding a call by its ABI", () => {
   const transfer = {
     type: "function",
     name: "transfer",
@@ -234,7 +234,7 @@ describe("calls by ABI", () => {
   const event = { type: "event", name: "Transfer", inputs: [] };
   const expected = codec.encodeCall("transfer(address,uint256)", [LOWER, 1]);
 
-  it("finds the one function that matches among others", () => {
+  it("finds the only function that matches the arguments among several", () => {
     expect(codec.encodeCall([event, transfer], [LOWER, 1])).toBe(expected);
     expect(codec.encodeCall([pause, event, transfer], [LOWER, 1])).toBe(expected);
     expect(codec.encodeCall(["function transfer(address,uint256)", "event Transfer(address)"], [LOWER, 1])).toBe(
@@ -242,7 +242,7 @@ describe("calls by ABI", () => {
     );
   });
 
-  it("reports the argument if only one function matches, and the ABI if none or several do", () => {
+  it("reports the argument if only one function matches, and the function if none or several match", () => {
     expect(complaint(() => codec.encodeCall([transfer], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER]))).toEqual({
@@ -272,7 +272,7 @@ describe("calls by ABI", () => {
     expect(named).toBe(codec.encodeCall("set((int64))", [[-3]]));
   });
 
-  it("finds a function by name in JSON and in human-readable lines, among other entries", () => {
+  it("finds a function by name in a JSON ABI and in human-readable lines, among other entries", () => {
     const odd = { ...pause, name: "odd", inputs: [{ type: "function" }] };
     expect(codec.encodeCall({ abi: [odd, transfer], function: "transfer" }, [LOWER, 1])).toBe(expected);
     const lines = ["function transfer(address,uint256)", "function approve(address,uint256)"];
@@ -280,7 +280,7 @@ describe("calls by ABI", () => {
     expect(codec.encodeCall({ abi: lines, function: "transfer(address,uint256)" }, [LOWER, 1])).toBe(expected);
   });
 
-  it.each(["burn", "transfer(address)", "transfer(", "Transfer"])("says that an ABI has no %s", (named) => {
+  it.each(["burn", "transfer(address)", "transfer(", "Transfer"])("reports that an ABI has no function %s", (named) => {
     expect(complaint(() => codec.encodeCall({ abi: [event, transfer], function: named }, [LOWER, 1])).path).toBe(
       "function",
     );
@@ -298,11 +298,11 @@ describe("calls by ABI", () => {
     ["an input without type", [{ ...pause, inputs: [{ name: "x" }] }]],
     ["a type that ABI encoding does not have", [{ ...pause, inputs: [{ type: "fixed128x18" }] }]],
     ["text that is no ABI", ["nonsense"]],
-  ])("refuses %s", (_, abi) => {
+  ])("refuses an invalid ABI: %s", (_, abi) => {
     expect(complaint(() => codec.encodeCall(abi, [])).path).toBe("function");
   });
 
-  it("names the argument and its type, and `abi` if the mistake is there", () => {
+  it("names the argument with the bad type, and reports the path `abi` if the function was given by name", () => {
     const odd = { ...pause, name: "odd", inputs: [{ type: "bool" }, { name: "x", type: "uint265" }] };
     const message = "argument 1 (x): `uint265` is no Solidity type; did you mean `uint256`?";
     expect(complaint(() => codec.encodeCall([odd], [true, 1]))).toEqual({ path: "function", message });
@@ -322,28 +322,28 @@ describe("calls by ABI", () => {
     });
   });
 
-  it("refuses tuples nested without end", () => {
+  it("refuses tuples nested 5,000 deep", () => {
     let input: object = { type: "uint256" };
     for (let depth = 0; depth < 5_000; depth++) input = { type: "tuple", components: [input] };
     expect(complaint(() => codec.encodeCall([{ ...pause, inputs: [input] }], [[]])).path).toBe("function");
   });
 
-  it("treats uint as uint256 in JSON too: the selector uses the long form", () => {
+  it("treats uint as uint256 in a JSON ABI too, because the selector uses the long form", () => {
     const short = { ...transfer, inputs: [{ type: "address" }, { type: "uint" }] };
     expect(codec.encodeCall([short], [LOWER, 1])).toBe(expected);
   });
 });
 
-describe("deployments", () => {
+describe("encoding a deployment", () => {
   const init = { type: "constructor", inputs: [{ name: "owner", type: "address" }], stateMutability: "nonpayable" };
 
-  it("append the constructor's arguments, and nothing if there are none", () => {
+  it("appends the constructor's arguments, and nothing if there are none", () => {
     expect(codec.encodeDeploy("0x60AA", undefined, [])).toBe("0x60aa");
     expect(codec.encodeDeploy("0x6000", [], [])).toBe("0x6000");
     expect(codec.encodeDeploy("0x6000", [init], [LOWER])).toBe(`0x6000${"0".repeat(24)}${LOWER.slice(2)}`);
   });
 
-  it("refuse bytecode with unlinked libraries, and arguments without a constructor", () => {
+  it("refuses bytecode with unlinked libraries, and arguments without a constructor", () => {
     expect(complaint(() => codec.encodeDeploy("0x", undefined, [])).path).toBe("bytecode");
     expect(complaint(() => codec.encodeDeploy("0x600", undefined, [])).path).toBe("bytecode");
     expect(complaint(() => codec.encodeDeploy("0x60__$abc$__", undefined, [])).path).toBe("bytecode");

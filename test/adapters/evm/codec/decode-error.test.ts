@@ -15,11 +15,11 @@ const abi = parseAbi(LINES);
 const who = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const short = encodeErrorResult({ abi, errorName: "Short", args: [who, 1n, 2n ** 200n] });
 
-describe("an error of the caller's ABI", () => {
+describe("a custom error of a contract", () => {
   it.each([
     ["JSON", abi],
     ["human-readable lines", LINES],
-  ])("is decoded by name, with arguments as JSON: %s", (_, given) => {
+  ])("is decoded by name, with arguments as JSON, if the caller gives the ABI as %s", (_, given) => {
     expect(decodeError(given, short)).toEqual({ name: "Short", args: [who, "1", String(2n ** 200n)] });
     expect(decodeError(given, encodeErrorResult({ abi, errorName: "Nothing" }))).toEqual({ name: "Nothing", args: [] });
     const placed = encodeErrorResult({
@@ -43,7 +43,7 @@ describe("an error of the caller's ABI", () => {
     ["an ABI of nonsense", [null, 1, "x"], short],
     ["an ABI that lies about itself", [{ type: "error", name: "Short", inputs: "all" }], short],
     // protects [Attacks] src/adapters/evm/codec/error-texts.ts
-  ])("is null if it does not match: %s", (_, given, data) => {
+  ])("is not decoded if data and ABI do not match: %s", (_, given, data) => {
     expect(decodeError(given, data as `0x${string}`)).toBeNull();
   });
 });

@@ -35,7 +35,7 @@ describe("a signed payload", () => {
     expect((await decodeTransaction(raw)).unsigned.to).toBeNull();
   });
 
-  it("of a delegation names its envelope, so that it is not signed again as another type", async () => {
+  it("of an EIP-7702 delegation keeps its envelope type, so that it is not signed again as another type", async () => {
     const authorization = await account.signAuthorization({ address: TO, chainId: 31337, nonce: 8 });
     const raw = await account.signTransaction({
       ...common,
@@ -47,7 +47,7 @@ describe("a signed payload", () => {
     expect(await decodeTransaction(raw)).toMatchObject({ envelope: "eip7702", signer: SIGNER });
   });
 
-  it("with blob sidecars has the hash that blocks use, without the sidecars", async () => {
+  it("with blob sidecars has the hash of the form without sidecars, which blocks contain", async () => {
     const blob = {
       blob: `0x${"00".repeat(131_072)}`,
       commitment: `0x${"c0".repeat(48)}`,
@@ -78,7 +78,7 @@ describe("a signed payload", () => {
     ["noise", "0xdeadbeef"],
     ["an unsigned payload", serializeTransaction({ ...common, type: "eip1559", maxFeePerGas: 9n })],
     ["a truncated one", "0x02f87083"],
-  ])("that is %s is refused with its path", async (_, raw) => {
+  ])("is refused with the path of its field if it is %s", async (_, raw) => {
     await expect(decodeTransaction(raw)).rejects.toThrow(BadEncoding);
     await expect(decodeTransaction(raw)).rejects.toMatchObject({ path: "rawTransaction" });
   });

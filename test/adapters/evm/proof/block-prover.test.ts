@@ -1,4 +1,6 @@
-/** Receipts from a single endpoint, checked against the hash of their block; on a real EVM behind a proxy. */
+/**
+ * Tests that receipts from a single endpoint are checked against the hash of their block, on a real EVM behind a proxy.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { BlockProver } from "../../../../src/adapters/evm/proof/block-prover.ts";
 import { Endpoint } from "../../../../src/adapters/evm/rpc/endpoints.ts";
@@ -22,7 +24,7 @@ afterEach(() => harness.close());
 
 interface Bench {
   readonly proxy: RpcProxy;
-  /** The block holds a transaction of every type, a deployment with a log, and one that reverted. */
+  /** Hashes of the block's transactions: one of every type, a deployment with a log, and one that reverted. */
   readonly hashes: readonly Hash[];
   readonly deployment: Hash;
   settle(hashes?: readonly Hash[]): Promise<readonly ReceiptVerdict[]>;
@@ -55,8 +57,8 @@ const changeBlock = (proxy: RpcProxy, change: (block: Json) => Json) =>
   );
 const roundTrips = ({ calls }: RpcProxy, method: string) => calls.filter((call) => call.method === method).length;
 
-describe("an honest endpoint", () => {
-  it("proves every receipt of a block with one fetch of the block", async () => {
+describe("proving an honest endpoint's receipts against its block", () => {
+  it("succeeds for every receipt of a block with one fetch of the block", async () => {
     const { proxy, hashes, settle } = await open();
     const verdicts = await settle();
     const receipts = await harness.chain.receipts(hashes);
@@ -67,14 +69,14 @@ describe("an honest endpoint", () => {
     expect(whole, "in one request").toEqual([["eth_getBlockByHash", "eth_getBlockReceipts"]]);
   });
 
-  it("proves receipts without eth_getBlockReceipts too", async () => {
+  it("succeeds without eth_getBlockReceipts too", async () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
   // protects [False receipts] src/adapters/evm/proof/block-prover.ts
-  it("is not contradicted by an error of a single receipt request: that decides nothing", async () => {
+  it("is undecided and retried if a single receipt request fails", async () => {
     const { proxy, hashes, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
     const { lift } = proxy.rule(
@@ -87,7 +89,7 @@ describe("an honest endpoint", () => {
   });
 
   // protects [False receipts] src/adapters/evm/proof/block-prover.ts
-  it("is asked again if the proving thread died: that decides nothing", async () => {
+  it("is undecided and retried if the proving thread died", async () => {
     const { proxy, hashes } = await open();
     const block = (await harness.chain.head("latest")) as Block;
     const transport = { url: proxy.url, clock: systemClock, timeoutMs: 50_000, report: () => undefined };
@@ -103,7 +105,7 @@ describe("an honest endpoint", () => {
     await endpoint.rpc.close();
   });
 
-  it("is asked again if it did not answer: that decides nothing", async () => {
+  it("is undecided and retried if the endpoint did not answer", async () => {
     const { proxy, settle } = await open();
     const rule = proxy.rule({ methods: ["eth_getBlockByHash"] }, badGateway);
     await expect(settle()).rejects.toThrow(ChainUnavailable);
@@ -111,7 +113,7 @@ describe("an honest endpoint", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("with a price that the transaction cannot have paid is believed in all but the price", async () => {
+  it("succeeds, with the price unknown, if the transaction cannot have paid the reported price", async () => {
     const { proxy, hashes, settle } = await open();
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, effectiveGasPrice: "0x1" }));
     const prices = (await settle()).map((verdict) => verdict.kind === "agreed" && verdict.receipt.effectiveGasPrice);
@@ -119,7 +121,7 @@ describe("an honest endpoint", () => {
   });
 });
 
-it("costs besides gas that a lone endpoint reports are marked unsure: no block commits to them", async () => {
+it("costs besides gas that only one endpoint reports are marked as unsure, because no block hash commits to them", async () => {
   const { proxy, hashes, settle } = await open();
   lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({
     ...receipt,
@@ -130,7 +132,7 @@ it("costs besides gas that a lone endpoint reports are marked unsure: no block c
   expect(unsure).toEqual(hashes.map((_, index) => (index === 2 ? true : undefined)));
 });
 
-describe("an endpoint that contradicts its own block is not believed:", () => {
+describe("an endpoint is not trusted if its block contradicts what it shows, such as", () => {
   it.each<[string, (receipt: Json) => Json | null]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     [
@@ -152,7 +154,7 @@ describe("an endpoint that contradicts its own block is not believed:", () => {
   });
 
   // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
-  it("receipts under each other's hashes", async () => {
+  it("receipts that have each other's transaction hashes", async () => {
     const { proxy, hashes, settle } = await open();
     const [first, , third] = hashes as readonly [Hash, Hash, Hash];
     const names = new Map<unknown, Hash>([
@@ -173,14 +175,14 @@ describe("an endpoint that contradicts its own block is not believed:", () => {
     expect(await settle()).toContainEqual({ kind: "disagree", answers: [expect.stringContaining("transactionsRoot")] });
   });
 
-  it("other contents under our transaction's hash", async () => {
+  it("other contents under the hash of our transaction", async () => {
     const { proxy, hashes, settle } = await open();
     const change = (each: Json) => (each.hash === hashes[2] ? { ...each, value: "0x8" } : each);
     changeBlock(proxy, (block) => ({ ...block, transactions: (block.transactions as readonly Json[]).map(change) }));
     expect(kindsOf(await settle())).toEqual(["disagree"]);
   });
 
-  it("a block without receipts", async () => {
+  it("no receipts for a block that has transactions", async () => {
     const { proxy, settle } = await open();
     proxy.rule(
       { methods: ["eth_getBlockReceipts"] },
@@ -190,7 +192,7 @@ describe("an endpoint that contradicts its own block is not believed:", () => {
   });
 });
 
-describe("an endpoint of a chain whose blocks cannot be proved", () => {
+describe("an endpoint whose chain's blocks cannot be proved is accepted unproven", () => {
   it.each<[string, (block: Json) => Json]>([
     ["has a header of its own", (block) => ({ ...block, requestsHash: undefined, l1BlockNumber: "0x1" })],
     [
@@ -198,7 +200,7 @@ describe("an endpoint of a chain whose blocks cannot be proved", () => {
       (block) => ({ ...block, transactions: [{ ...(block.transactions as readonly Json[])[0], type: "0x7e" }] }),
     ],
     // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
-  ])("%s: is believed unproven, and its further blocks are not fetched to find out", async (_, change) => {
+  ])("if it %s, and no further block is fetched for a proof", async (_, change) => {
     const { proxy, settle } = await open();
     changeBlock(proxy, change);
     expect(kindsOf(await settle())).toEqual(["unproven"]);
@@ -212,7 +214,7 @@ describe("an endpoint of a chain whose blocks cannot be proved", () => {
     ["whose receipt is an error", refuseWith("transaction type not supported")],
   ])(
     // protects [False receipts] src/adapters/evm/proof/block-prover.ts
-    "has a block with a transaction of its own %s: is believed unproven, without eth_getBlockReceipts too",
+    "if a block has a chain-specific transaction %s, also without eth_getBlockReceipts",
     async (_, answer) => {
       const { proxy, hashes, settle } = await open();
       proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
@@ -225,25 +227,25 @@ describe("an endpoint of a chain whose blocks cannot be proved", () => {
     },
   );
 
-  it("refuses to return the full block: is believed unproven", async () => {
+  it("if it refuses to return the full block", async () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockByHash"] }, refuseWith("response size exceeded"));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
   });
 
-  it("has a block that is too large to fetch: is believed unproven", async () => {
+  it("if the block is too large to fetch", async () => {
     const { proxy, settle } = await open();
     changeBlock(proxy, (block) => ({ ...block, transactions: Array.from({ length: 5_001 }, () => ({})) }));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
   });
 });
 
-describe("two endpoints", () => {
+describe("comparing the receipts of two endpoints", () => {
   it.each<[string, (receipt: Json) => Json]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     ["no contract", (receipt) => ({ ...receipt, contractAddress: null })],
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  ])("decide nothing if one shows %s", async (_, lie) => {
+  ])("is undecided if one endpoint shows %s", async (_, lie) => {
     const { proxy, deployment, settle } = await open(2);
     const rule = lieAboutReceipts(proxy, deployment, lie);
     expect(await settle([deployment])).toMatchObject([{ kind: "disagree", answers: { length: 2 } }]);
@@ -251,7 +253,7 @@ describe("two endpoints", () => {
     expect(kindsOf(await settle([deployment]))).toEqual(["agreed"]);
   });
 
-  it("may differ in contract addresses and prices, which decide nothing; the price is then unknown", async () => {
+  it("ignores different contract addresses and prices, and reports the price as unknown", async () => {
     const { proxy, deployment, hashes, settle } = await open(2);
     lieAboutReceipts(proxy, null, (receipt) => ({
       ...receipt,
@@ -268,7 +270,7 @@ describe("two endpoints", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
-  it("get one request each, heights included, and a second only for what an index lacks", async () => {
+  it("needs one request to each endpoint, heights included, and a second only for receipts that an index lacks", async () => {
     const { hashes, settle } = await open(2);
     const [first, second] = harness.proxies as readonly [RpcProxy, RpcProxy];
     await Promise.all([settle(), harness.chain.heightReached(1)]);
@@ -288,7 +290,7 @@ describe("two endpoints", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("decide nothing if one fails; once it is down, the other is proved by its block", async () => {
+  it("is undecided while one endpoint fails; once it counts as down, the other's block is proved instead", async () => {
     const { proxy, hashes, settle } = await open(2);
     const down = proxyAt(harness.proxies, 1).rule({}, badGateway);
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, status: "0x0" }));
@@ -298,7 +300,7 @@ describe("two endpoints", () => {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("do not make a block deep by the height of an endpoint that is down: the other must have reached it", async () => {
+  it("counts no confirmations from the height of an endpoint that is down: the other must have reached it", async () => {
     const { proxy, settle } = await open(2, 1);
     await harness.node.mine();
     const { number } = (await harness.chain.head("latest")) as Block;

@@ -61,12 +61,12 @@ const BLOCK_46147 = {
 };
 
 describe("well-known blocks of Ethereum", () => {
-  it("hash to their known hashes", () => {
+  it("hash to their published block hashes", () => {
     expect(headerHash(GENESIS)).toBe("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
     expect(headerHash(BLOCK_46147)).toBe("0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd");
   });
 
-  it("have the roots that their contents hash to", () => {
+  it("have the roots that are computed from their contents", () => {
     expect(`0x${orderedTrieRoot([])}`).toBe(EMPTY_ROOT);
     expect(`0x${orderedTrieRoot([encodeTransaction(FIRST_TRANSACTION)])}`).toBe(BLOCK_46147.transactionsRoot);
   });
@@ -116,7 +116,7 @@ describe("a block of a real EVM", () => {
     expect([statuses.includes("0x0"), statuses.includes("0x1")]).toEqual([true, true]);
   });
 
-  it("is proved with more transactions than one byte counts, and with none", async () => {
+  it("is proved with more than 255 transactions, and with no transaction", async () => {
     await node.rpc("evm_setBlockGasLimit", ["0x1dcd6500"]);
     const large = await mineVariedBlock(node, 300);
     expect(large.receipts).toHaveLength(306);
@@ -146,7 +146,7 @@ describe("a block of a real EVM", () => {
     expect(withReceipt(logging, { logs: [{ ...log, data: "0x00" }] }).kind).toBe("contradicts");
   });
 
-  it("is contradicted by a missing receipt, or one under another hash", () => {
+  it("is contradicted by a missing receipt, or by a receipt under another transaction's hash", () => {
     const [first, second, ...rest] = shown.receipts;
     expect(prove({ receipts: [second, ...rest] as ShownBlock["receipts"] }).kind).toBe("contradicts");
     const swapped = [
@@ -165,12 +165,12 @@ describe("a block of a real EVM", () => {
     expect(prove({ block: { ...shown.block, transactions: transactions.slice(1) } }).kind).toBe("contradicts");
   });
 
-  it("is contradicted by another height than that of its hash", () => {
+  it("is contradicted by a block number other than the one in its header", () => {
     expect(prove({ number: shown.number + 1 }).kind).toBe("contradicts");
   });
 
   // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js
-  it("is contradicted by other contents under the hash of a wanted transaction", () => {
+  it("is contradicted by other contents under the hash of a requested transaction", () => {
     const hash = shown.block.transactions[2]?.hash as string;
     expect(withTransaction(2, { nonce: "0x63" }, [hash])).toMatchObject({
       kind: "contradicts",
@@ -178,7 +178,7 @@ describe("a block of a real EVM", () => {
     });
   });
 
-  it("proves nothing if the header has unknown fields or another hash function", () => {
+  it("proves nothing if the header has unknown fields or does not hash to the block hash", () => {
     const unprovable = { kind: "unprovable", of: "chain" };
     expect(prove({ block: { ...shown.block, stateRoot: ZERO_HASH } })).toMatchObject(unprovable);
     expect(prove({ block: { ...shown.block, blockAccessListHash: ZERO_HASH, requestsHash: undefined } })).toMatchObject(
@@ -195,7 +195,7 @@ describe("a block of a real EVM", () => {
   });
 
   // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
-  it("proves nothing if another sender's transaction does not hash to its hash, as on Bor", () => {
+  it("proves nothing if another sender's transaction does not match its hash, as on Polygon's Bor", () => {
     expect(withTransaction(0, { hash: ZERO_HASH }, hashesOf(shown).slice(1))).toMatchObject({
       kind: "unprovable",
       of: "block",

@@ -1,4 +1,4 @@
-/** The price of gas from one and from two endpoints of a real chain; each may alter its answers. */
+/** Tests the gas price from one and from two endpoints of a real chain; each endpoint may alter its responses. */
 import { afterEach, describe, expect, it } from "vitest";
 import {
   type Json,
@@ -36,7 +36,7 @@ function changeBlocks(endpoint: number, change: (block: Json) => Json): { lift()
   );
 }
 
-describe("the fee market of two endpoints", () => {
+describe("the fee market agreed by two endpoints", () => {
   it.each([
     ["high", 0, HIGH],
     ["high", 1, HIGH],
@@ -44,7 +44,7 @@ describe("the fee market of two endpoints", () => {
     ["low", 1, LOW],
   ])(
     // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-    "has the base fee of the header that hashes, and the lower tips, if one is false %s (endpoint %i)",
+    "has the base fee of the valid block header, and the lower tips, if one endpoint reports too %s fees (endpoint %i)",
     async (_, liar, lie) => {
       await start(2);
       lieAboutPrices(proxyAt(scene.proxies, liar), lie);
@@ -57,7 +57,7 @@ describe("the fee market of two endpoints", () => {
     },
   );
 
-  it("equals the market of one honest endpoint: one request each, and no dispute", async () => {
+  it("equals the market of one honest endpoint, with one request to each and no dispute", async () => {
     await start(2);
     await scene.chain.feeMarket();
     const before = scene.proxies.map(({ requests }) => requests.length);
@@ -68,7 +68,7 @@ describe("the fee market of two endpoints", () => {
     expect(scene.proxies.map(({ requests }, index) => requests.length - (before[index] ?? 0))).toEqual([1, 1]);
   });
 
-  it("uses the newest header that both have if one is a few blocks behind", async () => {
+  it("uses the newest block header that both have if one endpoint is a few blocks behind", async () => {
     await start(2);
     scene.pin(0, 1);
     await mine();
@@ -78,7 +78,7 @@ describe("the fee market of two endpoints", () => {
     expect(market.disputed?.[0]).toContain("shows block 1 with a header that does not hash");
   });
 
-  it("is the lower one if they show different blocks at one height, and the higher one is kept", async () => {
+  it("has the lower base fee if the two show different blocks at one height, and reports the higher one too", async () => {
     await start(2);
     lieAboutPrices(proxyAt(scene.proxies, 1), HIGH);
     changeBlocks(1, (block) => ({ ...block, hash: `0x${"ab".repeat(32)}` }));
@@ -89,7 +89,7 @@ describe("the fee market of two endpoints", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it("needs no header that hashes on a chain of another encoding: equal values are agreed, others are not", async () => {
+  it("accepts only equal values on a chain whose block headers cannot be hashed", async () => {
     await start(2);
     for (const endpoint of [0, 1]) changeBlocks(endpoint, (block) => ({ ...block, extraData: "0xabcd" }));
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE], agreed: true });
@@ -102,7 +102,7 @@ describe("the fee market of two endpoints", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-  it("is the last agreed one while one endpoint is silent, and waits only briefly for it", async () => {
+  it("is the last agreed market while one endpoint does not answer, after a short wait for it", async () => {
     await start(2);
     const agreed = await scene.chain.feeMarket();
     proxyAt(scene.proxies, 1).rule({ methods: ["eth_feeHistory"] }, hang);
@@ -111,9 +111,9 @@ describe("the fee market of two endpoints", () => {
   });
 });
 
-describe("the fee market of a lone endpoint", () => {
+describe("the fee market of a single endpoint", () => {
   // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
-  it("has the base fee of its last header that hashed, and is disputed, if a later header does not hash", async () => {
+  it("keeps the base fee of the last valid block header, and is disputed, if a later header does not match its hash", async () => {
     await start(1);
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE] });
     const lie = lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);
@@ -125,14 +125,14 @@ describe("the fee market of a lone endpoint", () => {
     expect(await scene.chain.feeMarket()).not.toHaveProperty("disputed");
   });
 
-  it("is accepted unproven if no header of its chain ever hashed", async () => {
+  it("is accepted unproven if no block header of the chain ever matched its hash", async () => {
     await start(1);
     lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);
     const { baseFees } = await scene.chain.feeMarket();
     expect(baseFees.at(-1)).toBe(HIGH.baseFee);
   });
 
-  it("ignores a base fee of the fee history that its own header contradicts", async () => {
+  it("ignores a base fee in eth_feeHistory that the endpoint's own block header contradicts", async () => {
     await start(1);
     const history = { oldestBlock: "0x1", baseFeePerGas: ["0xd18c2e2800", "0xd18c2e2800"], gasUsedRatio: [0.5] };
     proxyAt(scene.proxies, 0).rule(

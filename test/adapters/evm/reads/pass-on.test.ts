@@ -1,4 +1,7 @@
-/** A caller's question to the chain: whatever becomes of it, the node's own endpoints stay as healthy as they were. */
+/**
+ * Tests that a caller's forwarded request, whatever its outcome, does not change the health of the node's own
+ * endpoints.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { passOn, passSigned } from "../../../../src/adapters/evm/reads/pass-on.ts";
 import { Endpoints } from "../../../../src/adapters/evm/rpc/endpoints.ts";
@@ -30,7 +33,7 @@ const healthy = (endpoints: Endpoints) => endpoints.usable().every(({ state }) =
 const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
 
 describe("a caller's forwarded JSON-RPC request", () => {
-  it("is sent unchanged, and counted under one metric label for every method", async () => {
+  it("is sent unchanged, and counted under one metric label that all methods share", async () => {
     const { first, telemetry, ask } = await bench(CHAIN);
     first.on("eth_made_up", (params) => params);
     expect(await ask("eth_made_up", [{ a: 1 }, "x"])).toEqual({ kind: "result", result: [{ a: 1 }, "x"] });
@@ -39,7 +42,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
     expect(new Set(methods)).toEqual(new Set(["eth_chainId", "passed_through"]));
   });
 
-  it("gets the error of the first endpoint that answers, without asking another", async () => {
+  it("gets the error of the first endpoint that answers, and no other endpoint is called", async () => {
     const { first, second, ask } = await bench(CHAIN, CHAIN);
     first.on("eth_call", () => {
       throw new Refusal(3, "execution reverted", "0x08c379a0");
@@ -53,7 +56,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
     expect(second.requests).toEqual([]);
   });
 
-  it("goes to the next endpoint if the first is gone, limits the rate, or serves another chain", async () => {
+  it("goes to the next endpoint if the first is unreachable, rate-limits, or serves another chain", async () => {
     for (const fault of [DOWN, { kind: "cut" }, { kind: "status", status: 429 }] as const) {
       const { first, ask } = await bench(CHAIN, CHAIN);
       first.failAlways(fault);
@@ -71,7 +74,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
   });
 
   // protects [JSON-RPC] src/adapters/evm/reads/pass-on.ts, src/adapters/evm/rpc/transport.ts
-  it("does not change an endpoint's health, neither by a timeout nor by too large an answer", async () => {
+  it("does not change an endpoint's health, neither by a timeout nor by a response over the size limit", async () => {
     const { first, second, endpoints, clock, ask } = await bench(CHAIN, CHAIN);
     expect(await ask()).toMatchObject({ result: 0 });
     for (let asked = 0; asked < 5; asked++) {
@@ -96,15 +99,15 @@ describe("a caller's forwarded JSON-RPC request", () => {
   });
 });
 
-describe("a forwarded transaction that somebody else signed", () => {
+describe("a forwarded transaction that the caller signed", () => {
   // protects [Attacks] src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
-  it("is not sent if a stop comes while it waits for a connection, and goes to no other endpoint", async () => {
+  it("is not sent, to any endpoint, if a kill happens while it waits for a connection", async () => {
     const { first, second, endpoints } = await bench(CHAIN, CHAIN);
     const sent: unknown[] = [];
     for (const server of [first, second]) server.on("eth_sendRawTransaction", (params) => sent.push(params));
     let isStopped = false;
     const passing = passSigned(endpoints, "0xabcd", () => !isStopped);
-    // Neither the chain's id is proven nor a connection open in the tick in which it is asked for.
+    // The stop comes before the chain id is checked and before a connection is open.
     isStopped = true;
     expect(await passing).toEqual({ answer: "notStarted" });
     expect(sent).toEqual([]);

@@ -13,7 +13,7 @@ const log = (given: object = {}) => ({ address: TOKEN, topics: [TRANSFER, FROM, 
 const receipt = (logs: unknown, given: object = {}) => ({ transactionHash: TX, blockHash: BLOCK, logs, ...given });
 const result = (value: unknown): PassedAnswer => ({ kind: "result", result: value });
 
-/** The endpoint's answers by method; `asked` records the requests. */
+/** A fake endpoint with a response for each method; `asked` records the requests. */
 function endpoint(answers: Readonly<Record<string, PassedAnswer>>) {
   const asked: unknown[] = [];
   const ask = async (method: string, params: unknown): Promise<PassedAnswer> => {
@@ -27,7 +27,7 @@ const shown = (logs: unknown, given: object = {}) =>
   fetchOutcome(endpoint({ eth_getTransactionReceipt: result(receipt(logs, given)) }).ask, { txHash: TX, replay: null });
 
 describe("the logs of a mined transaction", () => {
-  it("are decoded if they are well-known events, and raw if topics or data do not match", async () => {
+  it("are decoded if they are well-known events, and stay raw if topics or data do not match", async () => {
     const outcome = await shown([
       log(),
       log({ topics: [TRANSFER, FROM, TO, `0x${word(9)}`], data: "0x" }),
@@ -47,7 +47,7 @@ describe("the logs of a mined transaction", () => {
   });
 
   // protects [Everything at once] src/adapters/evm/reads/read-outcome.ts
-  it("are limited to a hundred, and to a thousand bytes each: the contract chooses how many there are", async () => {
+  it("are limited to a hundred logs of a thousand bytes each, because the contract chooses how many there are", async () => {
     const data = `0x${"ab".repeat(5_000)}`;
     const outcome = await shown(Array.from({ length: 1_000 }, () => log({ data })));
     expect([outcome?.logs.length, outcome?.more]).toEqual([100, 900]);
@@ -66,25 +66,25 @@ describe("the logs of a mined transaction", () => {
     ["another transaction's", [log()], { transactionHash: BLOCK }],
     ["no block", [log()], { blockHash: null }],
     // protects [Everything at once] src/adapters/evm/reads/read-outcome.ts
-  ])("that are %s are refused as a bad answer", async (_, logs, given) => {
+  ])("are refused as a bad answer if they contain %s", async (_, logs, given) => {
     await expect(shown(logs, given)).rejects.toBeInstanceOf(ChainUnavailable);
   });
 
-  it("are null if the endpoint knows no such receipt, unlike no answer", async () => {
+  it("are null if the endpoint has no receipt, and an error if it does not answer", async () => {
     const question = { txHash: TX, replay: null };
     expect(await fetchOutcome(endpoint({ eth_getTransactionReceipt: result(null) }).ask, question)).toBeNull();
     await expect(fetchOutcome(endpoint({}).ask, question)).rejects.toBeInstanceOf(ChainUnavailable);
   });
 });
 
-describe("the revert reason of a mined transaction", () => {
+describe("the revert reason found by replaying a mined transaction", () => {
   const call = { from: TOKEN, to: TOKEN, data: "0x1234", value: 5n, gas: 90_000n } as const;
   const question = { txHash: TX, replay: { call, onBlock: 41 } };
   const of = (answer: PassedAnswer) => endpoint({ eth_getTransactionReceipt: result(receipt([])), eth_call: answer });
   const reverted = (data: unknown): PassedAnswer => ({ kind: "error", code: 3, message: "execution reverted", data });
   const REASON = `0x08c379a0${word(32)}${word(3)}${Buffer.from("no!").toString("hex").padEnd(64, "0")}`;
 
-  it("comes from the same call on the state before its block", async () => {
+  it("is read from the state before the transaction's block", async () => {
     const node = of(reverted(REASON));
     expect(await fetchOutcome(node.ask, question)).toMatchObject({
       revert: { name: "Error", message: "no!", data: REASON },
@@ -93,13 +93,13 @@ describe("the revert reason of a mined transaction", () => {
     expect(node.asked).toContainEqual(["eth_call", [sent, "0x29"]]);
   });
 
-  it("keeps the bytes of a custom error, up to a limit", async () => {
+  it("keeps the raw bytes of a custom error, up to a limit", async () => {
     const data = `0xdeadbeef${"00".repeat(4_000)}`;
     const outcome = await fetchOutcome(of(reverted(data)).ask, question);
     expect(outcome?.revert).toMatchObject({ name: null, message: null, data: data.slice(0, 2_050) });
   });
 
-  it("is unknown if the call does not revert now, and the node's text if there are no bytes", async () => {
+  it("is null if the replay does not revert, and the node's error text if there is no revert data", async () => {
     expect((await fetchOutcome(of(result("0x")).ask, question))?.revert).toBeNull();
     const words = await fetchOutcome(
       of({ kind: "error", code: -32000, message: "no state\u0000 of that block" }).ask,

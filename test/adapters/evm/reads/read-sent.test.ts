@@ -26,7 +26,7 @@ const OURS = {
   type: "0x0",
 };
 
-describe("a transaction count at a block", () => {
+describe("a sender's transaction count at a past block", () => {
   it.each([
     ["geth", "missing trie node 7f1b… (path ) state 0x7f1b… is not available"],
     ["geth, path scheme", "historical state 0x7f1b… is not available"],
@@ -35,23 +35,23 @@ describe("a transaction count at a block", () => {
     ["Nethermind", "No state available for block 0x7f1b…"],
     ["Besu", "World state unavailable"],
     ["a gateway", "this request requires an archive node"],
-  ])("is null if the state is pruned (%s)", async (_, message) => {
+  ])("is null if the node has pruned the state (%s)", async (_, message) => {
     expect(await fetchCountAt(refusing(-32000, message), SENDER, 12)).toBeNull();
   });
 
   it.each(["header not found", "internal error", "rate limit exceeded"])(
-    "is an error if the node answers %s",
+    "is an error if the node answers with the error: %s",
     async (message) => {
       await expect(fetchCountAt(refusing(-32000, message), SENDER, 12)).rejects.toThrow(RpcErrorAnswer);
     },
   );
 });
 
-describe("the transactions of an address in a block", () => {
+describe("the transactions of one sender in a block", () => {
   const block = (transactions: unknown, number = "0xc") =>
     answering({ ok: true, result: { number, hash: HASH, transactions } });
 
-  it("are read although others have unknown types", async () => {
+  it("are read although other transactions of the block have unknown types", async () => {
     const deposit = { hash: HASH, from: `0x${"de".repeat(20)}`, type: "0x7e", sourceHash: HASH };
     const sent = await fetchSentInBlock(block([deposit, OURS]), SENDER, 12);
     expect(sent).toEqual([
@@ -69,24 +69,24 @@ describe("the transactions of an address in a block", () => {
     ]);
   });
 
-  it("are refused if the answer is another block", async () => {
+  it("are refused if the endpoint returns another block", async () => {
     await expect(fetchSentInBlock(block([OURS], "0xd"), SENDER, 12)).rejects.toThrow(BadAnswer);
   });
 });
 
-describe("a look-up by sender and nonce", () => {
-  it("is refused if it returns another sender's or another nonce's transaction", async () => {
+describe("looking up a transaction by sender and nonce", () => {
+  it("refuses a transaction of another sender or another nonce", async () => {
     const other = { ...OURS, from: `0x${"de".repeat(20)}` };
     await expect(fetchBySenderAndNonce(answering({ ok: true, result: other }), SENDER, 7)).rejects.toThrow(BadAnswer);
     await expect(fetchBySenderAndNonce(answering({ ok: true, result: OURS }), SENDER, 8)).rejects.toThrow(BadAnswer);
   });
 
-  it("is refused if it returns more gas than any chain counts", async () => {
+  it("refuses a transaction with more gas than any chain allows", async () => {
     const result = { ...OURS, gas: "0x8000000000000000" };
     await expect(fetchBySenderAndNonce(answering({ ok: true, result }), SENDER, 7)).rejects.toThrow(BadAnswer);
   });
 
-  it('is "unsupported" if the node lacks the method, and an error if it failed', async () => {
+  it("returns unsupported if the node lacks the method, and throws if the node fails", async () => {
     expect(await fetchBySenderAndNonce(refusing(-32601, "method not found"), SENDER, 7)).toBe("unsupported");
     await expect(fetchBySenderAndNonce(refusing(-32000, "internal error"), SENDER, 7)).rejects.toThrow();
   });

@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** One server per chain id given; each answers `who` with its number. */
+/** Starts one server per given chain id; each responds to `who` with its number. */
 async function bench(...chainIds: readonly number[]): Promise<Bench> {
   const servers = await Promise.all(chainIds.map((chainId) => startFaultyRpc(chainId)));
   for (const [index, server] of servers.entries()) server.on("who", () => index);
@@ -45,21 +45,21 @@ const LIMITED = { kind: "status", status: 429, headers: { "retry-after": "1" } }
 const alerts = (telemetry: RecordedTelemetry) =>
   telemetry.of("alert").map(({ severity, code }) => `${severity} ${code}`);
 
-describe("a read from several endpoints", () => {
-  it("asks only the preferred one", async () => {
+describe("a read with several endpoints configured", () => {
+  it("calls only the preferred endpoint", async () => {
     const b = await bench(CHAIN, CHAIN);
     expect([await b.endpoints.read(who), await b.endpoints.read(who)]).toEqual([0, 0]);
     expect(server(b, 1).requests).toHaveLength(0);
   });
 
-  it("asks the next endpoint if there is no answer", async () => {
+  it("calls the next endpoint if the first does not answer", async () => {
     const b = await bench(CHAIN, CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     server(b, 1).failAlways({ kind: "raw", body: "<html>" });
     expect(await b.endpoints.read(who)).toBe(2);
   });
 
-  it("asks the next endpoint after an error answer, without changing the first one's health", async () => {
+  it("calls the next endpoint after an error response, without changing the first one's health", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).on("who", () => {
       throw new Refusal(-32000, "header not found");
@@ -69,7 +69,7 @@ describe("a read from several endpoints", () => {
     expect(alerts(b.telemetry)).toEqual([]);
   });
 
-  it("distinguishes rate-limited endpoints from lost ones, and does not check their chain again", async () => {
+  it("distinguishes rate-limited endpoints from unreachable ones, and does not check their chain id again", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).failAlways(LIMITED);
@@ -96,7 +96,7 @@ describe("a read from several endpoints", () => {
     await expect(read).rejects.toThrow(/502.*missing trie node/);
   });
 
-  it("rethrows a bug instead of blaming the endpoints", async () => {
+  it("rethrows a programming error instead of counting it as an endpoint's failure", async () => {
     const b = await bench(CHAIN, CHAIN);
     const mistake = b.endpoints.read(async () => {
       throw new TypeError("ours");
@@ -105,7 +105,7 @@ describe("a read from several endpoints", () => {
     expect(server(b, 1).requests).toHaveLength(0);
   });
 
-  it("reports each request with chain and endpoint", async () => {
+  it("reports each request with its chain and endpoint", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     await b.endpoints.read(who);
@@ -119,8 +119,8 @@ describe("a read from several endpoints", () => {
   });
 });
 
-describe("the health of endpoints", () => {
-  it("has one skipped after three failures, with one alert, and used again after a probe", async () => {
+describe("the health state of an endpoint", () => {
+  it("is down after three failures, with one alert, and up again after a successful probe", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
@@ -137,7 +137,7 @@ describe("the health of endpoints", () => {
     expect(b.telemetry.of("alert.resolved")).toMatchObject([about]);
   });
 
-  it("is probed in the background: no call waits for an endpoint that hangs", async () => {
+  it("is probed in the background, so that no call waits for an endpoint that hangs", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 3; times++) await b.endpoints.read(who);
@@ -149,7 +149,7 @@ describe("the health of endpoints", () => {
     expect(server(b, 0).requests).toHaveLength(4);
   });
 
-  it("is probed with growing pauses", async () => {
+  it("is probed at growing intervals while the endpoint is down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 3; times++) await b.endpoints.read(who);
@@ -162,7 +162,7 @@ describe("the health of endpoints", () => {
     expect(probes).toBeLessThanOrEqual(14);
   });
 
-  it("is ignored if none is known to be up: a wrong opinion never costs reachability", async () => {
+  it("is ignored if no endpoint counts as up, so that a wrong state never makes the chain unreachable", async () => {
     const b = await bench(CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 20; times++) await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
@@ -170,7 +170,7 @@ describe("the health of endpoints", () => {
     expect(await b.endpoints.read(who)).toBe(0);
   });
 
-  it("counts many calls that fail together as one failed probe", async () => {
+  it("counts many calls that fail at the same time as one failed probe", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).failAlways(DOWN);
@@ -181,14 +181,15 @@ describe("the health of endpoints", () => {
     await expect.poll(() => b.endpoints.read(who)).toBe(0);
   });
 
-  it("treats a provider's limit inside HTTP 200 as down", async () => {
+  it("counts a provider's rate limit inside an HTTP 200 response as a failure", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).on("who", () => {
       throw new Refusal(-32005, "daily request count exceeded, request rate limited");
     });
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
     expect(server(b, 0).calls("who")).toHaveLength(3);
-    // An endpoint that was put aside is proved again: a probe that checked nothing would take any endpoint back.
+    // An endpoint that was taken out of use is checked again before use: a probe without a check would accept any
+    // endpoint.
     server(b, 0).on("eth_chainId", () => "0x1");
     const asked = server(b, 0).requests.length;
     await b.clock.advance(1_000);
@@ -199,7 +200,7 @@ describe("the health of endpoints", () => {
   });
 });
 
-describe("an endpoint of another chain", () => {
+describe("an endpoint that serves another chain", () => {
   it("is never used, and raises an alert", async () => {
     const b = await bench(1, CHAIN);
     expect([await b.endpoints.read(who), await b.endpoints.read(who)]).toEqual([1, 1]);
@@ -208,7 +209,7 @@ describe("an endpoint of another chain", () => {
     expect(b.telemetry.of("alert")[0]?.message).toMatch(/chain 1, not 31337/);
   });
 
-  it("is not used even if it is the only one", async () => {
+  it("is not used even if it is the only endpoint", async () => {
     const b = await bench(1);
     for (let times = 0; times < 3; times++) await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
     expect(server(b, 0).calls("who")).toEqual([]);
@@ -227,7 +228,7 @@ describe("an endpoint of another chain", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts, src/adapters/evm/rpc/http.ts
-  it("is detected if another machine answers at the next connection, although no request was lost", async () => {
+  it("is detected if another machine answers on the next connection, although no request was lost", async () => {
     const b = await bench(CHAIN, CHAIN);
     expect(await b.endpoints.read(who)).toBe(0);
     server(b, 0).on("eth_chainId", () => "0x1");
@@ -237,7 +238,7 @@ describe("an endpoint of another chain", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts, src/adapters/evm/rpc/http.ts
-  it("is not assumed if an endpoint closes each connection after its answer and refuses a call", async () => {
+  it("is not assumed if the right endpoint closes each connection after its response and refuses a call", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways({ kind: "hangUp" });
     const refused: Ask<unknown> = (rpc) => rpc.request("nothing", []);
@@ -265,13 +266,13 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
-  it("is still asked for its chain id if no other endpoint is left", async () => {
+  it("is still asked for its chain id if there is no other endpoint", async () => {
     const b = await bench(1);
     await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
     expect(await b.endpoints.identity(null)).toEqual({ chainId: 1, genesisHash: null });
   });
 
-  it("is used again when it serves the right chain", async () => {
+  it("is used again when it serves the configured chain", async () => {
     const b = await bench(1, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).on("eth_chainId", () => "0x7a69");
@@ -281,7 +282,7 @@ describe("an endpoint of another chain", () => {
   });
 
   it.each(["0x", "31337", 31_337, null, {}, "0xzz"])(
-    "is anything but a chain id that can be read: %j",
+    "is assumed if its chain id cannot be parsed: %j",
     async (value) => {
       const b = await bench(CHAIN);
       server(b, 0).on("eth_chainId", () => value);
@@ -291,21 +292,21 @@ describe("an endpoint of another chain", () => {
   );
 });
 
-describe("a read from every endpoint", () => {
+describe("a read that calls every endpoint", () => {
   const said = (answer: unknown) => ({ kind: "says", answer });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/endpoints.ts
-  it("asks all that are up at the same time", async () => {
+  it("calls all endpoints that are up at the same time", async () => {
     const b = await bench(CHAIN, CHAIN, CHAIN);
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1), said(2)]);
   });
 
-  it("leaves out endpoints of another chain, and is empty if all are", async () => {
+  it("leaves out endpoints of another chain, and returns an empty list if no endpoint remains", async () => {
     expect(await (await bench(CHAIN, 1)).endpoints.readEverywhere(who)).toEqual([said(0)]);
     expect(await (await bench(1)).endpoints.readEverywhere(who)).toEqual([]);
   });
 
-  it("marks one that has just failed as silent, and leaves it out once it is down", async () => {
+  it("marks an endpoint that has just failed as silent, and leaves it out once it counts as down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 1).failAlways(DOWN);
     const silent = { kind: "silent" };
@@ -313,7 +314,7 @@ describe("a read from every endpoint", () => {
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
   });
 
-  it("marks one that lost a shared request as silent for all its callers, and asks it again next time", async () => {
+  it("marks an endpoint that failed a shared request as silent for all callers, and calls it again next time", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.readEverywhere(who);
     server(b, 1).failNext(DOWN);
@@ -341,7 +342,7 @@ describe("a read from every endpoint", () => {
     }
   });
 
-  it("rethrows a bug", async () => {
+  it("rethrows a programming error", async () => {
     const b = await bench(CHAIN, CHAIN);
     const mistake = async () => {
       throw new TypeError("ours");
@@ -350,7 +351,7 @@ describe("a read from every endpoint", () => {
   });
 });
 
-describe("an endpoint that falls behind", () => {
+describe("an endpoint that falls behind the others", () => {
   const hashAt = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
   const blockJson = (number: number) => ({
     number: `0x${number.toString(16)}`,
@@ -360,7 +361,7 @@ describe("an endpoint that falls behind", () => {
     gasLimit: "0x1c9c380",
   });
 
-  /** Endpoints of one chain, each at its block in `heads`, which may be changed. */
+  /** Starts endpoints of one chain, each with its head in `heads`, which the test may change. */
   async function racing(heads: readonly number[]): Promise<Bench> {
     const b = await bench(...heads.map(() => CHAIN));
     for (const index of heads.keys()) {
@@ -373,7 +374,7 @@ describe("an endpoint that falls behind", () => {
     return b;
   }
 
-  /** How many seconds go by, with a read in each, as a follower does, until this one is read. */
+  /** Number of seconds, with a read in each, as the block follower does, until the endpoint `index` is read. */
   async function secondsUntilRead(b: Bench, index: number, each: () => void): Promise<number> {
     for (let seconds = 1; seconds < 600; seconds++) {
       each();
@@ -383,7 +384,7 @@ describe("an endpoint that falls behind", () => {
     throw new Error(`endpoint ${index} was not read in ten minutes`);
   }
 
-  it("is skipped after a minute, also as the preferred one, and used again when it has caught up", async () => {
+  it("is skipped after a minute, even if it is the preferred one, and used again when it has caught up", async () => {
     const heads: [number, number] = [100, 100];
     const b = await racing(heads);
     const seconds = await secondsUntilRead(b, 1, () => heads[1]++);
@@ -399,7 +400,7 @@ describe("an endpoint that falls behind", () => {
     expect(told.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
   });
 
-  it("is found by one small request every ten seconds, and by none if there is no other endpoint", async () => {
+  it("is detected by one small request every ten seconds, which is not sent if there is no other endpoint", async () => {
     const heads = [100, 100];
     const two = await racing(heads);
     const one = await racing([100]);
@@ -420,7 +421,7 @@ describe("an endpoint that falls behind", () => {
   });
 });
 
-describe("a read that needs two equal answers", () => {
+describe("a read that needs two equal responses", () => {
   const height: Ask<unknown> = (rpc) => rpc.request("height", []);
   const isTwice = (said: readonly Said<unknown>[]) => new Set(said.map(({ answer }) => answer)).size < said.length;
   const each = async (b: Bench) => (await b.endpoints.readEach(height, isTwice))?.map(({ answer }) => answer);
@@ -445,11 +446,11 @@ describe("a read that needs two equal answers", () => {
       [7, 8, 8],
     ],
     [[7], undefined],
-  ])("asks as many endpoints as it needs: if they show %j, %j", async (heights, heard) => {
+  ])("calls endpoints until two agree: if their values are %j, it reads %j", async (heights, heard) => {
     expect(await each(await showing(...heights))).toEqual(heard);
   });
 
-  it("is unavailable while a missing vote could still decide, and needs no third vote", async () => {
+  it("is unavailable while a missing response could decide, and calls no third endpoint once two agree", async () => {
     const b = await showing(7, 7, 7);
     server(b, 0).failAlways(DOWN);
     expect(await each(b)).toEqual([7, 7]);
@@ -461,7 +462,7 @@ describe("a read that needs two equal answers", () => {
   });
 });
 
-it("askOne asks one endpoint and throws its error", async () => {
+it("askOne calls only the given endpoint and throws its error", async () => {
   const b = await bench(CHAIN);
   const [endpoint] = b.endpoints.usable();
   if (endpoint === undefined) throw new Error("no endpoint");

@@ -5,7 +5,7 @@ import { createManualClock } from "../../../doubles/manual-clock.ts";
 
 const hashOf = (number: number, fork = 0): Hash => `0x${fork.toString(16)}${number.toString(16).padStart(63, "0")}`;
 
-/** One endpoint. What it has above `real` it has made up, anew at every fork; the rest is the chain's. */
+/** A fake endpoint. Its blocks above `real` are invented, new ones at every fork; those below are the chain's. */
 class Fake {
   behind = false;
   head: number;
@@ -20,7 +20,7 @@ class Fake {
     this.real = head;
   }
 
-  /** Follows the chain. */
+  /** Advances the endpoint along the real chain. */
   go(to: number): void {
     this.head = to;
     this.real = to;
@@ -52,7 +52,7 @@ function bench(...endpoints: readonly Fake[]) {
     },
     onBehind: (endpoint, { head, ahead }) => found.push(`${endpoints.indexOf(endpoint)} ${head} ${ahead}`),
   });
-  /** This many polls; an event happens before each but the first. */
+  /** Polls this many times; `between` is called before each poll but the first. */
   const looks = async (count: number, between: (look: number) => void = () => undefined): Promise<void> => {
     for (let look = 0; look < count; look++) {
       between(look);
@@ -67,7 +67,7 @@ const MINUTE = 60_000 / COMPARE_EVERY_MS;
 
 describe("an endpoint with a stuck head", () => {
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
-  it("counts as down after a minute in which another moved, and is reported once", async () => {
+  it("counts as down after a minute in which another endpoint's head moved, and is reported once", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
     await looks(1 + MINUTE, (look) => moving.go(100 + look));
@@ -97,7 +97,7 @@ describe("an endpoint with a stuck head", () => {
       },
     ],
     // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  ])("is used again within a minute if the endpoint ahead no longer answers %s", async (_, silence) => {
+  ])("is used again within a minute if the endpoint that was ahead no longer answers with %s", async (_, silence) => {
     const [still, rival] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, rival);
     await looks(2 + MINUTE, (look) => rival.go(100 + look));
@@ -109,7 +109,7 @@ describe("an endpoint with a stuck head", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("is not used again because it failed for a while", async () => {
+  it("stays down if it fails for a while and answers again with an old head", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -124,7 +124,7 @@ describe("an endpoint with a stuck head", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("is not down if all heads are stuck: the chain is", async () => {
+  it("does not count as down if the heads of all endpoints are stuck, because then the chain is stuck", async () => {
     const endpoints = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks } = bench(...endpoints);
     await looks(10 * MINUTE);
@@ -132,7 +132,7 @@ describe("an endpoint with a stuck head", () => {
     expect(endpoints.map(({ asked }) => asked)).toEqual([0, 0, 0]);
   });
 
-  it("keeps its state while no other has a head, and is used again if the others are gone", async () => {
+  it("stays down while the other endpoint's head is unknown, and is used again if the others are gone", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -152,8 +152,8 @@ describe("an endpoint with a stuck head", () => {
   });
 });
 
-describe("an endpoint that lags", () => {
-  it("by one block all the time is up", async () => {
+describe("an endpoint whose head lags behind another endpoint's", () => {
+  it("counts as up if it is always one block behind", async () => {
     const [late, moving] = [new Fake(99), new Fake(100)];
     const { looks } = bench(late, moving);
     await looks(10 * MINUTE, (look) => {
@@ -164,7 +164,7 @@ describe("an endpoint that lags", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
-  it("by twenty blocks is up; by twenty-one it counts as down after a minute", async () => {
+  it("counts as up at twenty blocks behind, and as down after a minute at twenty-one", async () => {
     for (const [late, isDown] of [
       [20, false],
       [21, true],
@@ -179,7 +179,7 @@ describe("an endpoint that lags", () => {
     }
   });
 
-  it("far behind and catching up too slowly counts as down too", async () => {
+  it("counts as down if it is far behind and catches up too slowly", async () => {
     const [slow, moving] = [new Fake(1_000), new Fake(5_000)];
     const { looks } = bench(slow, moving);
     await looks(2 + MINUTE, (look) => {
@@ -190,9 +190,9 @@ describe("an endpoint that lags", () => {
   });
 });
 
-describe("an endpoint that claims a false height", () => {
+describe("an endpoint that claims a false block height", () => {
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("puts no other out of use by the height alone", async () => {
+  it("does not make another endpoint count as down by the height alone", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     const header = liar.header.bind(liar);
@@ -209,20 +209,23 @@ describe("an endpoint that claims a false height", () => {
     ["always the same blocks", () => 1],
     ["others at each look", (look: number) => 1 + (look % 9)],
     // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  ])("puts no other out of use by inventing %s on top of the real chain, while that moves", async (_, forkAt) => {
-    const [honest, liar] = [new Fake(100), new Fake(100)];
-    const { looks } = bench(honest, liar);
-    await looks(10 * MINUTE, (look) => {
-      // A block every second poll: in between the honest endpoint has no new block.
-      honest.go(100 + Math.floor(look / 2));
-      Object.assign(liar, { real: honest.head, head: honest.head + 1_000, fork: forkAt(look) });
-      expect(honest.behind, String(look)).toBe(false);
-    });
-    expect(honest.behind).toBe(false);
-  });
+  ])(
+    "does not make another one count as down by inventing %s on top of the real chain, while that chain moves",
+    async (_, forkAt) => {
+      const [honest, liar] = [new Fake(100), new Fake(100)];
+      const { looks } = bench(honest, liar);
+      await looks(10 * MINUTE, (look) => {
+        // The chain has a new block every second poll: in between, the honest endpoint has none.
+        honest.go(100 + Math.floor(look / 2));
+        Object.assign(liar, { real: honest.head, head: honest.head + 1_000, fork: forkAt(look) });
+        expect(honest.behind, String(look)).toBe(false);
+      });
+      expect(honest.behind).toBe(false);
+    },
+  );
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("puts no other out of use if the honest one is a block late, so that its first blocks are real", async () => {
+  it("does not make an honest one count as down, even if that is a block late and the first claimed blocks are real", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     await looks(10 * MINUTE, (look) => {
@@ -232,7 +235,7 @@ describe("an endpoint that claims a false height", () => {
     expect(honest.behind).toBe(false);
   });
 
-  it("does not hide one that is really down", async () => {
+  it("does not hide that another endpoint is really down", async () => {
     const [still, liar, moving] = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, liar, moving);
     await looks(2 + MINUTE, (look) => {

@@ -29,8 +29,8 @@ afterEach(async () => {
 
 const subscribed = (times: number) => waitUntil(async () => server.received.length === times, `${times} subscriptions`);
 
-describe("new heads over a WebSocket", () => {
-  it("are subscribed to once, and each is a hint", async () => {
+describe("the newHeads subscription over a WebSocket", () => {
+  it("is requested once, and each head is passed on as a hint", async () => {
     expect(JSON.parse(server.received[0] ?? "")).toMatchObject({ method: "eth_subscribe", params: ["newHeads"] });
     server.send(JSON.stringify({ jsonrpc: "2.0", id: 1, result: "0x1" }));
     server.send(HEAD);
@@ -38,7 +38,7 @@ describe("new heads over a WebSocket", () => {
     await waitUntil(async () => hints === 2, "two hints");
   });
 
-  it("are subscribed to again after a broken connection, with a pause", async () => {
+  it("is renewed after a broken connection, with a pause", async () => {
     server.cut();
     await waitUntil(async () => server.connections === 0 && clock.armedTimers > 0, "the client has seen it");
     await clock.advance(30_000);
@@ -47,13 +47,13 @@ describe("new heads over a WebSocket", () => {
     await waitUntil(async () => hints === 1, "a hint");
   });
 
-  it("are subscribed to again after a minute without a message: the peer may be gone", async () => {
+  it("is renewed after a minute without a message, because the server may be gone", async () => {
     await clock.advance(60_000);
     await clock.advance(30_000);
     await subscribed(2);
   });
 
-  it("are not counted for other messages", async () => {
+  it("gives no hint for other messages", async () => {
     server.send("nonsense");
     server.send(JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32601, message: "not here" } }));
     server.send(HEAD);
@@ -61,7 +61,7 @@ describe("new heads over a WebSocket", () => {
     expect(hints).toBe(1);
   });
 
-  it("end with close: no connection is opened again, and no timer remains", async () => {
+  it("ends with close: no connection is opened again, and no timer remains", async () => {
     await heads.close();
     await waitUntil(async () => server.connections === 0, "it is closed");
     expect(clock.armedTimers).toBe(0);

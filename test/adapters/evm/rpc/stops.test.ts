@@ -11,7 +11,7 @@ import { deferred, echo, useTransportBench } from "../../../support/transport-be
 const bench = useTransportBench();
 const NO_BATCHES = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "batch requests are not supported" } };
 
-/** The value, or that nothing was sent. */
+/** The value of each reply, or a note that nothing was sent. */
 const results = (replies: readonly RpcReply[]) =>
   replies.map((reply) => {
     if (reply.ok) return reply.result;
@@ -20,9 +20,9 @@ const results = (replies: readonly RpcReply[]) =>
 const calls = (count: number, mayLeave: () => boolean) =>
   Array.from({ length: count }, (_, at) => ({ ...echo(at), mayLeave }));
 
-describe("calls that may no longer leave", () => {
+describe("RPC calls that a kill stops before they are sent", () => {
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("are not sent when a refused batch is repeated one by one: 3 of 64 leave before the stop, and no other", async () => {
+  it("do not leave when a refused batch is repeated one by one: 3 of 64 leave before the kill, and no other", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(NO_BATCHES);
     const single = () => server.requests.filter(({ batch }) => !batch).length;
@@ -32,7 +32,7 @@ describe("calls that may no longer leave", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("are not sent after they waited for a slow request", async () => {
+  it("do not leave after they waited for a slow request", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     const { promise, resolve } = deferred();
     server.on("slow", async () => promise);
@@ -48,7 +48,7 @@ describe("calls that may no longer leave", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are removed from a batch, and the others leave in one request", async () => {
+  it("are removed from a batch, and the other calls leave in one request", async () => {
     const { server, rpc } = await bench();
     const [ours, theirs] = [rpc.sendInOrder(calls(2, () => false)), rpc.sendInOrder(calls(2, () => true))];
     expect([results(await ours), results(await theirs)]).toEqual([
@@ -59,14 +59,14 @@ describe("calls that may no longer leave", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are checked when a socket is free: stopped ones are dropped, the others leave", async () => {
+  it("are dropped when a socket becomes free, and the other calls leave", async () => {
     const { server, rpc } = await bench();
     const stopsLate = { ...echo("stopped"), mayLeave: () => false };
     expect(results(await rpc.sendInOrder([...calls(2, () => true), stopsLate]))).toEqual([0, 1, "not started"]);
     expect(server.requests.map((each) => each.calls.map(({ params }) => params[0]))).toEqual([[0, 1]]);
   });
 
-  it("are not counted as requests, and keep the endpoint's connection in use", async () => {
+  it("are not counted as requests, and do not close the endpoint's connection", async () => {
     const { server, rpc, reports } = await bench();
     await rpc.sendInOrder(calls(1, () => false));
     expect(reports).toEqual([]);
@@ -74,7 +74,7 @@ describe("calls that may no longer leave", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("are not started rather than unknown if the part before them got no answer", async () => {
+  it("are reported as not started, not as unknown, if the part before them got no answer", async () => {
     const { server, rpc } = await bench({ maxBatchCalls: 1 });
     server.failNext({ kind: "cut" });
     const replies = await rpc.sendInOrder(calls(2, () => server.requests.length === 0));
@@ -82,8 +82,8 @@ describe("calls that may no longer leave", () => {
   });
 });
 
-describe("calls that never began", () => {
-  it("are not started if a stop came before the connection failed; without a stop they are unreachable", async () => {
+describe("RPC calls whose request was never sent", () => {
+  it("are reported as not started if a kill came before the connection failed, and as unreachable without a kill", async () => {
     const { server, rpc } = await bench();
     await server.close();
     let stopped = false;
@@ -93,7 +93,7 @@ describe("calls that never began", () => {
     expect(results(await theirs)).toEqual([expect.stringContaining("not reachable")]);
   });
 
-  it("are not started if a stop came while the endpoint had asked for a pause", async () => {
+  it("are reported as not started if a kill came during a pause that the endpoint requested", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 429, headers: { "retry-after": "5" } });
     await rpc.batch([echo(1)]);
@@ -102,13 +102,13 @@ describe("calls that never began", () => {
   });
 });
 
-describe("a socket that connects late", () => {
+describe("an HTTP request whose socket connects late", () => {
   const closers: (() => void)[] = [];
   afterEach(() => {
     for (const close of closers.splice(0)) close();
   });
 
-  /** A TLS server behind a door: connections are taken at once, and get no handshake before the door opens. */
+  /** A TLS server that accepts connections at once, but starts no handshake before the test opens a gate. */
   async function behindDoor() {
     const bodies: string[] = [];
     const tls = createTlsServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY }, (request, response) => {
@@ -144,7 +144,7 @@ describe("a socket that connects late", () => {
   }
 
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("calls the permission in the tick in which it takes the bytes, and writes nothing after a stop", async () => {
+  it("checks the permission to send in the tick in which it writes the bytes, and writes nothing after a kill", async () => {
     const { http, bodies, connected, open } = await behindDoor();
     let [asked, stopped] = [0, false];
     const stop = new Error("stopped");

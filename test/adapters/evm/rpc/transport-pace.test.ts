@@ -4,17 +4,17 @@ import { waitUntil } from "../../../support/wait-until.ts";
 
 const bench = useTransportBench();
 const IN_RESERVE = 8;
-/** However few calls there are, they are worth gathering. */
+/** Gathers calls even if there are only a few of them. */
 const PACED = { requestEveryMs: 25, gatherAbove: 1 };
 
-/** Uses up what may leave at once, one request after the other. */
+/** Uses up the requests that may leave at once, one after the other. */
 async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise<void> {
   for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
 }
 
-describe("paced requests", () => {
+describe("paced RPC requests", () => {
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
-  it("leave at once after a pause, and are shared by steady calls", async () => {
+  it("leave at once after a pause, and are shared by several calls under steady load", async () => {
     const made = await bench({ ...PACED });
     const { server, rpc, clock } = made;
     await spendReserve(made);
@@ -34,7 +34,7 @@ describe("paced requests", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
-  it("leave early if they are full", async () => {
+  it("leave early if the batch is full", async () => {
     const made = await bench({ ...PACED, maxBatchCalls: 10 });
     const { server, rpc } = made;
     await spendReserve(made);
@@ -45,7 +45,7 @@ describe("paced requests", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
-  it("of reads do not delay a send", async () => {
+  it("do not delay a send if they are reads", async () => {
     const made = await bench({ ...PACED });
     const { rpc, clock } = made;
     await spendReserve(made);
@@ -55,7 +55,7 @@ describe("paced requests", () => {
     expect(values(await read)).toEqual([0]);
   });
 
-  it("that wait fail when the transport is closed", async () => {
+  it("fail when the transport is closed while they wait", async () => {
     const made = await bench({ ...PACED });
     await spendReserve(made);
     const read = made.rpc.batch(echoes(1));
@@ -65,7 +65,7 @@ describe("paced requests", () => {
     expect(made.clock.armedTimers).toBe(0);
   });
 
-  it("leave sooner at a low rate of calls", async () => {
+  it("leave sooner if the rate of calls is low", async () => {
     const { server, rpc, clock } = await bench({ ...PACED, gatherAbove: 10_000 });
     const calls = [];
     for (let ms = 0; ms < 200; ms++) {

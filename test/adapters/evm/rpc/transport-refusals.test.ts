@@ -10,7 +10,7 @@ describe("endpoints that refuse batches", () => {
     error: { code: -32600, message: "batch requests are not supported" },
   };
 
-  it("get single calls from then on", async () => {
+  it("get single calls after the first refusal", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(unsupported);
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, 1, 2]);
@@ -20,13 +20,13 @@ describe("endpoints that refuse batches", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/transport.ts
-  it("answer unordered calls even if ordered calls of the same request get no answer", async () => {
+  it("still answer unordered calls if ordered calls of the same batch get no answer", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" }, { kind: "cut" });
     const ordered = rpc.readInOrder(echoes(2));
     const others = values(await rpc.batch(echoes(2)));
     expect(server.requests[0]?.calls).toHaveLength(4);
-    // The cut hits the first request in order, or another one if that arrives earlier: never all of them.
+    // The connection cut hits the first ordered request, or another one that arrives earlier, but never all of them.
     expect(others.some((value) => typeof value === "number")).toBe(true);
     expect(await ordered).toHaveLength(2);
   });
@@ -43,14 +43,14 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.slice(before).map((each) => each.calls.length)).toEqual([5]);
   });
 
-  it("may refuse with HTML", async () => {
+  it("are recognized even if they refuse with HTML", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" });
     expect(values(await rpc.batch(echoes(2)))).toEqual([0, 1]);
     expect(server.requests.map((each) => each.calls.length)).toEqual([2, 1, 1]);
   });
 
-  it("may refuse only long batches, which are halved until they fit", async () => {
+  it("get halved batches until they fit if they refuse only long batches", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "Number of requests exceeds max batch size" } }, 30);
     expect(values(await rpc.batch(echoes(100)))).toEqual(Array.from({ length: 100 }, (_, index) => index));
@@ -59,14 +59,14 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.slice(before).map((each) => each.calls.length)).toEqual([25, 25]);
   });
 
-  it("may refuse with 413, which halves the batch too", async () => {
+  it("get halved batches if they refuse with HTTP 413", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 413, body: "too large" });
     expect(values(await rpc.batch(echoes(4)))).toEqual([0, 1, 2, 3]);
     expect(server.requests.map((each) => each.calls.length)).toEqual([4, 2, 2]);
   });
 
-  it("are distinguished from rate limits: those give no answer, and cause no flood of single calls", async () => {
+  it("are distinguished from rate limits, which count as no answer and cause no flood of single calls", async () => {
     const { server, rpc, clock } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "daily request count exceeded, request rate limited" } });
     expect(values(await rpc.batch(echoes(4)))).toEqual(Array(4).fill("rateLimited"));
@@ -90,7 +90,7 @@ describe("endpoints that refuse batches", () => {
     expect(values(await rpc.batch(echoes(2)))).toEqual(["rateLimited", "rateLimited"]);
   });
 
-  it("are distinguished from errors about something else", async () => {
+  it("are distinguished from endpoints that report an unrelated error", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32000, message: "unauthorized" } });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
@@ -107,13 +107,13 @@ describe("endpoints that refuse batches", () => {
   });
 });
 
-describe("endpoints that limit the rate by calls", () => {
+describe("endpoints whose rate limit counts each call of a batch", () => {
   const limited = { kind: "status", status: 429, headers: { "retry-after": "1" } } as const;
   const sizes = (requests: readonly { readonly calls: readonly unknown[] }[]) =>
     requests.map(({ calls }) => calls.length);
 
   // protects [Chains that differ] src/adapters/evm/rpc/transport.ts
-  it("get half as many calls after a 429, until they accept, and then more step by step", async () => {
+  it("get half as many calls per batch after each 429 until they accept, and then more step by step", async () => {
     const { server, rpc, clock } = await bench();
     for (let times = 0; times < 2; times++) {
       server.failNext(limited);
@@ -128,7 +128,7 @@ describe("endpoints that limit the rate by calls", () => {
     expect(sizes(server.requests.slice(before))).toEqual([100]);
   });
 
-  it("are not judged by a request that was never sent", async () => {
+  it("keep their number of calls per batch after a request that was never sent", async () => {
     const { server, rpc, clock } = await bench();
     server.failNext(limited);
     await rpc.request("echo", [1]).catch(() => undefined);
@@ -142,8 +142,8 @@ describe("endpoints that limit the rate by calls", () => {
   });
 });
 
-describe("ordered sends", () => {
-  it("never have two parts in flight", async () => {
+describe("RPC sends that must stay in order", () => {
+  it("never have two batches in flight", async () => {
     const { server, rpc } = await bench();
     const gate = deferred();
     server.on("echo", async ([value]) => {
@@ -159,7 +159,7 @@ describe("ordered sends", () => {
     expect(order).toEqual(Array.from({ length: 250 }, (_, index) => index));
   });
 
-  it("stop after a part without an answer, and fail with the same error", async () => {
+  it("stop after a batch without an answer, and fail with the same error", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "reorder" }, { kind: "swallow" });
     const replies = values(await rpc.sendInOrder(echoes(250)));
@@ -168,7 +168,7 @@ describe("ordered sends", () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it("keep their order without batches", async () => {
+  it("keep their order if the endpoint accepts no batches", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches({ error: { code: -32600, message: "no batches" } });
     server.on("echo", async ([value]) => value);
@@ -179,7 +179,7 @@ describe("ordered sends", () => {
     expect(values(await rpc.sendInOrder(echoes(5)))).toEqual([0, ...Array(4).fill("connection")]);
   });
 
-  it("share no request with reads, but one with other sends", async () => {
+  it("share a request with other sends, but not with reads", async () => {
     const { server, rpc } = await bench();
     await Promise.all([
       rpc.sendInOrder(echoes(2)),

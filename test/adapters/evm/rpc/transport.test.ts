@@ -15,7 +15,7 @@ import {
 
 const bench = useTransportBench();
 
-describe("batching", () => {
+describe("batching of RPC calls", () => {
   it("sends a single call as a plain object", async () => {
     const { server, rpc } = await bench();
     expect(await rpc.request("echo", ["hello"])).toBe("hello");
@@ -23,7 +23,7 @@ describe("batching", () => {
     expect(server.requests[0]?.batch).toBe(false);
   });
 
-  it("puts calls of one tick into one request, each with its own result", async () => {
+  it("puts the calls of one tick into one request, each with its own result", async () => {
     const { server, rpc } = await bench();
     server.on("no", () => {
       throw new Refusal(-32000, "not today", { why: 1 });
@@ -40,13 +40,13 @@ describe("batching", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("splits at a hundred calls", async () => {
+  it("splits a batch at a hundred calls", async () => {
     const { server, rpc } = await bench();
     expect(values(await rpc.batch(echoes(250)))).toEqual(Array.from({ length: 250 }, (_, index) => index));
     expect(server.requests.map((each) => each.calls.length).sort()).toEqual([100, 100, 50]);
   });
 
-  it("splits at the byte limit, and sends a call over the limit alone", async () => {
+  it("splits a batch at the byte limit, and sends a call over the limit alone", async () => {
     const { server, rpc } = await bench({ maxBatchBytes: 1_000 });
     const long = "x".repeat(400);
     const huge = "y".repeat(5_000);
@@ -60,7 +60,7 @@ describe("batching", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([2, 1, 1, 1]);
   });
 
-  it("merges calls that wait while all slots are in use", async () => {
+  it("merges calls that wait while all request slots are in use", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     const gate = deferred();
     server.on("slow", () => gate.promise.then(() => "slow"));
@@ -75,7 +75,7 @@ describe("batching", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([1, 3]);
   });
 
-  it("answers an empty list with an empty list", async () => {
+  it("returns an empty list for an empty list of calls", async () => {
     const { server, rpc } = await bench();
     expect(await rpc.batch([])).toEqual([]);
     expect(await rpc.sendInOrder([])).toEqual([]);
@@ -83,7 +83,7 @@ describe("batching", () => {
   });
 });
 
-describe("matching replies to calls", () => {
+describe("matching RPC replies to calls", () => {
   it("uses the id, in any order and as number or text", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "reorder" }, { kind: "stringIds" });
@@ -91,13 +91,13 @@ describe("matching replies to calls", () => {
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, 1, 2]);
   });
 
-  it("leaves a call unanswered if the server omitted it", async () => {
+  it("reports no answer for a call whose reply the server omitted", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "omit", at: 1 });
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, "malformed", 2]);
   });
 
-  it("refuses two answers to one call, and any answer to a call that was not made", async () => {
+  it("refuses two replies to one call, and any reply to a call that was not made", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "duplicateIds" }, { kind: "wrongIds" }, { kind: "wrongIds" });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
@@ -114,13 +114,13 @@ describe("matching replies to calls", () => {
     ["a result without an id", '{"jsonrpc":"2.0","id":null,"result":"0x1"}'],
     ["HTML", "<html><body>502 Bad Gateway</body></html>"],
     ["nothing", ""],
-  ])("treats %s as no answer", async (_, body) => {
+  ])("treats %s in the response body as no answer", async (_, body) => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "raw", body });
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe("malformed");
   });
 
-  it("accepts an error without id as the answer to a single call", async () => {
+  it("accepts an error without id as the reply to a single call", async () => {
     const { server, rpc } = await bench();
     server.failNext({
       kind: "raw",
@@ -129,7 +129,7 @@ describe("matching replies to calls", () => {
     expect(await failure(rpc.request("echo", [1]))).toMatchObject({ code: -32700, message: "parse error" });
   });
 
-  it("reads at most a page of an error text, before patterns are matched", async () => {
+  it("keeps only the first 4,000 characters of an error text before patterns are matched", async () => {
     const { server, rpc } = await bench();
     const words = "method limit ".repeat(100_000);
     server.on("endless", () => {
@@ -141,14 +141,14 @@ describe("matching replies to calls", () => {
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
   });
 
-  it("ignores members that are no objects", async () => {
+  it("ignores members of a batch reply that are no objects", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "raw", body: '[null, 7, "x", []]' });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
   });
 });
 
-describe("no answer is reported", () => {
+describe("an RPC call", () => {
   it.each([
     ["a lost reply", { kind: "swallow" }, "connection"],
     ["a cut connection", { kind: "cut" }, "connection"],
@@ -163,18 +163,18 @@ describe("no answer is reported", () => {
     ["403", { kind: "status", status: 403 }, "http"],
     ["429", { kind: "status", status: 429 }, "rateLimited"],
     ["404 with HTML", { kind: "status", status: 404, body: "<html>" }, "malformed"],
-  ] as const)("%s", async (_, fault, kind) => {
+  ] as const)("fails with its own kind of error after %s", async (_, fault, kind) => {
     const { server, rpc } = await bench();
     server.failNext(fault);
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe(kind);
   });
 
-  it("if no process listens at the port", async () => {
+  it("fails if no process listens at the port", async () => {
     const { rpc } = await bench({ url: "http://127.0.0.1:1" });
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe("connection");
   });
 
-  it("after the deadline, and not before", async () => {
+  it("fails after the deadline, and not before", async () => {
     const { server, rpc, clock } = await bench({ timeoutMs: 5_000 });
     server.failNext({ kind: "hang" });
     let settled = false;
@@ -189,13 +189,13 @@ describe("no answer is reported", () => {
     expect(clock.armedTimers).toBe(0);
   });
 
-  it("without a timer left behind after a success", async () => {
+  it("leaves no timer behind after a success", async () => {
     const { rpc, clock } = await bench();
     await rpc.request("echo", [1]);
     expect(clock.armedTimers).toBe(0);
   });
 
-  it("for a response over the size limit", async () => {
+  it("fails if the response is over the size limit", async () => {
     const { server, rpc } = await bench({ maxResponseBytes: 2_000 });
     expect(kindOf(await failure(rpc.request("echo", ["x".repeat(3_000)])))).toBe("tooLarge");
     const calls = Array.from({ length: 4 }, () => echo("y".repeat(600)));
@@ -203,7 +203,7 @@ describe("no answer is reported", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([1, 4, 2, 2]);
   });
 
-  it("but not for a node's refusal under HTTP 400, which is an answer", async () => {
+  it("gets a node's refusal under HTTP 400 as an answer, not as a failure", async () => {
     const { server, rpc } = await bench();
     const body = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Nonce too low"}}';
     server.failNext({ kind: "status", status: 400, body });
@@ -211,12 +211,12 @@ describe("no answer is reported", () => {
   });
 });
 
-describe("an endpoint's request for a pause", () => {
+describe("an endpoint's Retry-After header", () => {
   const limited = (retryAfter: string) =>
     ({ kind: "status", status: 429, headers: { "retry-after": retryAfter } }) as const;
 
   // protects [Chains that differ] src/adapters/evm/rpc/transport.ts
-  it("is obeyed for as long as it says, in seconds", async () => {
+  it("pauses calls for the given number of seconds", async () => {
     const { server, rpc, clock } = await bench();
     server.failNext(limited("7"));
     await failure(rpc.request("echo", [1]));
@@ -227,7 +227,7 @@ describe("an endpoint's request for a pause", () => {
     expect(await rpc.request("echo", [1])).toBe(1);
   });
 
-  it("may be a date, means a second if the header is invalid, and lasts at most a minute", async () => {
+  it("may be a date, means one second if it is invalid, and pauses calls for at most a minute", async () => {
     const { server, rpc, clock } = await bench();
     const waits: [string, number][] = [
       [new Date(clock.now().getTime() + 5_000).toUTCString(), 5_000],
@@ -259,7 +259,7 @@ describe("the URL of an endpoint", () => {
     expect(seen?.headers.authorization).toBe(`Basic ${Buffer.from("us@er:p:ss").toString("base64")}`);
   });
 
-  it("shows none of its secrets in labels and errors", async () => {
+  it("shows none of its secrets in metric labels and errors", async () => {
     const { rpc } = await bench({ url: "http://user:pass@127.0.0.1:1/v3/key-123?token=abc" });
     const error = await failure(rpc.request("eth_chainId", []));
     expect(rpc.label).toBe("http://127.0.0.1:1");
@@ -267,7 +267,7 @@ describe("the URL of an endpoint", () => {
   });
 
   it.each(["nonsense with secret", "ws://secret@host", "ftp://secret", ""])(
-    "refuses %j without repeating it",
+    "refuses %j without repeating it in the error",
     (url) => {
       const make = () => createTransport({ url, clock: createManualClock(), report: () => undefined });
       expect(make).toThrow(TypeError);
@@ -276,8 +276,8 @@ describe("the URL of an endpoint", () => {
   );
 });
 
-describe("closing", () => {
-  it("ends calls that are in flight and calls that wait", async () => {
+describe("closing the RPC transport", () => {
+  it("fails calls that are in flight and calls that wait", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     server.failNext({ kind: "hang" });
     const onTheWay = failure(rpc.request("echo", [1]));
@@ -289,7 +289,7 @@ describe("closing", () => {
   });
 });
 
-it("neighbouring calls of one request with one result are reported as one", async () => {
+it("consecutive RPC calls of one batch with the same method and result are reported as one metric", async () => {
   const { rpc, reports } = await bench();
   const calls = ["echo", "echo", "nothing", "echo"].map((method) => ({ method, params: [1] }));
   await rpc.batch(calls);
@@ -300,7 +300,7 @@ it("neighbouring calls of one request with one result are reported as one", asyn
   ]);
 });
 
-it("every call is reported with its method, result and duration", async () => {
+it("every RPC call is reported with its method, result and duration", async () => {
   const { server, rpc, reports } = await bench();
   await Promise.allSettled([rpc.request("echo", [1]), rpc.request("nothing", [])]);
   server.failNext({ kind: "cut" });

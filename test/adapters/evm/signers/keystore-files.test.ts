@@ -13,7 +13,7 @@ import {
 } from "../../../../src/adapters/evm/signers/keystore.ts";
 import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 
-// The one that ethers brings is JavaScript: ten seconds of a processor for a key.
+// Use Node's scrypt: that of ethers is JavaScript and needs ten seconds of CPU time per key.
 ethersScrypt.register((password, salt, N, r, p, length) =>
   scryptSync(password, salt, length, { N, r, p, maxmem: 2 ** 30 }),
 );
@@ -32,7 +32,7 @@ async function keystore(password = "correct horse\n") {
 
 describe("an imported key", () => {
   // protects [Signers] src/adapters/evm/signers/keystore.ts
-  it("is a file that only this user can read, named like geth's, that ethers and a node can open", async () => {
+  it("is a file that only this user can read, named as geth names it, and ethers and a node can open it", async () => {
     const source = await keystore();
     const { address, file } = await importKey(source, ` 0x${HEX}\n`, NOW);
     expect(address).toBe(KEY.address);
@@ -47,7 +47,7 @@ describe("an imported key", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/keystore.ts
-  it("is refused if it exists, is no key, or the password is empty", async () => {
+  it("is refused if its file exists, it is no valid key, or the password is empty", async () => {
     const source = await keystore();
     await importKey(source, HEX, NOW);
     await expect(importKey(source, HEX, new Date())).rejects.toThrow(`holds the key of ${KEY.address} already`);
@@ -67,7 +67,7 @@ describe("a new key", () => {
   });
 });
 
-it("a key is encrypted with a new salt, iv and id each time", async () => {
+it("a keystore file is encrypted with a new salt, iv and id each time", async () => {
   const files = [await encryptKeystore(KEY, "p", 1_024), await encryptKeystore(KEY, "p", 1_024)].map((text) =>
     JSON.parse(text),
   );

@@ -9,7 +9,7 @@ import { BadKey, parsePrivateKeys, type SigningKey } from "../../../../src/adapt
 import type { Hex } from "../../../../src/domain/lane.ts";
 import { encryptKeystore } from "../../../support/keystore-writer.ts";
 
-/** Cheap, so that the suite is about the format; the real cost is used once below. */
+/** A low scrypt cost, so that the tests of the format are fast; the real cost is used once below. */
 const LIGHT = 1_024;
 const PASSWORD = "correct horse battery staple";
 
@@ -29,7 +29,7 @@ function byEthers(privateKey: Hex, password: string): string {
 }
 
 describe("a keystore file", () => {
-  it("of ethers can be opened, with a password in any script", async () => {
+  it("written by ethers can be opened, with a password in any script", async () => {
     const hex = fc
       .uint8Array({ minLength: 31, maxLength: 31 })
       .map((b): Hex => `0x01${Buffer.from(b).toString("hex")}`);
@@ -41,13 +41,13 @@ describe("a keystore file", () => {
     );
   });
 
-  it.each(["scrypt", "pbkdf2"] as const)("can be opened by ethers too (%s)", async (kdf) => {
+  it.each(["scrypt", "pbkdf2"] as const)("written by Fencepost can be opened by ethers too (%s)", async (kdf) => {
     const text = encryptKeystore(KEY, PASSWORD, { kdf, cost: LIGHT });
     expect((await decryptKeystoreJson(text, PASSWORD)).privateKey).toBe(KEY_HEX);
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("of the published vectors can be opened: pbkdf2 at full cost, and one of geth's", async () => {
+  it("from the published test vectors can be opened: pbkdf2 at full cost, and one of geth's", async () => {
     expect(await decryptKeystore(PBKDF2_VECTOR, "testpassword", "vector")).toEqual(
       keyOf("0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d"),
     );
@@ -55,13 +55,13 @@ describe("a keystore file", () => {
     expect(address).toBe("0x7ef5a6135f1fd6a02593eedc869c6d41d934aef8");
   });
 
-  it("at geth's scrypt cost can be opened within the allowed memory", async () => {
+  it("with geth's scrypt cost can be opened within the allowed memory", async () => {
     const text = encryptKeystore(KEY, PASSWORD);
     expect(JSON.parse(text).crypto.kdfparams).toMatchObject({ n: 262_144, r: 8, p: 1 });
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("of old clients can be opened: Crypto, no address, 0x prefixes", async () => {
+  it("written by old clients can be opened: with Crypto, without address, with 0x prefixes", async () => {
     const { crypto, ...rest } = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const { address: _, ...anonymous } = rest;
     expect(await decryptKeystore(JSON.stringify({ ...anonymous, Crypto: crypto }), PASSWORD, "old")).toEqual(KEY);
@@ -71,7 +71,7 @@ describe("a keystore file", () => {
   });
 });
 
-describe("an invalid keystore file is one line with its name:", () => {
+describe("an invalid keystore file is refused in one line with its name:", () => {
   async function failure(text: string, password = PASSWORD): Promise<string> {
     const error = await decryptKeystore(text, password, "keys/a.json").catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(BadKey);
@@ -80,7 +80,7 @@ describe("an invalid keystore file is one line with its name:", () => {
     return message;
   }
 
-  it("wrong password", async () => {
+  it("a wrong password", async () => {
     expect(await failure(byEthers(KEY_HEX, PASSWORD), `${PASSWORD}!`)).toBe(
       "keys/a.json: wrong password, or the file is damaged",
     );
@@ -132,7 +132,7 @@ describe("an invalid keystore file is one line with its name:", () => {
     expect(await failure(JSON.stringify(damage(file)))).toMatch(expected);
   });
 
-  it("no JSON at all", async () => {
+  it("a file that is not JSON", async () => {
     expect(await failure("{")).toMatch(/not a JSON object/);
   });
 });
@@ -154,7 +154,7 @@ describe("a keystore directory", () => {
     await writeFile(join(directory, name), encryptKeystore(keyOf(hex), password, { cost: LIGHT }), { mode: 0o600 });
   }
 
-  it("has every key file opened, and no other file", async () => {
+  it("is read completely: every key file is opened, and no other file", async () => {
     const other: Hex = `0x${"4d".repeat(32)}`;
     const linked: Hex = `0x${"5e".repeat(32)}`;
     await store("UTC--2026-01-01T00-00-00.000Z--abc", KEY_HEX);
@@ -169,7 +169,7 @@ describe("a keystore directory", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/private-keys.ts
-  it("refuses a key file, and a password file, that other users can read", async () => {
+  it("is refused if other users can read a key file or the password file", async () => {
     await store("a.json", KEY_HEX);
     for (const file of [join(directory, "a.json"), passwordFile]) {
       await chmod(file, 0o640);
@@ -181,7 +181,7 @@ describe("a keystore directory", () => {
     expect(await loadKeystoreDirectory({ directory, passwordFile })).toEqual([KEY]);
   });
 
-  it("reports the file that has another password", async () => {
+  it("is refused with the name of a file that has another password", async () => {
     await store("a.json", KEY_HEX);
     await store("b.json", `0x${"4d".repeat(32)}`, "another");
     await expect(loadKeystoreDirectory({ directory, passwordFile })).rejects.toThrow(
@@ -189,7 +189,7 @@ describe("a keystore directory", () => {
     );
   });
 
-  it("reports what is missing", async () => {
+  it("is refused with what is missing: key files, the password file or the directory itself", async () => {
     await expect(loadKeystoreDirectory({ directory, passwordFile })).rejects.toThrow(/holds no keystore file/);
     await expect(loadKeystoreDirectory({ directory, passwordFile: join(root, "none") })).rejects.toThrow(
       /none: the keystore password file cannot be read \(ENOENT\)/,

@@ -60,7 +60,7 @@ function recordingWorkers(): { readonly startWorker: StartWorker; readonly worke
 }
 
 describe("the signing thread", () => {
-  it("rejects its pending requests when it dies, and a new one signs again", async () => {
+  it("rejects its pending requests when it dies, and a new thread signs again", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const before = await signer.sign(address, [transfer]);
@@ -77,7 +77,7 @@ describe("the signing thread", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/signers/local-signer.ts, src/adapters/evm/signers/process/signing-process.ts
-  it("gets the requests of a thousand lanes in one message, and answers in a few", async () => {
+  it("gets the requests of a thousand lanes in one message, and answers in a few messages", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const [worker] = workers as [Worker];
@@ -99,7 +99,7 @@ describe("the signing thread", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/signers/worker/serialise.js, src/adapters/evm/threads/keccak.js
-  it("gets transactions as text, which needs no conversion", async () => {
+  it("gets transactions as text, which needs no conversion between threads", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const [worker] = workers as [Worker];
@@ -111,12 +111,12 @@ describe("the signing thread", () => {
     };
     worker.on("message", (message: unknown) => crossed.push(message));
     const [signed] = await signer.sign(address, [transfer]);
-    // RLP of: chain 1, nonce 0, tip 1, fee cap 2, gas 21,000, to, no value, no data, no access list.
+    // RLP of the fields: chain 1, nonce 0, tip 1, fee cap 2, gas 21,000, receiver, no value, no data, no access list.
     const fields = `0180010282520894${address.slice(2)}8080c0`;
     expect(crossed).toEqual([[[0, [0, [[2, 1, fields]]]]], [[0, [[signed?.rawTransaction, signed?.txHash]]]]]);
   });
 
-  it("refuses after close, and rejects requests that close interrupts", async () => {
+  it("refuses requests after close, and rejects requests that close interrupts", async () => {
     const signer = await createLocalSigner({ keys: { privateKeys: [key] } });
     const interrupted = signer.sign(address, [transfer]);
     const rejection = expect(interrupted).rejects.toThrow(/closed before it had answered/);
@@ -125,20 +125,20 @@ describe("the signing thread", () => {
     await expect(signer.sign(address, [transfer])).rejects.toThrow(/signing thread is closed/);
   });
 
-  it("fails at start if it cannot run", async () => {
+  it("makes the start fail if it cannot run", async () => {
     const { Worker: Thread } = await import("node:worker_threads");
     const startWorker: StartWorker = () => new Thread("throw new Error('no such luck')", { eval: true });
     await expect(createLocalSigner({ keys: { privateKeys: [key] }, startWorker })).rejects.toThrow(SigningFailed);
   });
 });
 
-describe("the curve code", () => {
-  it("is WebAssembly if available, and is reported", async () => {
+describe("the signer's elliptic curve code", () => {
+  it("is WebAssembly if available, and the signer reports which one is used", async () => {
     expect((await start()).curve).toBe("wasm");
     expect((await start({ curve: "javascript" })).curve).toBe("javascript");
   });
 
-  it("falls back to JavaScript if WebAssembly fails, with the same signature", async () => {
+  it("falls back to JavaScript if WebAssembly fails, and produces the same signature", async () => {
     const failing = () => Promise.reject(new Error("Wasm code generation disallowed by embedder"));
     const [wasm, fallback] = [await loadCurve(), await loadCurve(failing)];
     expect([wasm.kind, fallback.kind]).toEqual(["wasm", "javascript"]);
@@ -150,7 +150,7 @@ describe("the curve code", () => {
   });
 });
 
-describe("key sources", () => {
+describe("loading the keys of the local signer", () => {
   const phrase = "test test test test test test test test test test test junk";
 
   const path = "m/44'/60'/0'/0";
@@ -163,13 +163,13 @@ describe("key sources", () => {
   it.each<[string, (index: number) => `m/44'/60'/${string}`]>([
     [path, (index) => `m/44'/60'/0'/0/${index}`],
     ["m/44'/60'/{index}'/0/0", (index) => `m/44'/60'/${index}'/0/0`],
-  ])("derives the wanted number of accounts at the paths of wallets: %s", async (wanted, pathOf) => {
+  ])("derives the configured number of accounts at the derivation paths of wallets: %s", async (wanted, pathOf) => {
     const signer = await start({ keys: { mnemonic: { phrase, count: 3, path: wanted } } });
     const expected = [0, 1, 2].map((index) => mnemonicToAccount(phrase, { path: pathOf(index) }).address.toLowerCase());
     expect(signer.addresses()).toEqual(expected);
   });
 
-  it("reads key files with one key per line, and reports a bad one by file and line", async ({ onTestFinished }) => {
+  it("reads key files with one key per line, and reports a bad key by file and line", async ({ onTestFinished }) => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-keys-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, "keys");
@@ -183,7 +183,7 @@ describe("key sources", () => {
     await expect(createLocalSigner({ keys: { privateKeyFiles: [file] } })).rejects.toThrow(`${file}: holds no key`);
   });
 
-  it("combines sources, and a key given twice is one signer", async () => {
+  it("combines key sources, and treats a key given twice as one signer", async () => {
     const first = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
     const signer = await start({
       keys: { privateKeys: [key, first], mnemonic: { phrase, count: 1, path }, keystore: null },
@@ -191,7 +191,7 @@ describe("key sources", () => {
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
-  it("lists the accounts of the chain node beside its own, and signs nothing for them", async () => {
+  it("lists the accounts that the chain node holds beside its own, and signs nothing for them", async () => {
     const atNode: Hex = `0x${"5e".repeat(20)}`;
     const signer = await start({ keys: { privateKeys: [key], nodeSigners: [atNode] } });
     expect(signer.addresses()).toEqual([address, atNode]);

@@ -8,7 +8,7 @@ const GROUP_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0
 const keyOf = (scalar: bigint) => numberToBytes(scalar, { size: 32 });
 
 describe("the address of a private key", () => {
-  it("is the one that viem computes", () => {
+  it("is the address that viem computes", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: GROUP_ORDER - 1n }), (scalar) => {
         const privateKey = keyOf(scalar);
@@ -19,7 +19,7 @@ describe("the address of a private key", () => {
     );
   });
 
-  it("keeps a copy of the key bytes, whatever happens to the input", () => {
+  it("is kept with a copy of the key bytes, so that the caller can erase the original", () => {
     const given = Buffer.from(keyOf(7n));
     const { privateKey } = toSigningKey(given, "it");
     given.fill(0);
@@ -35,7 +35,7 @@ describe("the address of a private key", () => {
     ["nothing", new Uint8Array()],
     ["a byte short", keyOf(1n).subarray(1)],
     ["a byte long", new Uint8Array([0, ...keyOf(1n)])],
-  ])("does not exist for %s, as in viem", (_, privateKey) => {
+  ])("is refused for an invalid key (%s), as in viem", (_, privateKey) => {
     expect(() => privateKeyToAddress(bytesToHex(privateKey))).toThrow();
     expect(() => toSigningKey(privateKey, "key 3")).toThrow(new BadKey("key 3 is not a valid secp256k1 key"));
   });

@@ -8,7 +8,7 @@ import { foreignFile } from "../../../support/foreign-file.ts";
 const OURS = 1_000;
 const ROOT = 0;
 
-describe("a file with a secret", () => {
+describe("a file with a private key or password", () => {
   it.each([
     ["ours alone", { uid: OURS, mode: 0o600 }, "fine"],
     ["ours, to be read only", { uid: OURS, mode: 0o400 }, "fine"],
@@ -22,12 +22,12 @@ describe("a file with a secret", () => {
     ["another user's, who keeps it to himself", { uid: 1_001, mode: 0o600 }, "fine"],
     ["on a system without users", { uid: 0, mode: 0o666, ownUid: undefined }, "fine"],
     // protects [Signers] src/adapters/evm/signers/private-keys.ts
-  ] as const)("%s: is judged", (_, file, expected) => {
+  ] as const)("is accepted, warned about or refused by its owner and mode: %s", (_, file, expected) => {
     expect(judgeOpenness({ ownUid: OURS, readOnly: false, ...file })).toBe(expected);
   });
 
   // protects [Signers] src/adapters/evm/signers/private-keys.ts
-  it("is read only if no other user can read it, and the refusal says what to do", async () => {
+  it("is read only if no other user can read it, and the error names the chmod command to run", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = join(folder, "key");
@@ -42,7 +42,7 @@ describe("a file with a secret", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/private-keys.ts
-  it("is read with a warning if it belongs to another user", async () => {
+  it("is read with a warning if it is readable by others and belongs to another user", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = await foreignFile(folder);

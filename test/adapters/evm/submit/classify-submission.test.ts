@@ -10,15 +10,15 @@ import { NODE_ANSWERS, WRAPPED_ANSWERS } from "../node-answers.ts";
 
 const say = (message: string, code = -32000, data?: unknown) => classifySubmission({ code, message, data });
 
-describe("the classification of a node's answer to a submission", () => {
+describe("the classification of a node's error to eth_sendRawTransaction", () => {
   it.each(NODE_ANSWERS.map(([client, message, answer, code = -32000]) => ({ client, message, answer, code })))(
-    "$client: $message → $answer",
+    "maps the text of $client: $message → $answer",
     ({ message, answer, code }) => {
       expect(say(message, code)).toBe(answer);
     },
   );
 
-  it("ignores case", () => {
+  it("ignores upper and lower case", () => {
     for (const [, message, answer] of NODE_ANSWERS) {
       expect([message.toUpperCase(), message.toLowerCase()].map((text) => say(text))).toEqual([answer, answer]);
     }
@@ -31,7 +31,7 @@ describe("the classification of a node's answer to a submission", () => {
     }
   });
 
-  it("covers every answer, with at least sixty wordings of every client", () => {
+  it("is tested for every answer, with at least sixty wordings from all clients", () => {
     expect(NODE_ANSWERS.length).toBeGreaterThanOrEqual(60);
     const named = new Set(NODE_ANSWERS.map(([client]) => client));
     for (const client of [
@@ -61,11 +61,11 @@ describe("the classification of a node's answer to a submission", () => {
     expect([...new Set(NODE_ANSWERS.map(([, , answer]) => answer))].sort()).toEqual(answers.sort());
   });
 
-  it.each(SUBMISSION_WORDINGS)("recognises every wording of the table: $says", ({ says, answer }) => {
+  it.each(SUBMISSION_WORDINGS)("recognises every wording of its table: $says", ({ says, answer }) => {
     expect(say(says.replaceAll("…", "123"))).toBe(answer);
   });
 
-  it("lists no wording twice", () => {
+  it("lists no wording twice in its table", () => {
     const words = SUBMISSION_WORDINGS.map((each) => each.says);
     expect(words.filter((each, index) => words.indexOf(each) !== index)).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe("the gas cap per transaction in a refusal", () => {
     ["Besu", "Transaction gas limit must be at most 16777216", 16_777_216n],
     ["EDR", "Transaction gas limit is 20000000 and exceeds transaction gas cap of 16777216", 16_777_216n],
     ["Base", "exceeds maximum per-transaction gas limit: transaction gas 37801375, limit 25000000", 25_000_000n],
-  ])("of %s is read from its text: %s", (_, message, cap) => {
+  ])("is read from the text of %s: %s", (_, message, cap) => {
     expect(capOf(message)).toBe(cap);
     expect(capOf("Internal JSON-RPC error.", { message }), "wrapped").toBe(cap);
   });
@@ -95,20 +95,20 @@ describe("the gas cap per transaction in a refusal", () => {
     ],
     ["a price is meant", "tx fee (1.10 ether) exceeds the configured cap (1.00 ether)"],
     ["something else was refused", "max initcode size exceeded: code size 49153 limit 49152"],
-  ])("is unknown if %s: %s", (_, message) => {
+  ])("is unknown if the text shows that %s: %s", (_, message) => {
     expect(capOf(message)).toBeNull();
   });
 });
 
 // protects [Chains that differ] src/adapters/evm/codec/error-texts.ts
-describe("answers that gateways wrap", () => {
-  it.each(WRAPPED_ANSWERS)("%s", (_, error, answer) => {
+describe("submission errors wrapped by RPC gateways", () => {
+  it.each(WRAPPED_ANSWERS)("are classified by the wrapped text: %s", (_, error, answer) => {
     expect(classifySubmission(error)).toBe(answer);
   });
 });
 
 // protects [Chains that differ] src/adapters/evm/submit/submission-wordings.ts
-describe("texts that are classified as unknown", () => {
+describe("submission errors that are classified as unknown", () => {
   it.each([
     ["a contract's own text", "execution reverted: nonce too low", 3],
     ["a contract's own text, as zkSync tells it", "execution reverted: already known", 3],
@@ -124,11 +124,11 @@ describe("texts that are classified as unknown", () => {
       "failed to validate the transaction. reason: Validation revert: Account validation error: nonce too low",
       3,
     ],
-  ])("revert: %s", (_, message, code) => {
+  ])("include reverts whose text looks like a node's error: %s", (_, message, code) => {
     expect(say(message, code)).toBe("unknown");
   });
 
-  it("are reverts known only by their data", () => {
+  it("include reverts that are recognised only by their data", () => {
     const data = `0x08c379a0${"0".repeat(64)}`;
     expect(say("nonce too low", 3, data)).toBe("unknown");
     expect(say("nonce too low", -32603, { message: "nonce too low", data })).toBe("unknown");
@@ -166,17 +166,17 @@ describe("texts that are classified as unknown", () => {
     "",
     " ",
     ":::",
-  ])("%j", (message) => {
+  ])("include the text %j", (message) => {
     expect(say(message)).toBe("unknown");
   });
 
-  it("are two answers at once", () => {
+  it("include texts that contain two different answers", () => {
     expect(say("nonce too low: already known")).toBe("unknown");
     expect(say("already known", -32603, { message: "nonce too low" })).toBe("unknown");
     expect(say("node is syncing: nonce too low")).toBe("unknown");
   });
 
-  it('include "txpool is full", even beside a price', () => {
+  it('include "txpool is full", even if the text also mentions a price', () => {
     expect(say("txpool is full: transaction underpriced")).toBe("unknown");
   });
 
@@ -191,13 +191,13 @@ describe("texts that are classified as unknown", () => {
     );
   });
 
-  it("include a decisive phrase in the middle of a clause", () => {
+  it("include a known phrase in the middle of a clause", () => {
     const word = fc.stringMatching(/^[a-z]{3,9}$/);
     const phrase = fc.constantFrom("nonce too low", "already known", "insufficient funds", "exceeds block gas limit");
     fc.assert(fc.property(word, phrase, (before, says) => say(`${before} ${says}`) === "unknown"));
   });
 
-  it("never throw and never mean accepted, whatever the error object contains", () => {
+  it("never cause an exception and never count as accepted, whatever the error object contains", () => {
     const answers = new Set([
       "alreadyKnown",
       "nonceConsumed",
@@ -216,7 +216,7 @@ describe("texts that are classified as unknown", () => {
     );
   });
 
-  it("may have a megabyte, and data may nest without end", () => {
+  it("include texts of a megabyte and data nested 10,000 levels deep", () => {
     expect(say(`${"x ".repeat(500_000)}nonce too low`)).toBe("unknown");
     let data: unknown = "nonce too low";
     for (let depth = 0; depth < 10_000; depth++) data = { data };

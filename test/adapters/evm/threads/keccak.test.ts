@@ -3,8 +3,8 @@ import { keccak256 as byViem } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import { type Keccak, keccak256, loadKeccak } from "../../../../src/adapters/evm/threads/keccak.js";
 
-describe("Keccak-256 of the threads", () => {
-  it("equals viem's, also at the 136-byte block boundary, and beyond the module's own memory", () => {
+describe("Keccak-256 in the worker threads", () => {
+  it("equals viem's result, also at the 136-byte block boundary and for input larger than the module's memory", () => {
     for (const length of [0, 1, 55, 56, 135, 136, 137, 271, 272, 273, 16_383, 16_384, 16_385, 131_072]) {
       expectSame(Buffer.alloc(length, length + 1));
     }
@@ -41,7 +41,7 @@ function expectSame(bytes: Uint8Array): void {
   expect(keccak256(bytes)).toEqual(byViem(bytes, "bytes"));
 }
 
-/** For a hundred hashes. */
+/** CPU time in microseconds for a hundred hashes. */
 function processorMicros(hash: Keccak, text: Uint8Array): number {
   const before = process.cpuUsage();
   for (let i = 0; i < 100; i++) hash(text);

@@ -50,14 +50,14 @@ function ask(count: number, arrivedMs?: number): void {
   for (let n = 0; n < count; n++) queue(visitor(`v${n}`, arrivedMs));
 }
 
-describe("an admission queue", () => {
+describe("the admission queue for HTTP requests", () => {
   it("admits every request at once early in a turn of the event loop", () => {
     ask(3);
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("admits requests late in a turn with the next ones, in order", async () => {
+  it("admits requests that arrive late in a turn of the event loop with the next turn's, in order", async () => {
     queue(visitor("early"));
     ask(200, TURN_MS);
     queue(visitor("last", 0));
@@ -78,7 +78,7 @@ describe("an admission queue", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("delays them for at most half a second, or until enough wait", async () => {
+  it("delays requests for at most half a second, or until enough requests wait", async () => {
     const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
     const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
     queue = admissionQueue({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
@@ -104,7 +104,7 @@ describe("an admission queue", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("admits fewer at once if a turn takes too long, and more otherwise", async () => {
+  it("admits fewer requests at once if a turn of the event loop takes too long, and more otherwise", async () => {
     const perTurn: number[] = [];
     const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
     queue = admissionQueue({
@@ -141,7 +141,7 @@ describe("an admission queue", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/application/loops/reception.ts
-  it("keeps requests unread while the node cannot act, and refuses overdue ones with the reason", async () => {
+  it("keeps requests unread while the node is not ready, and refuses overdue requests with the reason", async () => {
     admittance = { kind: "soon", refusal };
     queue(visitor("a"));
     await clock.advance(3_000);
@@ -154,7 +154,7 @@ describe("an admission queue", () => {
     expect(said).toEqual(["a: not now", "b"]);
   });
 
-  it("refuses at once while the node is closed, also waiting requests", async () => {
+  it("refuses new and waiting requests at once while the node is closed", async () => {
     admittance = { kind: "soon", refusal };
     queue(visitor("a"));
     admittance = { kind: "closed", refusal };
@@ -164,7 +164,7 @@ describe("an admission queue", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("holds a bounded number, and does not admit requests of disconnected callers", async () => {
+  it("holds a bounded number of requests, and admits none of disconnected callers", async () => {
     admittance = { kind: "soon", refusal };
     queue(visitor("gone", 0, true));
     ask(LIMIT - 1);
@@ -177,7 +177,7 @@ describe("an admission queue", () => {
   });
 
   // protects [Short of time] src/adapters/http/app.ts, src/adapters/http/admission/admission-queue.ts
-  it("reports refusals as a count", async () => {
+  it("reports refused requests as one count, not one by one", async () => {
     admittance = { kind: "closed", refusal };
     ask(14_500);
     expect(reports).toEqual([]);
@@ -191,7 +191,7 @@ describe("an admission queue", () => {
   });
 });
 
-describe("a request", () => {
+describe("an HTTP request to an overloaded node", () => {
   const closed = {
     admittance: () => ({ kind: "closed" as const, refusal }),
     turnMs: TURN_MS,
@@ -215,7 +215,7 @@ describe("a request", () => {
     expect(answer.statusCode).toBe(401);
   });
 
-  describe("of another node", () => {
+  describe("from another node", () => {
     const SIGNED = `${PEER_SCHEME} signed`;
     const admit = async (_: string, authorization?: string) => {
       if (authorization !== SIGNED) throw new FencepostError("UNAUTHENTICATED", "a stranger");
@@ -237,7 +237,7 @@ describe("a request", () => {
       });
 
     // protects [Short of time] src/adapters/http/app.ts
-    it("waits like any other, and is refused as not done if the queue is full", async () => {
+    it("waits like any other request, and is refused before any effect if the queue is full", async () => {
       const answer = await post(SIGNED, full);
       expect(answer.statusCode).toBe(503);
       expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
@@ -251,7 +251,7 @@ describe("a request", () => {
     });
   });
 
-  it("that creates nothing is answered while creates wait, and so are health checks", async () => {
+  it("is answered if it creates nothing, as are health checks", async () => {
     const app = httpApp({ nodes: async () => [] }, options);
     expect((await app.inject("/api/v1/nodes")).statusCode).toBe(200);
     expect((await app.inject("/healthz")).statusCode).toBe(200);

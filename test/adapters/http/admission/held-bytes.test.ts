@@ -1,4 +1,7 @@
-/** Bodies are paid for before they are read: by the key, and by the node. */
+/**
+ * Tests that the memory of request bodies is reserved before they are read, against limits of the API key and of the
+ * node.
+ */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -29,11 +32,11 @@ async function serve() {
 
 interface Begun {
   readonly socket: Socket;
-  /** Resolves with everything that was answered so far, once it holds this text. */
+  /** Resolves with the whole response so far, once it contains this text. */
   answered(text: string): Promise<string>;
 }
 
-/** The head of a request, which is read: Node answers 100 before it hands the request on. */
+/** Sends the head of a request and waits until it is read: Node responds with 100 before it passes the request on. */
 async function begin(port: number, name: string, length: string, path = "/rpc"): Promise<Begun> {
   const socket = connect(port, "127.0.0.1");
   sockets.push(socket);
@@ -65,9 +68,9 @@ async function isAnswered(port: number, name: string): Promise<void> {
   expect(await answered('"result"')).toContain("HTTP/1.1 200 ");
 }
 
-describe("announced bodies that are not sent", () => {
+describe("announced request bodies that are not sent", () => {
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are refused beyond the bytes of their key, typed and with Retry-After; other keys are answered", async () => {
+  it("are refused with 429 and Retry-After beyond the byte limit of their API key; other keys are answered", async () => {
     const port = await serve();
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE);
     const refused = await (await begin(port, "weak", LARGE)).answered('"code"');
@@ -78,19 +81,19 @@ describe("announced bodies that are not sent", () => {
     await isAnswered(port, "other");
   });
 
-  it.each(["/rpc", "/api/v1/tx/batch"])("are counted on every route that reads them: %s", async (path) => {
+  it.each(["/rpc", "/api/v1/tx/batch"])("are counted on every route that reads a body: %s", async (path) => {
     const port = await serve();
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE, path);
     expect(await (await begin(port, "weak", LARGE, "/rpc")).answered('"code"')).toContain("HTTP/1.1 429 ");
   });
 
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are released when their connection ends, or their answer is sent", async () => {
+  it("are no longer counted when their connection ends or their response is sent", async () => {
     const port = await serve();
     const begun = await Promise.all([1, 2, 3, 4].map(() => begin(port, "weak", LARGE)));
     begun[0]?.socket.destroy();
     const [last] = begun.slice(-1);
-    // Answered as no JSON at its end.
+    // The complete body is refused, because it is not JSON.
     last?.socket.write(" ".repeat(8 * MIB));
     await last?.answered("-32700");
     for (let n = 0; n < 2; n++) {
@@ -118,7 +121,7 @@ describe("announced bodies that are not sent", () => {
     expect(await other.answered('"result"')).toContain("HTTP/1.1 200 ");
   });
 
-  it("of no known key, or of no known route, are refused unread", async () => {
+  it("are refused unread if their API key or their route is unknown", async () => {
     const port = await serve();
     const stranger = await begin(port, "nobody", LARGE);
     expect(await stranger.answered('"code"')).toContain("HTTP/1.1 401 ");
@@ -127,8 +130,8 @@ describe("announced bodies that are not sent", () => {
   });
 });
 
-describe("reserved bytes", () => {
-  it("are limited by key and by node, and released once", () => {
+describe("bytes reserved for request bodies", () => {
+  it("are limited per API key and per node, and released only once", () => {
     const held = heldBytes({ ofKey: 100, ofNode: 250 });
     const first = held("a");
     expect(first.grow(60)).toBeNull();
@@ -148,7 +151,7 @@ describe("reserved bytes", () => {
     expect(third.grow(1)?.code).toBe("QUEUE_FULL");
   });
 
-  it("are limited by the node only if no API keys are required", () => {
+  it("are limited only per node if no API keys are required", () => {
     const held = heldBytes({ ofKey: 100, ofNode: 250 });
     expect(held(null).grow(250)).toBeNull();
     expect(held(null).grow(1)?.code).toBe("QUEUE_FULL");

@@ -35,7 +35,7 @@ describe("the Host header", () => {
     ["127.0.0.1.attacker.example", 403],
     ["10.0.0.8", 403],
     // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
-  ])("of a node without API keys: %s is answered with %i", async (host, status) => {
+  ])("is checked on a node without API keys: %s is answered with %i", async (host, status) => {
     const response = await ask(OPEN_NODE, { host });
     expect(response.statusCode).toBe(status);
     if (status === 403) expect(response.json()).toMatchObject({ code: "FORBIDDEN", rule: "host" });
@@ -45,7 +45,7 @@ describe("the Host header", () => {
     ["10.9.9.9:3000", 200],
     ["[fd00::1]:3000", 200],
     ["attacker.example", 403],
-  ])("of a node without API keys on a wildcard address: %s is answered with %i", async (host, status) => {
+  ])("is checked on a node without API keys on a wildcard address: %s is answered with %i", async (host, status) => {
     expect(await statusOf({ hosts: { own: ["0.0.0.0"] }, origins: [] }, { host })).toBe(status);
   });
 
@@ -58,7 +58,7 @@ describe("the Host header", () => {
     ["plain.example", 200],
     ["plain.example:80", 200],
     ["[::1]:3000", 200],
-  ])("must be a configured one: %s is answered with %i", async (host, status) => {
+  ])("must be one of the configured hosts: %s is answered with %i", async (host, status) => {
     expect(
       await statusOf(
         { hosts: ["Relay.example", "inner.example:3000", "plain.example:80", "[0:0:0:0:0:0:0:1]"], origins: [] },
@@ -71,11 +71,11 @@ describe("the Host header", () => {
     expect(await statusOf({ hosts: "any", origins: [] }, { host: "anything.example" })).toBe(200);
   });
 
-  it.each(["/healthz", "/readyz", "/metrics"])("does not matter to probes of %s", async (url) => {
+  it.each(["/healthz", "/readyz", "/metrics"])("is not checked for health checks at %s", async (url) => {
     expect(await statusOf(OPEN_NODE, { host: "10-1-2-3.pod.example" }, url)).toBe(200);
   });
 
-  it("is checked on every other route, also for the dashboard and unknown methods", async () => {
+  it("is checked on every other route, also for the dashboard and for unknown methods", async () => {
     const host = "attacker.example";
     expect(await statusOf(OPEN_NODE, { host }, "/")).toBe(403);
     const app = httpApp(script, { wire: OPEN_NODE, files });
@@ -85,7 +85,7 @@ describe("the Host header", () => {
   });
 });
 
-describe("a web page", () => {
+describe("a request from a web page", () => {
   const wire: WireOptions = { hosts: "any", origins: ["https://wallet.example"] };
 
   it.each([
@@ -97,14 +97,14 @@ describe("a web page", () => {
     ["a sandboxed frame or a file", { host: "localhost:3000", origin: "null" }, 403],
     ["a listed site", { host: "localhost:3000", origin: "https://wallet.example" }, 200],
     ["a listed name under another scheme", { host: "localhost:3000", origin: "http://wallet.example" }, 403],
-  ])("%s is answered according to its origin", async (_, headers, status) => {
+  ])("is answered or refused by its Origin header: %s", async (_, headers, status) => {
     const response = await ask(wire, headers);
     expect(response.statusCode).toBe(status);
     if (status === 403) expect(response.json()).toMatchObject({ code: "FORBIDDEN", rule: "origin" });
   });
 
   // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
-  it("of another site cannot post, and nothing is created", async () => {
+  it("of another site cannot POST, and nothing is created", async () => {
     let created = 0;
     const create = () => {
       created++;
@@ -116,13 +116,13 @@ describe("a web page", () => {
     expect([response.statusCode, created]).toEqual([403, 0]);
   });
 
-  it("of another site may read routes that need no key", async () => {
+  it("of another site may read routes that need no API key", async () => {
     const headers = { host: "localhost:3000", origin: "https://attacker.example" };
     expect(await statusOf(wire, headers, "/openapi.json")).toBe(200);
     expect((await ask(wire, headers, "/openapi.json")).headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  it("of a listed site gets CORS headers and preflight answers", async () => {
+  it("of a configured site gets CORS headers and preflight responses", async () => {
     const headers = { host: "localhost:3000", origin: "https://wallet.example" };
     const answer = await ask(wire, headers);
     expect(answer.headers).toMatchObject({

@@ -26,8 +26,8 @@ const guarded = httpApp(script, { apiKeys, files });
 const get = (url: string, authorization?: string) =>
   guarded.inject({ url, headers: authorization === undefined ? {} : { authorization } });
 
-describe("API keys", () => {
-  it.each([["correct-horse"], ["battery-staple"]])("lets every key in: %s", async (secret) => {
+describe("API key authentication", () => {
+  it.each([["correct-horse"], ["battery-staple"]])("admits every configured key: %s", async (secret) => {
     expect((await get("/api/v1/signers", `Bearer ${secret}`)).statusCode).toBe(200);
     expect((await get("/metrics", `bearer ${secret}`)).statusCode).toBe(200);
   });
@@ -45,7 +45,7 @@ describe("API keys", () => {
     ["two secrets", "Bearer correct-horse battery-staple"],
     ["the key's name", "Bearer shop"],
     ["name and secret", "Bearer shop:correct-horse"],
-  ])("refuses %s", async (_, authorization) => {
+  ])("refuses %s in the Authorization header", async (_, authorization) => {
     const response = await get("/api/v1/signers", authorization);
     expect(response.statusCode).toBe(401);
     expect(response.headers["www-authenticate"]).toBe('Bearer realm="fencepost"');
@@ -53,7 +53,7 @@ describe("API keys", () => {
     expect(response.body).not.toContain("horse");
   });
 
-  it("are checked before a body is read", async () => {
+  it("is checked before a body is read", async () => {
     const response = await guarded.inject({ method: "POST", url: "/api/v1/tx", payload: "x".repeat(300 * 1024) });
     expect(response.statusCode).toBe(401);
   });
@@ -68,28 +68,28 @@ describe("API keys", () => {
     ["/api/v1/nodes"],
     ["/api/v1/leases"],
     ["/metrics"],
-  ])("are required by %s", async (url) => {
+  ])("is required by %s", async (url) => {
     expect((await get(url)).statusCode).toBe(401);
     expect((await guarded.inject({ method: "HEAD", url })).statusCode).toBe(401);
   });
 
   it.each([["/healthz"], ["/readyz"], ["/openapi.json"], ["/docs"], ["/docs/style.css"], ["/"], ["/dashboard/app.js"]])(
-    "%s is open",
+    "is not required by %s",
     async (url) => {
       expect((await get(url)).statusCode).toBe(200);
     },
   );
 
-  it("are not required for a 404", async () => {
+  it("is not required for a 404", async () => {
     expect((await get("/api/v1/nothing")).statusCode).toBe(404);
   });
 
-  it("with an empty list admit no caller", async () => {
+  it("admits no caller if the list of keys is empty", async () => {
     const closed = httpApp(script, { apiKeys: [] });
     expect((await closed.inject("/api/v1/signers")).statusCode).toBe(401);
   });
 
-  it('set to "none" admit every caller', async () => {
+  it('admits every caller if API keys are set to "none"', async () => {
     const open = httpApp(script, { apiKeys: "none" });
     expect((await open.inject("/api/v1/signers")).statusCode).toBe(200);
     expect((await open.inject("/metrics")).statusCode).toBe(200);
@@ -97,7 +97,7 @@ describe("API keys", () => {
 });
 
 // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
-it("an API key in a path may only read and send", () => {
+it("an API key in the URL path may only read and submit", () => {
   const scopes = (...own: readonly Scope[]) => [...inPath({ ...ANYBODY, name: "boss", scopes: new Set(own) }).scopes];
   expect(scopes(...SCOPES)).toEqual(["read", "submit"]);
   expect(scopes("submit", "admin")).toEqual(["submit"]);

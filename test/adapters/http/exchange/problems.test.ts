@@ -28,41 +28,47 @@ const ALL_EXTRAS: Required<ErrorExtras> = {
   resumeAfter: 17,
 };
 
-describe("problem documents", () => {
-  it.each(Object.keys(ERROR_CATALOGUE) as ErrorCode[])("%s has its status, title and schema", async (code) => {
-    const response = await failing(new FencepostError(code, "what happened", ALL_EXTRAS));
-    const { status, title } = ERROR_CATALOGUE[code];
-    expect(response.statusCode).toBe(status);
-    expect(response.headers["content-type"]).toBe("application/problem+json; charset=utf-8");
-    expect(response.json()).toEqual({
-      type: `/docs#${code}`,
-      title,
-      status,
-      code,
-      detail: "what happened",
-      ...ALL_EXTRAS,
-    });
-    expect([...Compile(Problem).Errors(response.json())]).toEqual([]);
-  });
+describe("problem documents (error responses)", () => {
+  it.each(Object.keys(ERROR_CATALOGUE) as ErrorCode[])(
+    "have the status, title and schema of their code: %s",
+    async (code) => {
+      const response = await failing(new FencepostError(code, "what happened", ALL_EXTRAS));
+      const { status, title } = ERROR_CATALOGUE[code];
+      expect(response.statusCode).toBe(status);
+      expect(response.headers["content-type"]).toBe("application/problem+json; charset=utf-8");
+      expect(response.json()).toEqual({
+        type: `/docs#${code}`,
+        title,
+        status,
+        code,
+        detail: "what happened",
+        ...ALL_EXTRAS,
+      });
+      expect([...Compile(Problem).Errors(response.json())]).toEqual([]);
+    },
+  );
 
   it("have Retry-After in whole seconds", async () => {
     const response = await failing(new FencepostError("QUEUE_FULL", "full", { retryAfterSeconds: 1.2 }));
     expect(response.headers["retry-after"]).toBe("2");
   });
 
-  it("have the owner in a header", async () => {
+  it("have the lane owner's URL in a header", async () => {
     const ownerUrl = "http://10.0.0.7:3000";
     const response = await failing(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
     expect(response.headers["fencepost-owner"]).toBe(ownerUrl);
     expect(response.json()).toMatchObject({ ownerUrl });
   });
 
-  it.each([[null], ["http://a\r\nset-cookie: x=1"], [""]])("sends no header for the owner %j", async (ownerUrl) => {
-    const response = await failing(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
-    expect(response.statusCode).toBe(409);
-    expect(response.headers).not.toHaveProperty("fencepost-owner");
-    expect(response.headers).not.toHaveProperty("set-cookie");
-  });
+  it.each([[null], ["http://a\r\nset-cookie: x=1"], [""]])(
+    "have no header if the owner's URL is %j",
+    async (ownerUrl) => {
+      const response = await failing(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
+      expect(response.statusCode).toBe(409);
+      expect(response.headers).not.toHaveProperty("fencepost-owner");
+      expect(response.headers).not.toHaveProperty("set-cookie");
+    },
+  );
 
   it.each([
     ["an Error", new Error("password=hunter2 at 10.0.0.1")],
@@ -70,7 +76,7 @@ describe("problem documents", () => {
     ["a string", "hunter2"],
     ["undefined", undefined],
     ["null", null],
-  ])("hides %s behind INTERNAL, and logs it", async (_, thrown) => {
+  ])("hide %s behind the code INTERNAL, and the error is logged", async (_, thrown) => {
     const logger = { error: vi.fn() };
     const response = await failing(thrown, logger);
     expect(response.statusCode).toBe(500);
@@ -80,7 +86,7 @@ describe("problem documents", () => {
     expect(logger.error.mock.calls[0]?.[0]).toMatchObject({ method: "GET", route: "/api/v1/signers" });
   });
 
-  it("of caller errors are not logged", async () => {
+  it("are not logged if the caller made the error", async () => {
     const logger = { error: vi.fn() };
     await failing(new FencepostError("NOT_FOUND", "no"), logger);
     await httpApp({}, { logger }).inject("/nothing");
@@ -88,8 +94,8 @@ describe("problem documents", () => {
   });
 });
 
-describe("response reports", () => {
-  it("name the route by its pattern, so that a label stays bounded", async () => {
+describe("metrics of HTTP responses", () => {
+  it("name the route by its pattern, so that the number of label values stays bounded", async () => {
     const reports: ResponseReport[] = [];
     const app = httpApp(
       { signers: () => Promise.resolve({ items: [], next: null }) },

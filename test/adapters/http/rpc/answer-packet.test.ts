@@ -4,18 +4,18 @@ import { readBudget } from "../../../../src/adapters/http/rpc/answer-packet.ts";
 const MIB = 1024 * 1024;
 const large = { reads: 0, bytes: 8 * MIB };
 
-/** How many of so many came in. */
+/** Number of reads that the budget admits out of `times`. */
 function enter(into: ReturnType<typeof readBudget>, key: string | null, times: number): number {
   return Array.from({ length: times }, () => into(key, large)).filter((leave) => leave !== null).length;
 }
 
-describe("the memory budget of waiting reads", () => {
-  it("is available to one key completely if no other needs it", () => {
+describe("the memory budget of JSON-RPC reads that wait for a response", () => {
+  it("can be used completely by one API key if no other key needs it", () => {
     expect(enter(readBudget(), "busy", 20)).toBe(12);
   });
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
-  it("grants a new key an equal share even if it is used up", () => {
+  it("grants a new API key an equal share even if another key has used it up", () => {
     const full = readBudget();
     enter(full, "busy", 20);
     expect(enter(full, "calm", 20)).toBe(6);
@@ -24,7 +24,7 @@ describe("the memory budget of waiting reads", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
-  it("is exceeded at most twofold, for any number of keys", () => {
+  it("is exceeded at most twofold, for any number of API keys", () => {
     const full = readBudget();
     enter(full, "busy", 12);
     const others = Array.from({ length: 12 }, (_, at) => enter(full, `key-${at}`, 12));

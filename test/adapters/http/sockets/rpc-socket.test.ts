@@ -1,4 +1,4 @@
-/** One connection, without a network: what is kept for it, and what of it is read. */
+/** Tests one WebSocket connection without a network: what is buffered for it, and which of its messages are read. */
 import { describe, expect, it } from "vitest";
 import { heldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
 import type { HeadListener } from "../../../../src/adapters/http/rpc/head-announcer.ts";
@@ -62,9 +62,9 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
   return { clock, socket, heard, tellHead, bytes, backlog, opened };
 }
 
-describe("a connection", () => {
+describe("a JSON-RPC WebSocket connection", () => {
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("that does not read its answers is closed, and its backlog is released", async () => {
+  it("is closed if it does not read its responses, and their memory is released", async () => {
     const { clock, socket, heard, tellHead } = open();
     socket.say(SUBSCRIBE);
     await clock.advance(0);
@@ -87,7 +87,7 @@ describe("a connection", () => {
     ["many messages", 1_000, "{}"],
     ["large ones", 2, "0".repeat(5 * MIB)],
     // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  ])("is paused while %s wait for their answers", async (_, count, text) => {
+  ])("is paused while %s wait for their responses", async (_, count, text) => {
     const waiting: ((posted: Posted) => void)[] = [];
     const { clock, socket } = open(() => new Promise((resolve) => void waiting.push(resolve)));
     for (let n = 1; n < count; n++) socket.say(text);
@@ -100,7 +100,7 @@ describe("a connection", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
-  it("is closed if an endless message exceeds its key's byte budget, which is released", async () => {
+  it("is closed if an endless message exceeds the byte budget of its API key, and the bytes are released", async () => {
     const { socket, opened, bytes } = open();
     const others = bytes("shop");
     others.grow(12 * MIB);
@@ -112,7 +112,7 @@ describe("a connection", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
-  it("is closed if a message is incomplete after two pings; pongs do not count", async () => {
+  it("is closed if a message is still incomplete after two pings, even if the client answers pings", async () => {
     const { clock, socket, opened } = open();
     for (let n = 0; n < 3; n++) {
       opened.received(6);
@@ -130,7 +130,7 @@ describe("a connection", () => {
     expect(socket.ends).toEqual(["terminated"]);
   });
 
-  it("gets -32005 for a message or a filter beyond its key's byte budget", async () => {
+  it("gets error -32005 for a message or a filter beyond the byte budget of its API key", async () => {
     const { clock, socket, bytes } = open(async () => ({ status: 200, body: NONE.replace("none", "_") }));
     const filter = { address: Array.from({ length: 1_000 }, () => "0x".padEnd(42, "a")) };
     const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["logs", filter] });
@@ -147,7 +147,7 @@ describe("a connection", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
-  it("is closed if its key's sockets together read too slowly", async () => {
+  it("is closed if all sockets of its API key together read too slowly", async () => {
     const { clock, socket, backlog } = open(async () => ({ status: 200, body: "x".repeat(600) }));
     socket.say("{}");
     await clock.advance(0);
@@ -163,7 +163,7 @@ describe("a connection", () => {
     backlog("shop").grow(1_000);
   });
 
-  it("that is refused temporarily gets an error for each call, and stays open", async () => {
+  it("gets an error for each call while its calls are refused temporarily, and stays open", async () => {
     const { clock, socket } = open(async () => ({ status: 429, body: '{"detail":"too many requests"}' }));
     socket.say('[{"jsonrpc":"2.0","id":5,"method":"eth_chainId"},{"jsonrpc":"2.0","id":6,"method":"eth_chainId"}]');
     await clock.advance(0);

@@ -1,4 +1,4 @@
-/** WebSockets at `/rpc`: who may open one, its answers, its subscriptions, and how it ends. */
+/** Tests WebSockets at `/rpc`: who may open one, responses, subscriptions, and how a connection ends. */
 import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -24,7 +24,7 @@ const header = (n: number, branch = 0, parent = hashOf(n - 1, branch)) => ({
   ...{ number: `0x${n.toString(16)}`, hash: hashOf(n, branch), parentHash: parent, transactions: [hashOf(77)] },
 });
 
-/** A chain whose blocks the test puts there. */
+/** A fake chain whose blocks the test sets. */
 class Blocks {
   asked = 0;
   readonly all = new Map<string, ReturnType<typeof header>>();
@@ -35,7 +35,7 @@ class Blocks {
     this.latest = block;
   }
 
-  /** The logs of a block; null: the endpoint does not answer. */
+  /** The logs of a block; null: the endpoint does not respond. */
   logsOf: (hash: string) => readonly object[] | null = () => [];
   readonly filters: Readonly<Record<string, unknown>>[] = [];
 
@@ -83,7 +83,7 @@ const UPGRADE = [
   ...["sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==", "", ""],
 ].join("\r\n");
 
-/** The first bytes that are answered to these. */
+/** Sends raw bytes and returns the first bytes of the response. */
 async function raw(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -93,7 +93,7 @@ async function raw(url: string, bytes: string): Promise<string> {
   return String(answer);
 }
 
-/** The answer to a refused request for a WebSocket. */
+/** The response to a refused request for a WebSocket. */
 async function refusal(url: string, headers: Readonly<Record<string, string>> = {}) {
   const upgrade = {
     ...{ connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
@@ -109,7 +109,7 @@ async function refusal(url: string, headers: Readonly<Record<string, string>> = 
 
 describe("a WebSocket at /rpc", () => {
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("answers reads, batches and errors like a POST", async () => {
+  it("answers reads, batches and errors like an HTTP POST", async () => {
     const { rpc } = await serve(new Blocks());
     const socket = await TestSocket.open(rpc);
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
@@ -122,7 +122,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("serves only the chain in its path", async () => {
+  it("serves only the chain given in its path", async () => {
     const { rpc } = await serve();
     expect(await (await TestSocket.open(`${rpc}/1`)).call("eth_chainId")).toMatchObject({ result: "0x1" });
     expect((await refusal(`${rpc}/5`)).status).toBe(400);
@@ -130,7 +130,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
-  it("requires an API key like a POST, also in the path", async () => {
+  it("requires an API key like an HTTP POST, which may be in the path", async () => {
     const options = { apiKeys: [key("shop"), key("signs", { scopes: ["sign"] })] };
     const { rpc } = await serve({}, options);
     expect((await refusal(rpc)).status).toBe(401);
@@ -145,7 +145,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
-  it("refuses pages of other sites, and unknown host names", async () => {
+  it("refuses web pages of other sites, and unknown host names", async () => {
     const { rpc } = await serve({}, { wire: { hosts: { own: ["127.0.0.1"] }, origins: ["https://wallet.example"] } });
     expect((await refusal(rpc, { origin: "https://evil.example" })).status).toBe(403);
     expect((await refusal(rpc, { origin: "null" })).status).toBe(403);
@@ -155,7 +155,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts
-  it("is closed after its key was revoked, with the next message or ping", async () => {
+  it("is closed at the next message or ping after its API key was revoked", async () => {
     const known = new Map<string, Principal>();
     const found = { name: "shop", scopes: new Set(["read"]), signers: null, chains: null };
     const liveKeys = { find: () => known.get("shop") ?? null };
@@ -171,14 +171,14 @@ describe("a WebSocket at /rpc", () => {
     expect((await silent.closed).code).toBe(1008);
   });
 
-  it("is refused with advice if the package ws is not installed", async () => {
+  it("is refused with advice if the npm package ws is not installed", async () => {
     const { rpc } = await serve({}, { loadUpgrader: async () => null });
     const { status, body } = await refusal(rpc);
     expect([status, JSON.parse(body).detail]).toEqual([503, expect.stringContaining("npm install ws")]);
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("that is refused leaves no connection open, even if the client does not close it", async () => {
+  it("leaves no connection open if it is refused, even if the client does not close it", async () => {
     const { server, rpc } = await serve({}, { apiKeys: [key("shop")] });
     const { hostname, port } = new URL(rpc);
     const stays = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -191,7 +191,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("is limited in number per key and per node", async () => {
+  it("is limited in number per API key and per node", async () => {
     const { rpc } = await serve({}, { apiKeys: [key("busy"), key("calm")] });
     const open = await Promise.all(Array.from({ length: 64 }, () => TestSocket.open(rpc, as("busy"))));
     expect((await refusal(rpc, as("busy"))).status).toBe(503);
@@ -202,7 +202,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
-  it("is counted by its key's name, for any of its secrets and spellings", async () => {
+  it("is counted by the name of its API key, for any secret and spelling of the header", async () => {
     const second = { ...key("busy"), secret: "another-0123456789abcdef" };
     const options = { apiKeys: [key("busy"), second], rpc: { foreignRaw: "refuse", keyInPath: true } } as const;
     const { rpc } = await serve({}, options);
@@ -251,7 +251,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-sockets.ts
-  it("is refused on other paths, and an HTTP/2 upgrade offer is ignored", async () => {
+  it("is refused on other paths, and an offer to upgrade to HTTP/2 is ignored", async () => {
     const create = vi.fn(async () => Promise.reject(new Error("the body arrived")));
     const { url } = await serve({ create });
     expect((await refusal(`${url}/healthz`)).status).toBe(200);
@@ -273,7 +273,7 @@ describe("a WebSocket at /rpc", () => {
   });
 });
 
-describe("a subscription", () => {
+describe("a WebSocket subscription", () => {
   const heads = (socket: TestSocket, id: unknown) =>
     socket.heard.flatMap(({ params }) => (params && params.subscription === id ? [params.result.hash] : []));
 
@@ -287,7 +287,7 @@ describe("a subscription", () => {
   }
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("to newHeads gets the header of each block once, in order, also of blocks between two polls", async () => {
+  it("to newHeads gets the header of each block once, in order, including blocks between two polls", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     blocks.add(header(2));
     await clock.advance(1_000);
@@ -314,7 +314,7 @@ describe("a subscription", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("gets the first block after its confirmation: a chain that mines on demand makes no second one", async () => {
+  it("gets the first new block after its confirmation, even if the chain mines on demand and no second block follows", async () => {
     const blocks = new Blocks();
     const looked = deferred();
     const { askChain } = blocks;
@@ -337,7 +337,7 @@ describe("a subscription", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("shares one poll of the chain, which stops with the last subscription", async () => {
+  it("shares one poll of the chain with all others, and the poll stops with the last subscription", async () => {
     const { blocks, clock, socket, rpc, id } = await subscribed();
     const other = await TestSocket.open(rpc);
     const { result: second } = await other.call("eth_subscribe", ["newHeads"]);
@@ -358,7 +358,7 @@ describe("a subscription", () => {
     expect(blocks.asked).toBe(0);
   });
 
-  it("survives a chain that does not answer, or returns invalid blocks", async () => {
+  it("survives an endpoint that does not answer, or that returns invalid blocks", async () => {
     const blocks = new Blocks();
     const { clock, socket, id, until } = await subscribed(blocks);
     const sound = blocks.latest;
@@ -373,7 +373,7 @@ describe("a subscription", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("to anything else is refused, and so is one beyond the limit, in a batch, or of a key that may not read", async () => {
+  it("is refused for other events, beyond the limit, in a batch, and for an API key that may not read", async () => {
     const { socket } = await subscribed();
     for (const kind of ["newPendingTransactions", "syncing", 7, null])
       expect(await socket.call("eth_subscribe", [kind])).toMatchObject({ error: { code: -32601 } });
@@ -387,7 +387,7 @@ describe("a subscription", () => {
   });
 });
 
-describe("a subscription to logs", () => {
+describe("a WebSocket subscription to logs", () => {
   async function subscribed(filter: unknown) {
     const blocks = new Blocks();
     const served = await serve(blocks);
@@ -399,7 +399,7 @@ describe("a subscription to logs", () => {
   }
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
-  it("gets the logs of each new block by its hash, in order, and as removed after a reorg", async () => {
+  it("gets the logs of each new block by the block's hash, in order, and as removed after a reorg", async () => {
     const { blocks, clock, socket, told } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
     blocks.logsOf = (hash) => (hash === hashOf(2) ? [] : [log(hash, 0), log(hash, 1)]);
     for (const n of [2, 3, 4]) blocks.add(header(n));
@@ -416,7 +416,7 @@ describe("a subscription to logs", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
-  it("waits for a block that an endpoint does not have yet, and is closed instead of skipping one", async () => {
+  it("waits for a block that an endpoint does not have yet, and is closed rather than skip a block", async () => {
     const { blocks, clock, socket, told } = await subscribed({});
     let refusals = 3;
     blocks.logsOf = (hash) => (refusals-- > 0 ? null : [log(hash, 0)]);
@@ -442,7 +442,7 @@ describe("a subscription to logs", () => {
     ["names blocks", { fromBlock: "0x1" }, -32602],
     ["is none", "all", -32602],
     ["the chain does not take", { address: "nonsense" }, -32602],
-  ])("whose filter %s is refused at once", async (_, filter, code) => {
+  ])("is refused at once if its filter is invalid: the filter %s", async (_, filter, code) => {
     const { rpc } = await serve(new Blocks());
     const socket = await TestSocket.open(rpc);
     expect(await socket.call("eth_subscribe", ["logs", filter])).toMatchObject({ error: { code } });
@@ -452,7 +452,7 @@ describe("a subscription to logs", () => {
 
 describe("an open WebSocket", () => {
   // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/server.ts
-  it("is closed when the node drains, after its calls are answered, and no new one is opened", async () => {
+  it("is closed when the node drains, after its calls are answered, and no new socket is opened", async () => {
     const answer = deferred();
     const began = deferred();
     const askChain: FencepostApi["askChain"] = async () => {
@@ -505,7 +505,7 @@ describe("an open WebSocket", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("is closed if it sends binary data, or too much at once", async () => {
+  it("is closed if the client sends binary data, or a message over the size limit", async () => {
     const { rpc } = await serve();
     const binary = await TestSocket.open(rpc);
     binary.say(new Uint8Array([1, 2, 3]));

@@ -14,8 +14,10 @@ import { waitUntil } from "../../../support/wait-until.ts";
 import { everyStatement } from "../every-statement.ts";
 import { connectClient } from "../postgres-subject.ts";
 
-/** Two of them in one database that has no schema `fencepost` at all: whatever is said under that name fails. */
-describe("schemas of another name", () => {
+/**
+ * Two Fencepost schemas in one database that has no schema `fencepost`: every statement that names `fencepost` fails.
+ */
+describe("database schemas with a configured name", () => {
   const name = `${inject("postgres").prefix}named`;
   let admin: Awaited<ReturnType<typeof connectClient>>;
   let client: Awaited<ReturnType<typeof connectClient>>;
@@ -43,25 +45,28 @@ describe("schemas of another name", () => {
   };
 
   // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
-  it.each(["payments", "treasury_2"])("hold everything, and nothing stands elsewhere: %s", async (schema) => {
-    expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [await newestMigration()] });
-    expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [] });
-    for (const { statement } of await everyStatement()) {
-      await client.query(`PREPARE every AS ${inSchema(statement.sql, schema)}`);
-      await client.query("DEALLOCATE every");
-    }
-    const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
-    expect(rows).toEqual([]);
-    const speaking = speakingIn(await connectClient(databaseUrl), schema);
-    // Like a session with this schema as its search path: names are printed without the schema.
-    await speaking.query("SET search_path TO fencepost");
-    const dump = await dumpSchema(speaking).finally(() => speaking.end());
-    const snapshot = new URL("../schema.sql", import.meta.url);
-    expect(dump.replaceAll(schema, "fencepost")).toBe(await readFile(snapshot, "utf8"));
-  });
+  it.each(["payments", "treasury_2"])(
+    "contain all objects, and no schema named fencepost is created: %s",
+    async (schema) => {
+      expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [await newestMigration()] });
+      expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [] });
+      for (const { statement } of await everyStatement()) {
+        await client.query(`PREPARE every AS ${inSchema(statement.sql, schema)}`);
+        await client.query("DEALLOCATE every");
+      }
+      const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
+      expect(rows).toEqual([]);
+      const speaking = speakingIn(await connectClient(databaseUrl), schema);
+      // With the schema as its search path, the session prints names without the schema.
+      await speaking.query("SET search_path TO fencepost");
+      const dump = await dumpSchema(speaking).finally(() => speaking.end());
+      const snapshot = new URL("../schema.sql", import.meta.url);
+      expect(dump.replaceAll(schema, "fencepost")).toBe(await readFile(snapshot, "utf8"));
+    },
+  );
 
   // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
-  it("know nothing of each other: the same lane has a cursor in each", async () => {
+  it("are independent of each other: the same lane has its own cursor in each", async () => {
     const [payments, treasury] = [await open("payments"), await open("treasury_2")];
     const fence = await holdLane(payments);
     const other = await holdLane(treasury, fence.lane);
@@ -74,7 +79,7 @@ describe("schemas of another name", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
-  it("have session locks of their own", async () => {
+  it("have their own session locks", async () => {
     const telemetry = recordTelemetry();
     const lock = new PostgresSessionLock({
       ...{ directUrl: databaseUrl, schema: "payments", clock: systemClock },
@@ -89,7 +94,7 @@ describe("schemas of another name", () => {
     await lock.close();
   });
 
-  it("are refused where the name is a word of SQL", async () => {
+  it("are refused if the name is an SQL keyword", async () => {
     await expect(migrate({ databaseUrl, schema: "user" })).rejects.toMatchObject({
       message: "user is a word of SQL: choose another schema",
     });

@@ -24,7 +24,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Inserts as a node of any version does. */
+/** Inserts a transaction with the columns that nodes of every version write. */
 function insert(by: Client, state: "ALLOCATED" | "CONFIRMED", nonce: number, signer = SIGNER) {
   return by.query(
     `INSERT INTO fencepost.transaction (tx_id, chain_id, signer, nonce, state, history_count, last_event, created_at, updated_at)
@@ -40,9 +40,9 @@ async function isValid(): Promise<boolean | undefined> {
   return rows[0]?.indisvalid;
 }
 
-describe("an index on a table that is in use", () => {
+describe("building an index on a table in use", () => {
   // protects [Reads] src/adapters/postgres/schema/build-indexes.ts
-  it("is built while others write, and holds none of them up", async () => {
+  it("does not block concurrent writers", async () => {
     await writer.query("BEGIN");
     await insert(writer, "ALLOCATED", 0);
     const building = buildIndexes(client, [INDEX]);
@@ -56,7 +56,7 @@ describe("an index on a table that is in use", () => {
   });
 
   // protects [Reads] src/adapters/postgres/schema/build-indexes.ts
-  it("that a crash left half built is built anew", async () => {
+  it("rebuilds an index that a crash left invalid", async () => {
     await buildIndexes(client, [INDEX]);
     await client.query(
       "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'fencepost.transaction_tried'::regclass",
@@ -65,16 +65,16 @@ describe("an index on a table that is in use", () => {
     expect(await isValid()).toBe(true);
   });
 
-  it("is left to the migrations' own transaction where the table does not exist yet", async () => {
+  it("is left to the migration's own transaction if the table does not exist yet", async () => {
     await client.query("DROP SCHEMA fencepost CASCADE");
     await buildIndexes(client, [INDEX]);
     expect(await migrate({ databaseUrl: database.url })).toEqual({ applied: [await newestMigration()] });
   });
 });
 
-describe("kept counts", () => {
+describe("the stored counts of live transactions", () => {
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("follow every writer that does not keep them itself", async () => {
+  it("are maintained for every writer that does not maintain them itself", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await insert(client, "ALLOCATED", 0);
     await insert(client, "ALLOCATED", 1);
@@ -95,7 +95,7 @@ describe("kept counts", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/plan.ts, src/adapters/postgres/session/opening.ts
-  it("are not kept twice: the server leaves them to a program that says that it keeps them", async () => {
+  it("are not counted twice: the database trigger skips a session that maintains them itself", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");
     await client.query("SELECT set_config('fencepost.counts', 'kept', true)");
@@ -107,7 +107,7 @@ describe("kept counts", () => {
     await expectKeptCounts(client);
   });
 
-  it("are given up with a transaction that rolls back", async () => {
+  it("are rolled back with the transaction", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");
     await insert(client, "ALLOCATED", 0);

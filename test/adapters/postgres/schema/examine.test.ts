@@ -1,4 +1,4 @@
-/** The doctor's findings about a real database. */
+/** Tests the database findings of `fencepost doctor` against a real database. */
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
@@ -21,7 +21,7 @@ function opened(facts: DatabaseFacts): OpenDatabase {
   return facts;
 }
 
-describe("what the doctor is told of a database", () => {
+describe("examining a database for the doctor command", () => {
   let admin: pg.Client;
   const names: string[] = [];
   const roles: string[] = [];
@@ -54,7 +54,7 @@ describe("what the doctor is told of a database", () => {
     return other;
   };
 
-  it("is that all is well", async () => {
+  it("reports a healthy database", async () => {
     const facts = opened(await examine(await migrated()));
     expect(facts).toMatchObject({
       standby: false,
@@ -71,7 +71,7 @@ describe("what the doctor is told of a database", () => {
     expect(Math.abs(facts.clockAheadMs)).toBeLessThan(60_000);
   });
 
-  it("is the reason where there is no way in", async () => {
+  it("reports the reason if the connection is refused", async () => {
     const url = await migrated();
     const wrong = (change: (other: URL) => void) => {
       const other = new URL(url);
@@ -86,13 +86,13 @@ describe("what the doctor is told of a database", () => {
     expect(await examine(role)).toMatchObject(refused("28P01"));
   });
 
-  it("is a setting of its own that loses acknowledged commits", async () => {
+  it("reports a database setting that can lose acknowledged commits", async () => {
     const url = await migrated();
     await admin.query(`ALTER DATABASE ${url.pathname.slice(1)} SET synchronous_commit = off`);
     expect(await examine(url)).toMatchObject({ synchronousCommit: "off" });
   });
 
-  it("is how far its schema is, and what this program does not know", async () => {
+  it("reports pending migrations, and migrations that this version does not know", async () => {
     const empty = await examine(await database(""));
     expect(empty).toMatchObject({ schema: { applied: 0, problem: null }, mayCreate: true });
     expect(opened(empty).schema.pending).toEqual([await newestMigration()]);
@@ -105,14 +105,14 @@ describe("what the doctor is told of a database", () => {
     await client.end();
   });
 
-  it("is what its role may not do", async () => {
+  it("reports which rights the role lacks", async () => {
     const stranger = await asRole(await migrated());
     expect(opened(await examine(stranger)).forbiddenTables).toContain("lane");
     const newcomer = await asRole(await database(""));
     expect(await examine(newcomer)).toMatchObject({ mayCreate: false, schema: { applied: 0 } });
   });
 
-  it("is which nodes are alive", async () => {
+  it("reports which nodes are alive", async () => {
     const url = await migrated();
     const store = await openPostgresStore({ databaseUrl: url.href, clock: systemClock, leaseDurationMs: 30_000 });
     const instance = anInstance();

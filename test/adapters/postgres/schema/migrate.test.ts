@@ -19,7 +19,7 @@ import { connectClient } from "../postgres-subject.ts";
 
 const ONE: Migration = migration("0001_one.sql", "CREATE TABLE fencepost.one (id integer)");
 const TWO: Migration = migration("0002_two.sql", "CREATE TABLE fencepost.two (id integer)");
-/** Two of the next release, and one of the release after that. */
+/** Two migrations of the next release; AFTER_NEXT is one of the release after it. */
 const NEXT: readonly Migration[] = [
   migration("0003_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.three (id integer)"),
   migration("0004_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.four (id integer)"),
@@ -64,21 +64,21 @@ const problemOf = async (work: Promise<unknown>) => {
 };
 
 describe("migrate", () => {
-  it("applies what is pending, in order, once", async () => {
+  it("applies pending migrations in order, each once", async () => {
     const databaseUrl = await emptyDatabase();
     expect(await migrate({ databaseUrl, migrations: [ONE] })).toEqual({ applied: [ONE.name] });
     expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [TWO.name] });
     expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [] });
   });
 
-  it("lets any number of runners start at once", async () => {
+  it("may be run by any number of processes at once", async () => {
     const databaseUrl = await emptyDatabase();
     const reports = await Promise.all(Array.from({ length: 8 }, () => migrate({ databaseUrl })));
     const shipped = (await shippedMigrations()).map(({ name }) => name);
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
   });
 
-  it("lets them also where transactions see one moment by default", async () => {
+  it("may be run by several processes at once if the database's default isolation is repeatable read", async () => {
     const databaseUrl = await emptyDatabase();
     await admin.query(`ALTER DATABASE ${made.at(-1)} SET default_transaction_isolation TO 'repeatable read'`);
     const reports = await Promise.all(Array.from({ length: 4 }, () => migrate({ databaseUrl })));
@@ -86,7 +86,7 @@ describe("migrate", () => {
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
   });
 
-  it("holds up no running node while another session, a backup say, keeps it from a table", async () => {
+  it("does not block a running node while another session, such as a backup, holds a table that it needs", async () => {
     const databaseUrl = await emptyDatabase();
     const shipped = await shippedMigrations();
     await migrate({ databaseUrl, migrations: shipped });
@@ -125,12 +125,12 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
   });
 
-  it("lets a program work, and start, on the schema of the next release, and of no later one", async () => {
+  it("allows a program to run and start on the schema of the next release, but of no later release", async () => {
     const databaseUrl = await emptyDatabase();
     const later = [ONE, TWO, ...NEXT, AFTER_NEXT];
     await migrate({ databaseUrl, migrations: later.slice(0, 4) });
     expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [] });
-    // One release further on, half-way through the next is as far as it went: never released, so no release has to judge it.
+    // A program with only migration ONE is two releases older than this schema, so it is refused.
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
     await migrate({ databaseUrl, migrations: later });
     await migrate({ databaseUrl, migrations: later.slice(0, 4) });
@@ -141,7 +141,7 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, TWO] }))).toBe("newer");
   });
 
-  it("applies nothing of its own below what it does not know", async () => {
+  it("applies no migration that is older than an unknown one in the database", async () => {
     const databaseUrl = await emptyDatabase();
     const [three, four] = NEXT as [Migration, Migration];
     await migrate({ databaseUrl, migrations: [ONE, TWO, four] });
@@ -149,7 +149,7 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, three] }))).toBe("newer");
   });
 
-  it("reads a ledger from before migrations said what they work with, and writes on in it", async () => {
+  it("reads and extends a migration table without the column works_with", async () => {
     const databaseUrl = await emptyDatabase();
     await migrate({ databaseUrl, migrations: [ONE] });
     const client = await connectClient(databaseUrl);
@@ -163,7 +163,7 @@ describe("migrate", () => {
     await migrate({ databaseUrl, migrations: [ONE, TWO] });
   });
 
-  it("does not move the schema from under a node that runs and could not follow", async () => {
+  it("refuses a migration that a running node could not work with", async () => {
     const databaseUrl = await emptyDatabase();
     const shipped = await shippedMigrations();
     await migrate({ databaseUrl });
@@ -180,7 +180,7 @@ describe("migrate", () => {
     );
     expect(await migrate({ databaseUrl, migrations: [...shipped, next] })).toEqual({ applied: [next.name] });
     await store.registerInstance(anInstance());
-    // Paused until the others take it for dead, it comes back to a schema that is two releases ahead.
+    // The node was paused until the other nodes declared it dead. When it resumes, the schema is two releases ahead.
     const client = await connectClient(databaseUrl);
     await client.query("UPDATE fencepost.node_instance SET dead = true");
     expect(await migrate({ databaseUrl, migrations })).toEqual({ applied: [later.name] });
@@ -190,7 +190,7 @@ describe("migrate", () => {
     await store.close();
   });
 
-  it("ships migrations that name the one before which they work with, because one release of skew is promised", async () => {
+  it("ships migrations that name the previous one they work with, because releases one apart must work together", async () => {
     const shipped = await shippedMigrations();
     const names = ["0036_private_endpoints.sql", ...shipped.map(({ name }) => name)];
     for (const [index, { name, sql }] of shipped.entries()) {
@@ -198,26 +198,26 @@ describe("migrate", () => {
     }
   });
 
-  it("leaves nothing behind where one of several fails", async () => {
+  it("leaves nothing behind if one of several migrations fails", async () => {
     const databaseUrl = await emptyDatabase();
     const broken = migration("0002_broken.sql", "CREATE TABLE fencepost.half (id integer); SELECT 1 / 0");
     await expect(migrate({ databaseUrl, migrations: [ONE, broken] })).rejects.toMatchObject({ code: "22012" });
     expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [ONE.name, TWO.name] });
   });
 
-  it("does not mind line endings", () => {
+  it("computes the same checksum for any line endings", () => {
     expect(checksumOf("SELECT 1;\r\nSELECT 2;\r\n")).toBe(checksumOf("SELECT 1;\nSELECT 2;\n"));
     expect(checksumOf("SELECT 1;")).not.toBe(checksumOf("SELECT 2;"));
   });
 
-  it("fails with the driver's error where there is no server", async () => {
+  it("fails with the driver's error if there is no server", async () => {
     await expect(migrate({ databaseUrl: "postgres://nobody@127.0.0.1:1/none" })).rejects.toMatchObject({
       code: "ECONNREFUSED",
     });
   });
 });
 
-describe("a database from before the first release", () => {
+describe("a database from before release 0.1.0", () => {
   const BASELINE = "0037_release_0_1_0.sql";
 
   async function databaseAt0036() {
@@ -228,7 +228,7 @@ describe("a database from before the first release", () => {
   }
 
   // protects [Upgrades] src/adapters/postgres/schema/migrate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("is adopted at the last migration: the same tables, its rows kept, nothing run", async () => {
+  it("is adopted if it has the last migration 0036: tables and rows stay as they are", async () => {
     const { databaseUrl, client } = await databaseAt0036();
     expect(await schemaState({ databaseUrl })).toEqual({ applied: 35, pending: [BASELINE], problem: null });
     const before = await client.query("SELECT * FROM fencepost.history ORDER BY ordinal");
@@ -242,7 +242,7 @@ describe("a database from before the first release", () => {
   });
 
   // protects [Upgrades] src/adapters/postgres/schema/migrate.ts
-  it("is refused below the last migration, or with a file that is another one, and stays as it is", async () => {
+  it("is refused unchanged if it lacks the last migration 0036, or if a migration has another checksum", async () => {
     const { databaseUrl, client } = await databaseAt0036();
     await client.query("DELETE FROM fencepost.migration WHERE name >= '0035'");
     const refused = await problemOf(migrate({ databaseUrl }));
@@ -260,7 +260,7 @@ describe("a database from before the first release", () => {
   });
 
   // protects [Upgrades] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("goes on with a node that knows the last migration while others are upgraded", async () => {
+  it("is upgraded while a node runs that knows the last migration 0036", async () => {
     const { databaseUrl, client } = await databaseAt0036();
     await client.query(
       `INSERT INTO fencepost.node_instance (instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, knows_migration)

@@ -19,28 +19,28 @@ afterEach(() => drop());
 
 const serve = (...chains: Parameters<typeof serveChains>[1]) => serveChains({ databaseUrl }, chains);
 
-describe("a chain that an endpoint names and nobody else does", () => {
+describe("a chain id that only an endpoint reports", () => {
   // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
-  it("is taken by a fresh database, once, and by no other", async () => {
+  it("is adopted by a fresh database once, and refused if the database serves another chain", async () => {
     expect(await serve(...said(31_337))).toEqual({ kind: "served", adopted: [31_337] });
     expect(await serve(...said(31_337))).toEqual({ kind: "served", adopted: [] });
     expect(await serve(...said(1))).toEqual({ kind: "refused", chainIds: [1], served: [31_337] });
     expect(await serve(...said(1)), "a refusal keeps nothing").toMatchObject({ kind: "refused" });
   });
 
-  it("is served once the operator has named it, and from then on without", async () => {
+  it("is accepted once the operator has configured it, and later without the configuration", async () => {
     await serve(...said(31_337));
     expect(await serve(...named(1))).toEqual({ kind: "served", adopted: [] });
     expect(await serve(...said(1), ...said(31_337))).toEqual({ kind: "served", adopted: [] });
   });
 
-  it("is not taken beside one that is named, nor beside one that is known", async () => {
+  it("is refused beside a chain that the operator has configured or that is already served", async () => {
     await serve(...named(31_337));
     expect(await serve(...said(31_337), ...said(1))).toMatchObject({ kind: "refused", chainIds: [1] });
   });
 
   // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
-  it("is one for all that start on a fresh database at once: the first decides", async () => {
+  it("is adopted once if several nodes start on a fresh database at the same time: the first decides", async () => {
     const servings = await Promise.all([31_337, 1, 31_337, 1, 31_337, 1].map((chainId) => serve(...said(chainId))));
     const adopted = servings.flatMap((serving) => (serving.kind === "served" ? serving.adopted : []));
     expect(adopted).toHaveLength(1);
@@ -48,7 +48,7 @@ describe("a chain that an endpoint names and nobody else does", () => {
   });
 
   // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
-  it("is known by the lanes of a node that did not write it down", async () => {
+  it("is accepted if lanes of that chain already exist", async () => {
     const database = connect(databaseUrl);
     await database.query(
       "INSERT INTO fencepost.lane (chain_id, signer) VALUES (31337, '0x00000000000000000000000000000000000000aa')",

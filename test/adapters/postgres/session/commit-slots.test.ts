@@ -4,8 +4,8 @@ import { CLOSED, CommitSlots } from "../../../../src/adapters/postgres/session/c
 const kept = (slots: CommitSlots, found: Parameters<CommitSlots["areKept"]>[1]) =>
   slots.areKept(slots.expected(), found);
 
-describe("commit slots", () => {
-  it("are used again when given back; a fresh one never was", () => {
+describe("commit slots (rows with the marker of the last commit)", () => {
+  it("are reused when they are released, except for a request for a fresh slot", () => {
     const slots = new CommitSlots("store");
     const [first, second] = [slots.take(), slots.take()];
     expect(first).not.toBe(second);
@@ -14,7 +14,7 @@ describe("commit slots", () => {
     expect(slots.take()).toBe(first);
   });
 
-  it("are not used again where a transaction may still be on its way to them", () => {
+  it("are not reused while a transaction may still be on its way to them", () => {
     const slots = new CommitSlots("store");
     const slot = slots.take();
     slots.acknowledged(slot, "a", 0);
@@ -25,7 +25,7 @@ describe("commit slots", () => {
     for (const marker of ["a", "b", CLOSED]) expect(kept(slots, [{ slot, marker }]), marker).toBe(true);
   });
 
-  it("know a database that has what it acknowledged from one that has not", () => {
+  it("show whether a database still has all commits that it acknowledged", () => {
     const slots = new CommitSlots("store");
     expect(kept(slots, []), "nothing was acknowledged").toBe(true);
     slots.acknowledged(1, "a", 0);
@@ -35,7 +35,7 @@ describe("commit slots", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(true);
   });
 
-  it("count a commit without an answer as newer than the one before it", () => {
+  it("accept either marker while the newest commit of a slot has no answer yet", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);
@@ -47,7 +47,7 @@ describe("commit slots", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(false);
   });
 
-  it("do not mind what is acknowledged while the database is being asked", () => {
+  it("ignore commits that are acknowledged while the database is being read", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);
@@ -59,7 +59,7 @@ describe("commit slots", () => {
     expect(slots.areKept(expected, [{ slot: 1, marker: "older" }])).toBe(false);
   });
 
-  it("do not ask for what was acknowledged long before the newest: that stands before it in the log", () => {
+  it("are not checked for commits acknowledged over a minute before the newest, which precede it in the WAL", () => {
     const slots = new CommitSlots("store");
     slots.acknowledged(1, "old", 0);
     slots.acknowledged(2, "new", 60_001);
@@ -68,7 +68,7 @@ describe("commit slots", () => {
     expect(kept(slots, [{ slot: 2, marker: "new" }])).toBe(false);
   });
 
-  it("forget what belongs to another history", () => {
+  it("drop markers of another database history", () => {
     const slots = new CommitSlots("store");
     slots.acknowledged(1, "a", 0);
     slots.acknowledged(2, "b", 0);

@@ -41,16 +41,16 @@ function open(directUrl: string): DirectSession {
 const sessions = async () => (await subject.client.query(SESSIONS)).rows.length;
 const noneIsLeft = () => waitUntil(async () => (await sessions()) === 0, "the server has no session of it");
 
-describe("a direct session that is closed", () => {
+describe("closing a direct PostgreSQL session", () => {
   // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-  it("in the moment it is made ends, and leaves nothing on the server", async () => {
+  it("right after it was opened leaves no session on the server", async () => {
     await open(subject.url).close();
     await noneIsLeft();
     expect(heard).toEqual([]);
   });
 
   // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-  it("before the server has greeted it ends, and leaves nothing on the server where it is greeted after all", async () => {
+  it("before the server has answered the connection leaves no session on the server, even if it answers later", async () => {
     wire.freeze();
     const session = open(wire.through(subject.url));
     await waitUntil(() => wire.connections > 0, "it is connecting");
@@ -63,7 +63,7 @@ describe("a direct session that is closed", () => {
 
   it.each(["pg_backend_pid", "the first question"])(
     // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-    "while the server owes it an answer to %s ends, and leaves nothing on the server",
+    "while the server owes the answer to %s leaves no session on the server",
     async (question) => {
       const asked = wire.holdAt(question);
       const session = open(wire.through(subject.url));
@@ -77,7 +77,7 @@ describe("a direct session that is closed", () => {
     },
   );
 
-  it("after it has begun leaves nothing on the server", async () => {
+  it("after it has started leaves no session on the server", async () => {
     const session = open(subject.url);
     await waitUntil(() => heard.includes("begun"), "it has begun");
     await session.close();

@@ -16,23 +16,29 @@ function sqlError(code: string | undefined): pg.DatabaseError {
   return error;
 }
 
-describe("errors of the database, by what they permit", () => {
-  it.each(["57014", "55P03", "40P01", "40001", "25P03", "25P04"])("%s is busy: try again", (code) => {
-    expect(asStoreError(sqlError(code))).toMatchObject({ name: "StoreUnavailable", busy: true });
-  });
+describe("the classification of PostgreSQL errors", () => {
+  it.each(["57014", "55P03", "40P01", "40001", "25P03", "25P04"])(
+    "maps SQLSTATE %s to busy, which may be retried",
+    (code) => {
+      expect(asStoreError(sqlError(code))).toMatchObject({ name: "StoreUnavailable", busy: true });
+    },
+  );
 
   it.each(["22021", "22P05", "22003", "22P02", "23505", "23514", "23502", "54000", "FP001"])(
-    "%s is the data",
+    "maps SQLSTATE %s to a refused batch, because the data is at fault",
     (code) => {
       expect(asStoreError(sqlError(code))).toBeInstanceOf(BatchRefused);
     },
   );
 
-  it.each(["57P01", "57P03", "08006", "53100", "53300", "42P01", "25006", "XX000"])("%s is the database", (code) => {
-    expect(asStoreError(sqlError(code))).toMatchObject({ name: "StoreUnavailable", busy: false });
-  });
+  it.each(["57P01", "57P03", "08006", "53100", "53300", "42P01", "25006", "XX000"])(
+    "maps SQLSTATE %s to an unavailable database",
+    (code) => {
+      expect(asStoreError(sqlError(code))).toMatchObject({ name: "StoreUnavailable", busy: false });
+    },
+  );
 
-  it("takes whatever else is thrown for an unreachable database, with its cause", () => {
+  it("maps any other thrown value to an unavailable database, with its cause", () => {
     const cause = new Error("Connection terminated unexpectedly");
     expect(asStoreError(cause)).toBeInstanceOf(StoreUnavailable);
     expect(asStoreError(cause).cause).toBe(cause);
@@ -41,7 +47,7 @@ describe("errors of the database, by what they permit", () => {
   });
 
   // protects [Many lanes] src/application/writer/committer.ts, src/adapters/postgres/session/errors.ts
-  it("passes what the ports know", () => {
+  it("passes on errors that the store's interface already defines", () => {
     const known = [
       new StoreUnavailable("a"),
       new BatchRefused("b"),
@@ -53,7 +59,7 @@ describe("errors of the database, by what they permit", () => {
     for (const error of known) expect(asStoreError(error)).toBe(error);
   });
 
-  it("proves an abort only where the server said so on a connection that lives, or has waited for a COMMIT in vain", () => {
+  it("treats a transaction as aborted only if the server reports it on a live connection, or that it waited in vain for COMMIT", () => {
     for (const code of ["23505", "57014", "25P02", "55P03", "FP001", "25P03"]) {
       expect(provesAbort(sqlError(code))).toBe(true);
     }

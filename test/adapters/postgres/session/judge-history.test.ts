@@ -36,8 +36,8 @@ const SAME = { ordinal: 2, epoch: 3, begins: false, mayHaveLost: false };
 const LOST = { ordinal: 3, epoch: 4, begins: true, mayHaveLost: true };
 const KEPT = { ...LOST, mayHaveLost: false };
 
-describe("a registration", () => {
-  it("finds the first history, or the same one", () => {
+describe("the history check when an instance registers", () => {
+  it("accepts the first history, and an unchanged one", () => {
     expect(judge({ recorded: null, memory: null, feed: { epoch: 1, lastSeq: 0 }, seen: { epoch: 0, seq: 0 } })).toEqual(
       {
         ordinal: 1,
@@ -68,17 +68,17 @@ describe("a registration", () => {
     ["a promotion that lacks numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
     ["a timeline from before a promotion", { observed: { ...HOME, timeline: "00000008" } }],
     ["a second promotion behind one that was slept through", { observed: PROMOTED, recorded: { ...ROW, epoch: 5 } }],
-  ])("begins an epoch for which an operator is needed: %s", (_, evidence) => {
+  ])("begins a new feed epoch that needs an operator: %s", (_, evidence) => {
     const { begins, mayHaveLost } = judge(evidence);
     expect({ begins, mayHaveLost }).toEqual({ begins: true, mayHaveLost: true });
   });
 
-  it("believes a promotion that kept everything, by what it saw itself", () => {
+  it("begins a feed epoch without data loss after a promotion that kept everything this process has seen", () => {
     expect(judge({ observed: PROMOTED })).toEqual(KEPT);
     expect(judge({ observed: { ...PROMOTED, walPosition: 410n } }), "unacknowledged log may be gone").toEqual(KEPT);
   });
 
-  it("does not begin what another node has begun, unless it knows of a loss that that one did not", () => {
+  it("does not begin a feed epoch that another node has begun, unless it knows of a loss that the other did not", () => {
     const begun = { ...ROW, ordinal: 3, epoch: 4, timeline: "0000000A", walPosition: 480n };
     const late = { observed: { ...PROMOTED, epoch: 4 }, recorded: begun, feed: { epoch: 4, lastSeq: 10 } };
     expect(judge(late)).toEqual({ ...KEPT, begins: false });
@@ -87,7 +87,7 @@ describe("a registration", () => {
     expect(judge({ ...known, commitsKept: false })).toEqual({ ...LOST, begins: false });
   });
 
-  it("gives an epoch no number that was given before", () => {
+  it("gives no feed epoch a number that was used before", () => {
     const restored = { recorded: { ...ROW, epoch: 1 }, feed: { epoch: 1, lastSeq: 2 } };
     expect(judge(restored)).toMatchObject({ begins: true, epoch: 4 });
     expect(judge({ ...restored, memory: null, seen: { epoch: 7, seq: 10 } })).toMatchObject({ epoch: 8 });

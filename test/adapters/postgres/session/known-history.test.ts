@@ -21,15 +21,15 @@ function opened(): KnownHistory {
   return history;
 }
 
-describe("the known history", () => {
-  it("goes on while the position grows or stands", () => {
+describe("the known history of the database", () => {
+  it("stays valid while the WAL position grows or stays the same", () => {
     const history = opened();
     history.verify(at(100n), history.floor);
     history.verify(at(250n), history.floor);
     expect(history.floor.position).toBe(250n);
   });
 
-  it("does not mind answers that overtake each other: only what was known when asking counts", () => {
+  it("accepts answers that arrive out of order: each is compared with the position known when it was requested", () => {
     const history = opened();
     const [slow, fast] = [history.floor, history.floor];
     history.verify(at(300n), fast);
@@ -42,7 +42,7 @@ describe("the known history", () => {
     ["another timeline", at(500n, { timeline: "00000002" })],
     ["a position behind the highest seen", at(99n)],
     ["an epoch that another node has begun", at(500n, { epoch: 2 })],
-  ])("stops at %s, and stays stopped until an instance registers", (_, observed) => {
+  ])("becomes invalid at %s, until an instance registers", (_, observed) => {
     const history = opened();
     history.pin(HOME);
     expect(() => history.verify(observed, history.floor)).toThrow(HistoryChanged);
@@ -51,7 +51,7 @@ describe("the known history", () => {
     history.verify(observed, history.floor);
   });
 
-  it("does not measure a new history by a position of the old one", () => {
+  it("does not compare a new history with a WAL position of the old one", () => {
     const history = opened();
     history.verify(at(900n), history.floor);
     const before = history.floor;
@@ -61,7 +61,7 @@ describe("the known history", () => {
     expect(() => history.verify(at(199n, { epoch: 2 }), history.floor)).toThrow(HistoryChanged);
   });
 
-  it("remembers what it saw last before a change, and nothing where it never wrote", () => {
+  it("keeps the last state seen before a change, and nothing if the process never wrote", () => {
     const history = opened();
     expect(history.memory).toBeNull();
     history.verify(at(150n), history.floor);
@@ -71,13 +71,13 @@ describe("the known history", () => {
     expect(history.memory).toEqual(at(170n, { synchronous: true }));
   });
 
-  it("takes the epoch from the first look where no instance has registered", () => {
+  it("takes the epoch from the first read if no instance has registered", () => {
     const history = opened();
     history.verify(at(100n, { epoch: 3 }), history.floor);
     expect(() => history.verify(at(100n, { epoch: 4 }), history.floor)).toThrow(HistoryChanged);
   });
 
-  it("is what a server must find, until it has changed", () => {
+  it("is what the server must match, until the history has changed", () => {
     const history = opened();
     expect(history.standing).toBeNull();
     history.pin(HOME);
@@ -90,7 +90,7 @@ describe("the known history", () => {
     expect(history.floor.position, "what was committed meanwhile heals nothing").toBe(150n);
   });
 
-  it("grows with what was committed", () => {
+  it("advances with each commit", () => {
     const history = opened();
     history.pin(HOME);
     history.noteCommitted(at(170n), history.floor);

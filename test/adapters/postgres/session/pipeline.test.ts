@@ -15,7 +15,7 @@ const KINDS = [
   { prepared: true, watched: false },
 ];
 
-describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $watched", ({ prepared, watched }) => {
+describe.each(KINDS)("pipelined statements (prepared: $prepared, one Sync: $watched)", ({ prepared, watched }) => {
   let subject: PostgresSubject;
   let connections: Connections;
 
@@ -48,7 +48,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     return session.processId;
   }
 
-  it("each get their own answer, on the first use of a name and on every other", async () => {
+  it("each get their own result, at the first and every later use of a statement name", async () => {
     for (const word of ["a", "b", "c"]) {
       const answers = await connections.use((session) =>
         session.together(() =>
@@ -68,7 +68,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     expect(await words()).toEqual(["a", "b", "c"]);
   });
 
-  it("behind one that fails are not carried out, and all of them say why", async () => {
+  it("after a failed one are not executed, and all of them report the error", async () => {
     await connections.use((session) =>
       session.together(() => Promise.all([session.run(fail(1)), session.run(note("x"))])),
     );
@@ -103,7 +103,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     expect(await connections.use(async (session) => backend(session))).toBe(first);
   });
 
-  it("of which one was named for the first time when it failed are the last on their connection", async () => {
+  it("are the last on their connection if one failed at the first use of its name", async () => {
     const unheard = statement("unheard")`SELECT 1 / $1::integer AS unheard`;
     const first = await connections.use(async (session) => {
       await expect(session.run(unheard(0))).rejects.toMatchObject({ code: "22012" });
@@ -116,7 +116,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     expect(second === first).toBe(!prepared);
   });
 
-  it("one of which cannot be written do not leave at all, and harm no other", async () => {
+  it("are not sent at all if one of them cannot be encoded, and other statements are not affected", async () => {
     await connections.use(async (session) => {
       const answers = await Promise.allSettled(
         session.together(() => [
@@ -138,7 +138,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     expect(await words()).toEqual(["after"]);
   });
 
-  it("carry lists as they are, whatever is in them", async () => {
+  it("pass on lists unchanged, whatever values they contain", async () => {
     const lists = statement<{ words: string[]; numbers: number[] }>("lists")`
   SELECT $1::text[] AS words, $2::integer[] AS numbers`;
     const words = ["a,b", 'say "x"', "back\\slash", "{}", "", "NULL", "é\n", null];
@@ -147,7 +147,7 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
     expect(await connections.use((session) => session.run(lists([], null)))).toEqual([{ words: [], numbers: null }]);
   });
 
-  it("end with their connection, and none is left waiting", async () => {
+  it("fail with their connection, and none is left pending", async () => {
     const answers = await connections.use((session) => {
       const sent = Promise.allSettled(session.together(() => [session.run(note("a")), session.control("COMMIT")]));
       session.destroy();

@@ -27,9 +27,9 @@ sessionLockContract("PostgreSQL", async () => {
   };
 });
 
-describe("a session lock of PostgreSQL", () => {
+describe("a node's PostgreSQL session lock", () => {
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
-  it("is kept by a server that ends idle sessions, and looks after clients that vanish", async () => {
+  it("is not lost on a server with an idle session timeout", async () => {
     const { url, client, close } = await createPostgresSubject();
     await client.query(`ALTER DATABASE "${new URL(url).pathname.slice(1)}" SET idle_session_timeout TO '50ms'`);
     const lock = await openSessionLock(url);
@@ -46,7 +46,7 @@ describe("a session lock of PostgreSQL", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-  it("is taken in another session where the server took the connection and then answers nothing", async () => {
+  it("is taken in another session if the server accepts the connection and then does not answer", async () => {
     const { url, close } = await createPostgresSubject();
     const proxy = await TcpProxy.start(Number(new URL(url).port));
     const silent = proxy.holdAt("pg_try_advisory_lock");
@@ -59,7 +59,7 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
-  it("is seen by a role that may see nothing else of the session", async () => {
+  it("is visible to a role that can see nothing else of the session", async () => {
     const { url, client, close } = await createPostgresSubject();
     const name = `plain_${new URL(url).pathname.slice(1)}`;
     await client.query(`CREATE ROLE "${name}" LOGIN PASSWORD 'plain'; GRANT USAGE ON SCHEMA fencepost TO "${name}"`);
@@ -76,21 +76,21 @@ describe("a session lock of PostgreSQL", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("of another database with the same key is another lock", async () => {
+  it("is not mistaken for a lock with the same key in another database", async () => {
     const [one, two] = [await createPostgresSubject(), await createPostgresSubject()];
     const lock = await openSessionLock(one.url);
     expect((await two.client.query(SESSION_LOCKS)).rows).toEqual([]);
     const store = await two.connect();
     const instance = anInstance();
     await store.registerInstance(instance);
-    // A direct address that leads to another server: if it were published, every other node would consider this
-    // instance dead.
+    // The lock's direct address leads to another server. If this lock were published, every other node would consider
+    // this instance dead.
     expect(await store.publishLock(instance.instanceId, lock.held)).toBe("unseen");
     await Promise.all([lock.close(), store.close()]);
     await Promise.all([one.close(), two.close()]);
   });
 
-  it("is not held by who waits for it", async () => {
+  it("is not reported as held by a session that only waits for it", async () => {
     const { url, client, close, whenWaiting } = await createPostgresSubject();
     const key = "'fencepost.node_instance'::regclass::oid::integer, 7";
     await client.query(`SELECT pg_advisory_lock_shared(${key})`);
@@ -105,7 +105,7 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
-  it("is never waited for: where the key is taken, another is drawn", async () => {
+  it("is never waited for: if the key is taken, another key is drawn", async () => {
     const { url, client, close } = await createPostgresSubject();
     await client.query("SELECT pg_advisory_lock('fencepost.node_instance'::regclass::oid::integer, -2147483648)");
     const draws = [0, 0, 0, 0.75];
@@ -118,7 +118,7 @@ describe("a session lock of PostgreSQL", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("misses no lock on a standby, where the locks of the primary do not show", async () => {
+  it("is not reported as missing on a standby, which does not show the primary's locks", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });
     const client = await connectClient(server.url);
@@ -141,7 +141,7 @@ describe("a session lock of PostgreSQL", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("says how long the server has had sessions, and a crash of one of its processes begins that anew", async () => {
+  it("includes how long the server has kept its sessions, which restarts when one of its processes crashes", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });
     const client = await connectClient(server.url);

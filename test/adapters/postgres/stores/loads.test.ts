@@ -6,7 +6,7 @@ import { leftRequestsIn } from "../../../../src/adapters/postgres/stores/left-re
 import { loadsFrom } from "../../../../src/adapters/postgres/stores/loads.ts";
 import { aLane } from "../../../support/lane-samples.ts";
 
-/** Connections to a database in which nothing waits; keeps what was sent there. */
+/** Fake connections to a database without pending work; records every statement sent. */
 function emptyDatabase() {
   const sent: { readonly name: string; readonly bytes: number }[] = [];
   let transactions = 0;
@@ -22,11 +22,11 @@ function emptyDatabase() {
   return { connections, loads: loadsFrom(connections), sent, transactions: () => transactions };
 }
 
-describe("with ten thousand lanes", () => {
+describe("reads for ten thousand lanes", () => {
   const lanes = Array.from({ length: 10_000 }, () => aLane());
 
   // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/node-core.ts
-  it("a look for anything that was left for one of them names none, and is one question", async () => {
+  it("search for pending requests of any lane in one query, without a list of lanes", async () => {
     const { connections, sent, transactions } = emptyDatabase();
     const { whatWaits } = leftRequestsIn(connections, { connections } as DurableRuntime);
     expect(await whatWaits()).toEqual({ intents: false, requests: false });
@@ -34,7 +34,7 @@ describe("with ten thousand lanes", () => {
     expect(transactions()).toBe(1);
   });
 
-  it("request ids of all of them are looked up in one transaction", async () => {
+  it("look up request ids of all lanes in one transaction", async () => {
     const { loads, sent, transactions } = emptyDatabase();
     expect(await loads.findByRequestIds(lanes.map((lane) => ({ lane, requestIds: ["a"] })))).toEqual([]);
     expect(transactions()).toBe(1);

@@ -39,7 +39,7 @@ afterAll(async () => {
   await subject.close();
 });
 
-/** Nothing of an earlier test is old any more, and the feed has nothing but what this one puts in. */
+/** Makes the rows of earlier tests recent again and empties the feed, so that each test sees only its own rows. */
 beforeEach(async () => {
   await subject.client.query("UPDATE fencepost.transaction SET updated_at = now()");
   await subject.client.query("DELETE FROM fencepost.completion");
@@ -50,14 +50,14 @@ const count = async (sql: string, values: readonly unknown[] = []): Promise<numb
 
 const OF_TRANSACTIONS = ["payload", "attempt", "receipt", "step", "charge", "queued_change", "pool_choice"];
 
-/** The tables that have anything of it. */
+/** Names of the tables that have a row of this transaction. */
 const tablesOf = async (txId: string): Promise<readonly string[]> => {
   const tables = ["transaction", ...OF_TRANSACTIONS, "completion", "reservation"];
   const counts = await Promise.all(tables.map((table) => count(`fencepost.${table} WHERE tx_id = $1`, [txId])));
   return tables.filter((_, at) => (counts[at] ?? 0) > 0);
 };
 
-/** Everything that may leave by now does. */
+/** Removes everything that retention may remove by now. */
 const leave = async (...fences: readonly Fence[]) => {
   await store.shortenFeed(KEPT_MS, MANY);
   return store.removeOld(fences, KEPT_MS, MANY);
@@ -66,8 +66,8 @@ const leave = async (...fences: readonly Fence[]) => {
 const fatesOf = async (fence: Fence, ...intents: readonly PreparedIntent[]) =>
   (await allocate(store, fence, intents)).map(({ result }) => result);
 
-describe("a transaction that was final longer ago than the retention", () => {
-  it("leaves with everything that hangs on it, and what is younger stays", async () => {
+describe("a transaction past its retention", () => {
+  it("is removed with all its rows, and newer transactions stay", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence, anOldIntent(fence.lane, { requestId: "old" }));
     await letDaysPass(subject.client, OLD_DAYS);
@@ -82,7 +82,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("leaves a lane too that nobody owns and whose signer no live instance has, once such a lane was taken", async () => {
+  it("is also removed from a lane without an owner, if no live instance has its key, once the lane is acquired", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -114,7 +114,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("stays while it is open, and while it is watched for a reorg", async () => {
+  it("stays while it is open, and while it is tracked for a reorg", async () => {
     const fence = await holdLane(store);
     const watched = await confirmOld(store, fence, anOldIntent(fence.lane));
     const open = anOldIntent(fence.lane);
@@ -125,7 +125,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await tablesOf(open.txId)).toContain("transaction");
   });
 
-  it("stays while the feed still tells of it", async () => {
+  it("stays while the feed still contains its completion", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -134,7 +134,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(1);
   });
 
-  it("leaves in batches, and the lane goes on where its nonces were", async () => {
+  it("is removed in batches, and the lane continues with its next nonce", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 5; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -146,7 +146,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts
-  it("leaves under its lane's fence alone: not for another term, and nothing of other lanes", async () => {
+  it("is removed only under its lane's fence: not for another term, and never from other lanes", async () => {
     const [fence, other] = [await holdLane(store), await holdLane(store)];
     await anOldTransaction(store, fence);
     const theirs = await anOldTransaction(store, other);
@@ -157,7 +157,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await leave(fence, other)).toBe(1);
   });
 
-  it("is asked once more whether it is over by the very statement that removes it", async () => {
+  it("is checked to be final again by the statement that deletes it", async () => {
     const fence = await holdLane(store);
     const open = anIntent(fence.lane);
     await allocate(store, fence, [open]);
@@ -167,7 +167,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("does not wait long for a lane that is busy, and leaves it as it is", async () => {
+  it("stays if its lane is locked, and the removal does not wait long for the lock", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -185,7 +185,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("takes with it the reservation that it was made from, whose request id is refused too", async () => {
+  it("is removed with the reservation that it was made from, whose request id stays refused", async () => {
     const fence = await holdLane(store);
     const reservationId = crypto.randomUUID();
     const wanted = { ...BY_ANYBODY, reservationId, requestId: "kept for me", ttlMs: 60_000, floor: 0 };
@@ -207,7 +207,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     await subject.client.query("UPDATE fencepost.lane SET live_tracking = 0 WHERE signer = $1", [fence.lane.signer]);
   });
 
-  it("takes its other names in the intake table with it", async () => {
+  it("is removed with its alias rows in the intake table", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence, anOldIntent(fence.lane, { requestId: "named twice" }));
     const name = anIntent(fence.lane, { requestId: "named twice" });
@@ -223,7 +223,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 
   // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
-  it("is no hole: nonces below it are nobody's to fill, and the cursor is not lowered to them", async () => {
+  it("leaves no nonce gap: nonces below it are not filled, and the cursor is not lowered to them", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -238,7 +238,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 
   // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
-  it("keeps the cursor above it also where nothing else of the lane is kept", async () => {
+  it("keeps the lane's cursor above its nonce, even if the lane has no other rows", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -248,7 +248,7 @@ describe("a transaction that was final longer ago than the retention", () => {
   });
 });
 
-describe("the request id of a transaction that is kept no more", () => {
+describe("the request id of a removed transaction", () => {
   const gone = async (requestId: string, wishes: Partial<PreparedIntent> = {}) => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence, { ...anOldIntent(fence.lane, { requestId }), ...wishes });
@@ -258,9 +258,10 @@ describe("the request id of a transaction that is kept no more", () => {
   };
 
   // protects [Retention] src/adapters/postgres/commit/spent-requests.ts, src/adapters/postgres/commit/lookup.ts, src/domain/ledger/allocate.ts
-  it("is refused, beside others of its batch that are not, in both ways of a commit", async () => {
+  it("stays refused, while new ids of the batch are created, with a lookup and in one round trip", async () => {
     const fence = await gone("once");
-    // Looked up first, because the lane is not known to this process as it is; then in one round trip.
+    // The first commit reads its rows before it writes, because this process does not have the lane's current state in
+    // memory; later commits take one round trip.
     for (let times = 0; times < 4; times++) {
       expect(await fatesOf(fence, anIntent(fence.lane, { requestId: `new ${times}` }))).toEqual(["created"]);
       const both = [anIntent(fence.lane, { requestId: "once" }), anIntent(fence.lane, { requestId: `and ${times}` })];
@@ -270,7 +271,7 @@ describe("the request id of a transaction that is kept no more", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/lane.ts
-  it("is refused by a process that knew the lane before it left, and that has it to itself", async () => {
+  it("stays refused by a process that had loaded the lane before the removal and is its only owner", async () => {
     const fence = await holdLane(store);
     const old = anOldIntent(fence.lane, { requestId: "remembered" });
     await anOldTransaction(store, fence, old);
@@ -285,7 +286,7 @@ describe("the request id of a transaction that is kept no more", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("is refused of another lane only where a pool was asked with it", async () => {
+  it("stays refused on other lanes of the chain only for requests to the same pool", async () => {
     const fence = await gone("of a pool", { pool: "payouts" });
     const second = await holdLane(store);
     await allocate(store, second, [anIntent(second.lane)]);
@@ -303,7 +304,7 @@ describe("the request id of a transaction that is kept no more", () => {
     expect(await fatesOf(third, anIntent(third.lane, { requestId: "of a pool" }))).toEqual(["created"]);
   });
 
-  it("is not taken for another's that is written alike, on another chain, or in another case", async () => {
+  it("is not confused with the same id on another chain, or with an id in another case", async () => {
     const fence = await gone("a b");
     const elsewhere = await holdLane(store, { ...fence.lane, chainId: 7 });
     expect(await fatesOf(elsewhere, anIntent(elsewhere.lane, { requestId: "a b" }))).toEqual(["created"]);
@@ -315,7 +316,7 @@ describe("the request id of a transaction that is kept no more", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("is refused also in the moment it leaves: the repeat waits for the lane, and finds the row or the hash", async () => {
+  it("is refused during the removal too: the retry waits for the lane, and finds the row or the hash", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const requestId = `at the time of ${end}`;
       const fence = await holdLane(store);
@@ -335,7 +336,7 @@ describe("the request id of a transaction that is kept no more", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("is refused of a pool in the moment it leaves, though no lock of the other lane holds it back", async () => {
+  it("is refused for a pool during the removal too, although the retry is on another lane", async () => {
     const requestId = "of a pool, in that moment";
     const fence = await holdLane(store);
     const intent = { ...anOldIntent(fence.lane, { requestId }), pool: "payouts" };
@@ -355,7 +356,7 @@ describe("the request id of a transaction that is kept no more", () => {
     expect(await repeat).toEqual(["spent"]);
   });
 
-  it("is forgotten when its own time is over, and not before", async () => {
+  it("may be used again when its own retention is over, and not before", async () => {
     const fence = await gone("for a while");
     expect(await store.forgetRequestIds(DAY_MS, MANY)).toBe(0);
     await subject.client.query("UPDATE fencepost.spent_request SET left_at = left_at - interval '2 days'");
@@ -364,7 +365,7 @@ describe("the request id of a transaction that is kept no more", () => {
     expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "for a while" }))).toEqual(["created"]);
   });
 
-  it("is not kept for one that did not own it", async () => {
+  it("is not stored for a transaction that was refused because another one has the id", async () => {
     const fence = await holdLane(store);
     const first = anIntent(fence.lane, { requestId: "mine" });
     await allocate(store, fence, [first]);
@@ -383,9 +384,9 @@ describe("the request id of a transaction that is kept no more", () => {
   });
 });
 
-describe("the feed", () => {
+describe("the retention of the completion feed", () => {
   // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
-  it("is shortened from its beginning, with its mark, and never past one that is young", async () => {
+  it("truncates the feed from its beginning, moves its mark, and never removes a young completion", async () => {
     const fence = await holdLane(store);
     const all = [];
     for (let many = 0; many < 4; many++) all.push(await anOldTransaction(store, fence));
@@ -404,7 +405,7 @@ describe("the feed", () => {
     expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 0 });
   });
 
-  it("is shortened by one node at a time", async () => {
+  it("is done by one node at a time", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);

@@ -9,13 +9,13 @@ import { createPostgresSubject, type PostgresSubject } from "../postgres-subject
 
 const LANES = 300;
 const SIZE = { final: 60_000, waiting: 20_000, lanes: LANES };
-/** The tables have thousands of pages; a scan of one exceeds this number. */
+/** Largest number of pages that a read may touch. The tables have thousands of pages, so a scan of one exceeds it. */
 const FEW = 250;
-/** Pages of the lanes' own table: so many rows of it are in one, and each lane has one row. */
+/** Number of pages of the lane table: each lane has one row, and ten rows fit in a page. */
 const LANES_TABLE = LANES / 10;
 
-/** Cost of the overview on large tables, planned as a store plans it. */
-describe("on large tables, looking at everything at once", () => {
+/** Cost of the overview queries on large tables, planned as a store plans them. */
+describe("dashboard queries on large tables", () => {
   let subject: PostgresSubject;
 
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe("on large tables, looking at everything at once", () => {
   }, 60_000);
   afterAll(() => subject.close());
 
-  /** Reports are written, not read: nothing of it is asked here. */
+  /** The runtime is needed only to write reports, which no test here does. */
   const sights = (connections: Parameters<Ask>[0]) => sightsFrom(connections, {} as DurableRuntime);
   const costOf = (ask: (store: SightStore) => unknown) =>
     countBuffers(subject.client, (connections) => ask(sights(connections)));
@@ -48,7 +48,7 @@ describe("on large tables, looking at everything at once", () => {
   const ID = "00000000-0000-7000-8000-000000000100";
 
   // protects [Everything at once] src/adapters/postgres/statements/sight.ts
-  it("finds what needs attention by small indexes", async () => {
+  it("find lanes and transactions that need attention by small indexes", async () => {
     let found: Awaited<ReturnType<SightStore["troubles"]>> | null = null;
     const buffers = await costOf(async (store) => {
       found = await store.troubles(500);
@@ -60,22 +60,22 @@ describe("on large tables, looking at everything at once", () => {
   });
 
   // protects [Everything at once] src/adapters/postgres/statements/sight.ts
-  it("adds up what is kept on the lanes, and no more", async () => {
+  it("sum up the counts stored on the lanes, and read nothing else", async () => {
     const all = await costOf((store) => store.totals({ signers: null, chains: null }));
     const few = await costOf((store) => store.totals({ signers: new Set([signerAt(3)]), chains: null }));
     expect(all).toBeLessThan(FEW + LANES_TABLE);
     expect(few).toBeLessThan(FEW + LANES_TABLE);
   });
 
-  it("tells rates and times by the newest rows", async () => {
-    // Two thousand transactions, two thousand completions, and two hundred of them by key.
+  it("compute rates and durations from the newest rows", async () => {
+    // Reads two thousand transactions and two thousand completions, and looks two hundred of them up by key.
     expect(await costOf((store) => store.pulse())).toBeLessThan(200 * 6 + 800);
   });
 
-  it("tells the oldest that is open by a look at those that are followed, and ends it where they are only watched", async () => {
+  it("find the oldest open transaction among live ones, and give up if the oldest are only tracked for reorgs", async () => {
     expect(await costOf((store) => store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN]))).toBeLessThan(FEW);
     const store = await subject.connect();
-    // Four of every lane are watched here, and older than all that is open.
+    // In this data, four transactions of every lane are only watched, and they are older than all open ones.
     expect(await store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN])).toEqual(["unknown", "none"]);
     await store.close();
   });
@@ -94,26 +94,26 @@ describe("on large tables, looking at everything at once", () => {
     ["a signer", (store) => store.search({ signers: from("0x0000"), limit: 20 })],
     ["the nonce of a signer", (store) => store.search({ nonce: { nonce: 7, signers: from(signerAt(3)) }, limit: 20 })],
     // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/sights.ts
-  ])("finds %s by an index", async (_, ask) => {
+  ])("find %s by an index", async (_, ask) => {
     expect(await costOf(ask)).toBeLessThan(FEW);
   });
 
-  it("looks for a nonce without a signer on so many lanes, each by key", async () => {
+  it("search a nonce without a signer on every lane, each by key", async () => {
     const buffers = await costOf((store) =>
       store.search({ nonce: { nonce: 999_999, signers: from("0x") }, limit: 20 }),
     );
     expect(buffers).toBeLessThan(LANES * 5);
   });
 
-  it("reads a stretch of 2,000 nonces by key, wherever it lies", async () => {
+  it("read a range of 2,000 nonces by key, wherever it begins", async () => {
     const lane = { chainId: BUSY_CHAIN, signer: signerAt(5) };
     for (const first of [0, 1_999_000, 2_000_000, 9_000_000]) {
-      // A stretch has at most some three hundred rows here; each is a page of the table and a few of the index.
+      // A range here has at most about three hundred rows; each costs one page of the table and a few of the index.
       expect(await costOf((store) => store.nonces(lane, first, first + 1_999))).toBeLessThan(300 * 3);
     }
   });
 
-  it("reads the cluster's past from its end", async () => {
+  it("read the cluster's history from its end", async () => {
     expect(await costOf((store) => store.past(100))).toBeLessThan(20);
   });
 
@@ -121,7 +121,7 @@ describe("on large tables, looking at everything at once", () => {
     ["of a chain", { chainId: BUSY_CHAIN }],
     ["of a node", { owner: "nobody" }],
     ["that need attention", { needsAttention: true }],
-  ])("lists lanes %s without reading their transactions", async (_, filter) => {
+  ])("list lanes %s without reading their transactions", async (_, filter) => {
     const ask: Ask = (connections) => queriesFrom(connections).lanesAfter(null, 20, filter);
     expect(await countBuffers(subject.client, ask)).toBeLessThan(20 * 60 + LANES_TABLE);
   });

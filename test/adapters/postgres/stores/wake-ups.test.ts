@@ -16,7 +16,9 @@ function open(directUrl: string, telemetry = recordTelemetry()): PostgresWakeUps
   return new PostgresWakeUps({ directUrl, clock: systemClock, entropy: createEntropy(systemClock), telemetry });
 }
 
-/** A new listener gets every kind of hint once: it may have missed some. */
+/**
+ * A new listener gets every kind of hint once, because it may have missed some. Resolves when all of them have arrived.
+ */
 async function listening(wakeUps: PostgresWakeUps): Promise<PostgresWakeUps> {
   const heard = new Set<string>();
   wakeUps.listen((wakeUp) => heard.add(wakeUp));
@@ -47,8 +49,8 @@ wakeUpsContract("PostgreSQL", async () => {
   };
 });
 
-describe("wake-ups of PostgreSQL", () => {
-  it("say in few notifications what was told many times", async () => {
+describe("hints between nodes over NOTIFY", () => {
+  it("are merged into few notifications if the same hint is given many times", async () => {
     const database = await createTestDatabase();
     const client = await connectClient(database.url);
     const words: (string | undefined)[] = [];
@@ -63,7 +65,7 @@ describe("wake-ups of PostgreSQL", () => {
     await database.drop();
   });
 
-  it("do no harm where no server answers: dropped, and closed at once", async () => {
+  it("are dropped if no server answers, and closing does not wait", async () => {
     const wakeUps = open("postgres://nobody@127.0.0.1:1/none");
     wakeUps.notify("lanes");
     await wakeUps.close();

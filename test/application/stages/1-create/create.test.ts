@@ -22,7 +22,7 @@ import { CHAIN_ID, SIGNER, TO, transfer } from "../../../support/world.ts";
 interface Bench extends StageBench {
   readonly createPorts: CreatePorts;
   readonly creates: Creates;
-  /** How often the lane was asked for. */
+  /** How often `own` was called to get the lane. */
   owned: number;
   own: () => Promise<OwnedLane>;
 }
@@ -93,8 +93,8 @@ function existing(requestId: string, fingerprint: `0x${string}`): ExistingTransa
   };
 }
 
-describe("answers", () => {
-  it("come in order, each its own, and are counted by what they are", async () => {
+describe("results of a batch of creates", () => {
+  it("come in the order of the requests, one each, and are counted by their kind", async () => {
     const made = bench();
     const results = await ask(made, transfer(), { signer: "nobody" }, transfer({ requestId: null }), transfer());
     expect(results).toMatchObject([
@@ -108,11 +108,11 @@ describe("answers", () => {
     expect(made.createPorts.admission.underWay).toBe(0);
   });
 
-  it("to nothing are none", async () => {
+  it("are an empty list for an empty batch", async () => {
     expect(await ask(bench())).toEqual([]);
   });
 
-  it("to a lane that cannot be had are what that said", async () => {
+  it("are the acquisition error for every request, if the lane cannot be acquired", async () => {
     const made = bench();
     made.own = () => Promise.reject(new FencepostError("NOT_LEADER", "ask node 2", { ownerUrl: "http://2" }));
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ code: "NOT_LEADER" }, { code: "NOT_LEADER" }]);
@@ -124,7 +124,7 @@ describe("answers", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
-  it("where the lane has no cursor yet, is held, or the database cannot hold it, say so", async () => {
+  it("report a lane without a cursor, a held lane, and a request that the database cannot store", async () => {
     const made = bench();
     made.control.answer = () => ({
       status: "allocated",
@@ -138,7 +138,7 @@ describe("answers", () => {
     ]);
   });
 
-  it("whose outcome is unknown name the transaction to ask for", async () => {
+  it("name the transaction to look up if the outcome of the commit is unknown", async () => {
     const made = bench();
     made.control.answer = () => new OutcomeUnknown("the connection died");
     const [answer] = await ask(made, transfer());
@@ -146,7 +146,7 @@ describe("answers", () => {
     expect(labels(made)).toEqual(["unknown"]);
   });
 
-  it("a mistake of ours in one request is not hidden as the caller's", async () => {
+  it("do not blame the caller for an internal error, which is rethrown", async () => {
     const made = bench();
     const codec = {
       ...createCodec(),
@@ -159,8 +159,8 @@ describe("answers", () => {
   });
 });
 
-describe("a request id that exists", () => {
-  it("is answered with its transaction before anything is asked of the chain", async () => {
+describe("a create with a request id that exists", () => {
+  it("returns the existing transaction before any request to the chain", async () => {
     const made = bench();
     const [first] = await ask(made, transfer({ requestId: "r" }));
     const print = made.writes[0]?.kind === "allocate" ? made.writes[0].items[0]?.intent.fingerprint : undefined;
@@ -178,14 +178,14 @@ describe("a request id that exists", () => {
     expect(labels(made)).toEqual(["created", "duplicate", "reused"]);
   });
 
-  it("is found by the allocation at the latest", async () => {
+  it("is detected by the allocation at the latest", async () => {
     const made = bench();
     const duplicate = { result: "duplicate", existing: existing("r", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 8 });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ outcome: "existing", nonce: 7 }]);
   });
 
-  it("wins over a refusal that was found meanwhile", async () => {
+  it("returns the existing transaction's result even if its own simulation was refused meanwhile", async () => {
     const made = bench();
     made.simulated.revertCallsTo(TO, "0x");
     let looks = 0;
@@ -197,7 +197,7 @@ describe("a request id that exists", () => {
     expect(looks).toBe(2);
   });
 
-  it("is left to the allocation where preparing asks the chain nothing, and no create overtakes one that is looked up", async () => {
+  it("is left to the allocation if preparing needs no RPC, and no create overtakes a lookup", async () => {
     const made = bench();
     const looks: (readonly string[])[] = [];
     const gate = deferred<readonly ExistingTransaction[]>();
@@ -208,8 +208,8 @@ describe("a request id that exists", () => {
       },
     });
     const withGas = (requestId: string) => transfer({ requestId, payload: { to: TO, value: 1, gas: 60_000 } });
-    // The first create has no predecessor, so it is simulated, after a look-up of its request id; the second arrives
-    // meanwhile.
+    // The first create has no predecessor, so its request id is looked up and it is simulated. The second create
+    // arrives meanwhile.
     const first = create(made.creates, [withGas("a")]);
     const second = create(made.creates, [withGas("b")]);
     await made.clock.advance(100);
@@ -220,14 +220,14 @@ describe("a request id that exists", () => {
     const items = made.writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
     expect(items.map(({ intent }) => intent.requestId)).toEqual(["a", "b"]);
     expect(looks).toEqual([["a", "b"]]);
-    // From here on there is always a predecessor: no look-up, and a repeat is found under the lane's lock.
+    // From here on there is always a predecessor: no look-up is made, and a repeat is found under the lane's lock.
     const duplicate = { result: "duplicate", existing: existing("a", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 102 });
     expect(await ask(made, withGas("a"))).toMatchObject([{ outcome: "existing", txId: "the first" }]);
     expect(looks.length).toBe(1);
   });
 
-  it("that cannot be looked up is 503, and nothing is accepted", async () => {
+  it("is 503, and nothing is accepted, if the request id cannot be looked up", async () => {
     const made = bench();
     Object.assign(made.ports.store, { findByRequestIds: () => Promise.reject(new StoreUnavailable("away")) });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ code: "UNAVAILABLE" }]);
@@ -235,8 +235,8 @@ describe("a request id that exists", () => {
   });
 });
 
-describe("a lane that is lost while its creates wait", () => {
-  it("is acquired once more: nothing had been consumed", async () => {
+describe("a lane that is lost while creates wait for it", () => {
+  it("is acquired once more, since nothing was consumed", async () => {
     const made = bench();
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -247,7 +247,7 @@ describe("a lane that is lost while its creates wait", () => {
     expect(again.toSign(64, 10).length).toBe(1);
   });
 
-  it("twice belongs to another node by now", async () => {
+  it("is reported as owned by another node if it is lost twice", async () => {
     const made = bench();
     made.own = async () => createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.control.answer = () => ({ status: "fenced" });
@@ -256,7 +256,7 @@ describe("a lane that is lost while its creates wait", () => {
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
-  it("twice because it is read again, or the lease has lapsed, is 503: no other node has it", async () => {
+  it("is 503 if it is being reloaded or its lease has lapsed, since no other node owns it", async () => {
     const reading = bench();
     reading.own = async () => {
       const lane = createOwnedLane({ cursor: 100 }, reading.context, reading.ports);
@@ -272,7 +272,7 @@ describe("a lane that is lost while its creates wait", () => {
   });
 
   // protects [Many lanes] src/application/stages/1-create/create.ts
-  it("counts its creates as under way under the next term, too, until they have a fate", async () => {
+  it("counts its waiting creates under the next term too, until each has a result", async () => {
     const made = bench({ perLane: 2 });
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -288,7 +288,7 @@ describe("a lane that is lost while its creates wait", () => {
 
   it.each(["lost", "putOff"] as const)(
     // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-    "is told of a create whose commit landed as the term ended (%s)",
+    "still returns the result of a create whose commit landed as the term ended (%s)",
     async (how) => {
       const made = bench();
       made.control.meanwhile = () => made.lane.stop(how);
@@ -298,7 +298,7 @@ describe("a lane that is lost while its creates wait", () => {
   );
 
   // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-  it("is told that its outcome is unknown where the database did not say what became of the commit", async () => {
+  it("returns an unknown outcome if the database did not report the result of the commit", async () => {
     const made = bench();
     made.control.meanwhile = () => made.lane.stop("lost");
     made.control.answer = () => new OutcomeUnknown("the connection broke");
@@ -306,7 +306,7 @@ describe("a lane that is lost while its creates wait", () => {
     expect(made.writes.length).toBe(1);
   });
 
-  it("and held by another node is told with its address", async () => {
+  it("is reported with the URL of its new owner, if another node owns it", async () => {
     const made = bench();
     made.own = async () => {
       if (made.owned > 1) throw new FencepostError("NOT_LEADER", "node 2", { ownerUrl: "http://2" });
@@ -317,8 +317,8 @@ describe("a lane that is lost while its creates wait", () => {
   });
 });
 
-describe("bounded queues", () => {
-  it("of the lane let in what fits, and tell the rest to come back", async () => {
+describe("the bounded queue for creates", () => {
+  it("of a lane accepts what fits and refuses the rest with QUEUE_FULL and retryAfterSeconds", async () => {
     const made = bench({ perLane: 2 });
     const results = await ask(made, transfer(), transfer(), transfer());
     expect(results).toMatchObject([
@@ -330,7 +330,7 @@ describe("bounded queues", () => {
     expect(await ask(made, transfer())).toMatchObject([{ outcome: "created" }]);
   });
 
-  it("of the lane count what others have under way", async () => {
+  it("of a lane counts creates of other callers that are under way", async () => {
     const made = bench({ perLane: 3 });
     made.lane.count("creating", 2);
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
@@ -338,14 +338,14 @@ describe("bounded queues", () => {
     expect(await ask(made, transfer())).toMatchObject([{ code: "QUEUE_FULL" }]);
   });
 
-  it("of the node count every lane's", async () => {
+  it("of a node counts the creates of all lanes", async () => {
     const made = bench({ perNode: 3 });
     made.createPorts.admission.underWay = 2;
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
     expect(made.createPorts.admission.underWay).toBe(2);
   });
 
-  it("are left again by what failed", async () => {
+  it("is released by creates that failed", async () => {
     const made = bench();
     made.control.answer = () => new StoreUnavailable("away");
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ code: "UNAVAILABLE" }, { code: "UNAVAILABLE" }]);
@@ -353,10 +353,10 @@ describe("bounded queues", () => {
   });
 });
 
-describe("what stands before a create", () => {
+describe("a create without sufficient funds", () => {
   const broke = { to: TO, value: "1", gas: 21_000, gasPrice: "2000000000" };
 
-  it("in the same batch leaves a later one's lack of funds undecided", async () => {
+  it("is accepted behind another create of the same batch, and refused if it is the first", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
     expect(await ask(made, transfer({ payload: broke }), transfer({ payload: broke }))).toMatchObject([
@@ -365,7 +365,7 @@ describe("what stands before a create", () => {
     ]);
   });
 
-  it("on the lane does so for the first too", async () => {
+  it("is accepted as the first of its batch too, if the lane has creates under way", async () => {
     const made = bench();
     made.simulated.setBalance(SIGNER, 0n);
     made.lane.count("creating", 1);
@@ -385,7 +385,7 @@ describe("single creates that arrive together", () => {
     return answers;
   }
 
-  it("ask for the lane once, and each has its own fate", async () => {
+  it("acquire the lane once, and each gets its own result", async () => {
     const made = bench({ perLane: 2 });
     const answers = await askSingly(made, priced(), priced({ value: "-1" }), priced(), priced());
     expect(answers).toMatchObject([
@@ -398,7 +398,7 @@ describe("single creates that arrive together", () => {
     expect([...labels(made)].sort()).toEqual(["created", "created", "invalid", "queueFull"]);
   });
 
-  it("do not wait for one that asks the chain", async () => {
+  it("do not wait for a create that needs an RPC response", async () => {
     const made = bench();
     const hanging = new Promise<never>(() => undefined);
     made.context.marketFor = () => hanging;
@@ -410,7 +410,7 @@ describe("single creates that arrive together", () => {
     );
   });
 
-  it("hear of a mistake of ours each, where one is made for all of them", async () => {
+  it("each reject with the internal error that occurs in their shared batch", async () => {
     const made = bench();
     const router = { deliver: () => Promise.reject(new RangeError("oh")) };
     const creates = new Creates({ ...made.createPorts, router }, NO_POOLS);
@@ -423,8 +423,8 @@ describe("single creates that arrive together", () => {
   });
 });
 
-describe("a create that is enqueued for an owner without a URL", () => {
-  it("was not accepted where its request id cannot be looked up", async () => {
+describe("a create that is queued for an owner without a URL", () => {
+  it("is not accepted if its request id cannot be looked up", async () => {
     const made = bench();
     made.createPorts.requestIds.find = () => Promise.reject(new StoreUnavailable("away"));
     const router: CreatePorts["router"] = { deliver: ({ enqueue }) => enqueue([0]) };

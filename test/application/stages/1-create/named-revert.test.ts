@@ -15,12 +15,12 @@ const refused = (request: ReturnType<typeof transfer>) => {
   return world.refusal((world.nodes[0] as WorldNode).node.api.create(request));
 };
 
-describe("a call that would revert with an error of the contract's own", () => {
+describe("a call that would revert with a custom error", () => {
   it.each([
     ["beside the function", { abi: LINES, function: "take" }],
     ["as JSON", { abi, function: "take" }],
     ["in its place", { function: abi }],
-  ])("is refused with the error's name and arguments where the ABI is given: %s", async (_, given) => {
+  ])("is refused with the error's name and arguments if the ABI is given: %s", async (_, given) => {
     world = new World();
     await world.startNode();
     world.chain.revertCallsTo(TO, data);
@@ -33,7 +33,7 @@ describe("a call that would revert with an error of the contract's own", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("keeps its bytes where the ABI is another's, or none is given", async () => {
+  it("is refused with the raw revert data if the ABI is missing or does not contain the error", async () => {
     world = new World();
     await world.startNode();
     world.chain.revertCallsTo(TO, data);

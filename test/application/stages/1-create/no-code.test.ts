@@ -32,21 +32,21 @@ const says = (hasCode: boolean | undefined, gas = 50_000n): EndpointAnswer<Simul
   return { kind: "says", answer: { outcome: "ok", gas, balance: 10n ** 20n, ...code } };
 };
 
-/** The endpoint that was asked has no code; this is what all of them say. */
+/** The first endpoint reports no code at the address; these are the answers of all endpoints. */
 function elsewhere(bench: ChainBench, ...answers: readonly EndpointAnswer<Simulation>[]): void {
   bench.chain.simulateEverywhere = async () => answers;
 }
 
 describe("call data to an address without code", () => {
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
-  it("is refused, with gas and fees or without", async () => {
+  it("is refused, whether gas and fees are given or not", async () => {
     const bench = await ready();
     await expect(call(bench)).rejects.toMatchObject(NO_CODE);
     await expect(call(bench, FEES)).rejects.toMatchObject(NO_CODE);
     await expect(call(bench)).rejects.toThrow(/has no code.*allowNoCode: true/);
   });
 
-  it("is taken where the caller says so, and where there is no data, or code", async () => {
+  it("is accepted if the caller sets allowNoCode, if there is no data, or if there is code", async () => {
     const bench = await ready();
     await call(bench, { allowNoCode: true });
     await expect(call(bench, { allowNoCode: false })).rejects.toMatchObject(NO_CODE);
@@ -56,14 +56,14 @@ describe("call data to an address without code", () => {
   });
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/domain/chain/receiver-code.ts
-  it("is taken with gas behind what is not mined yet: its deployment may be queued", async () => {
+  it("is accepted with gas given, if unmined transactions precede it: the deployment may be queued", async () => {
     const bench = await ready();
     await call(bench, FEES, { behindPending: true, laneKnown: true });
     await call(bench, { gas: 60_000 }, { behindPending: true, laneKnown: true });
   });
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts
-  it("is refused there without gas, which nobody can estimate yet, and told what to give", async () => {
+  it("is refused without gas if unmined transactions precede it, with a message that says what to give", async () => {
     const bench = await ready();
     const behind = { behindPending: true, laneKnown: true };
     const refused = { code: "SUBMISSION_REJECTED", extras: { reason: "GAS_TOO_LOW", dependsOnPending: true } };
@@ -74,7 +74,7 @@ describe("call data to an address without code", () => {
     expect((await call(bench, {}, behind)).gas).toBeGreaterThanOrEqual(70_000n);
   });
 
-  it("is taken where the chain is away and gas and fees were brought, as ever", async () => {
+  it("is accepted if the chain is unreachable and gas and fees are given", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await call(bench, FEES);
@@ -90,7 +90,7 @@ describe("call data to an address without code", () => {
     ["a native precompile of Avalanche", "0x0200000000000000000000000000000000000005"],
     ["an actor of Filecoin", "0xfe00000000000000000000000000000000000003"],
     // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/domain/chain/receiver-code.ts
-  ])("is taken at %s, which needs none", async (_, to) => {
+  ])("is accepted at %s, which needs no code", async (_, to) => {
     await call(await ready(), { to });
   });
 
@@ -101,23 +101,23 @@ describe("call data to an address without code", () => {
     await expect(call(await ready(), { to })).rejects.toMatchObject(NO_CODE);
   });
 
-  it.each([null, "yes", 1, {}])("is not taken on the word %j", (allowNoCode) => {
+  it.each([null, "yes", 1, {}])("is not permitted by an allowNoCode of %j", (allowNoCode) => {
     const said = () => normalise(ports, { signer: SIGNER, payload: { to: TO }, allowNoCode });
     if (allowNoCode === null) expect(said()).not.toHaveProperty("allowNoCode");
     else expect(said).toThrow("allowNoCode: must be true or false");
   });
 });
 
-describe("one endpoint that shows no code", () => {
+describe("an endpoint that reports no code at an address", () => {
   // protects [Chains that differ] src/application/chain/gas-needed.ts
-  it("does not refuse what another one knows: that one's estimate counts, for its own was of a call that does nothing", async () => {
+  it("does not refuse the call if another endpoint reports code, whose gas estimate is then used", async () => {
     const bench = await ready();
     elsewhere(bench, says(false, 21_064n), says(true, 100_000n));
     expect((await call(bench)).gas).toBe(120_000n);
     expect(bench.context.knownCode.isSeen(TO)).toBe(true);
   });
 
-  it("is outvoted by one where the call reverts: only code does", async () => {
+  it("is overruled by an endpoint where the call reverts, since only code can revert", async () => {
     const bench = await ready();
     const revert = { name: null, message: null, data: "0x" } as const;
     elsewhere(bench, says(false), { kind: "says", answer: { outcome: "revert", revert } });
@@ -128,22 +128,22 @@ describe("one endpoint that shows no code", () => {
     ["keeps silent", { kind: "silent" } as const],
     ["does not say", says(undefined)],
     // protects [Chains that differ] src/application/chain/gas-needed.ts
-  ])("refuses nothing where another %s: unknown never decides", async (_, other) => {
+  ])("does not refuse the call if another endpoint %s: an unknown answer never decides", async (_, other) => {
     const bench = await ready();
     elsewhere(bench, says(false), other);
     await call(bench);
   });
 
-  it("refuses where every endpoint that is up says the same", async () => {
+  it("causes a refusal if every reachable endpoint reports no code", async () => {
     const bench = await ready();
     elsewhere(bench, says(false), says(false));
     await expect(call(bench)).rejects.toMatchObject(NO_CODE);
   });
 });
 
-describe("code that was seen once", () => {
+describe("contract code that was seen once", () => {
   // protects [Chains that differ] src/application/chain/chain-context.ts, src/adapters/evm/reads/simulate-call.ts
-  it("is not asked for again: 100 calls of one contract cost one question, which rides along", async () => {
+  it("is not requested again: 100 calls of one contract need one code query, sent along with a simulation", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 0n);
     const simulate = vi.spyOn(bench.chain, "simulate");
@@ -154,20 +154,20 @@ describe("code that was seen once", () => {
     expect(everywhere).not.toHaveBeenCalled();
   });
 
-  it("permits for ever: a reorg, or the contract itself, may take it away again", async () => {
+  it("permits calls for good, although a reorg or the contract itself may remove the code", async () => {
     const bench = await ready();
     bench.context.knownCode.see(TO);
     await call(bench);
   });
 
-  it("is remembered of ten thousand addresses, not of more", async () => {
+  it("is remembered for ten thousand addresses and no more", async () => {
     const { knownCode } = (await ready()).context;
     const address = (n: number) => `0xb${n.toString(16).padStart(39, "0")}` as Address;
     for (let n = 0; n <= 10_000; n++) knownCode.see(address(n));
     expect([0, 1, 10_000].map((n) => knownCode.isSeen(address(n)))).toEqual([false, true, true]);
   });
 
-  it("is not needed of what was deployed here: endpoints that lag do not have it yet", async () => {
+  it("is not required at an address that this node deployed to, since lagging endpoints do not have it yet", async () => {
     const bench = await ready();
     bench.context.knownCode.deploy(TO);
     await call(bench);
@@ -176,7 +176,7 @@ describe("code that was seen once", () => {
   });
 });
 
-describe("in a node", () => {
+describe("a node with a call to an address without code", () => {
   let world: World;
   afterEach(() => world.close());
   const calling = (more: object = {}) => ({ ...(transfer().payload as object), data: "0xa9059cbb", ...FEES, ...more });
@@ -190,7 +190,7 @@ describe("in a node", () => {
   }
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
-  it("an intent of a caller's own transaction is FAILED_FINAL/REJECTED without a nonce, unless it allows it", async () => {
+  it("fails an intent of the intake table as REJECTED without a nonce, unless allowNoCode is set", async () => {
     world = new World();
     const refused = normalise(ports, { ...transfer(), payload: calling() });
     const allowed = normalise(ports, { ...transfer(), payload: calling(), allowNoCode: true });
@@ -204,13 +204,13 @@ describe("in a node", () => {
     expect(second).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("consumes nothing, and leaves the request id free", async () => {
+  it("consumes no nonce and leaves the request id free", async () => {
     const { node } = await start();
     const request = transfer({ payload: calling() });
     expect(await world.refusal(node.api.create(request))).toMatchObject(NO_CODE);
     const repeated = { ...request, allowNoCode: true };
     expect(await world.settle(node.api.create(repeated))).toMatchObject({ outcome: "created", nonce: 1 });
-    // Not compared: what exists wins.
+    // `allowNoCode` is not compared with the existing request: the existing transaction is returned.
     expect(await world.settle(node.api.create(request))).toMatchObject({ outcome: "existing", nonce: 1 });
   });
 
@@ -218,7 +218,7 @@ describe("in a node", () => {
     ["replace", {}],
     ["resolve", { action: "REPLACE" }],
     // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
-  ] as const)("%s with such a payload is refused, unless it allows it", async (action, more) => {
+  ] as const)("refuses a call to such an address in the action %s, unless allowNoCode is set", async (action, more) => {
     const entry = await start();
     const ops = new OperatedWorld(world);
     world.holdBlocks();
@@ -231,7 +231,7 @@ describe("in a node", () => {
   });
 
   // protects [Chains that differ] src/application/chain/chain-context.ts, src/application/stages/5-receipt/receipt.ts
-  it("a call of what a transaction of the same lane deploys is taken before and after that is mined", async () => {
+  it("accepts calls of a contract that the same lane deploys, before and after it is mined", async () => {
     const { node } = await start();
     world.holdBlocks();
     const deployment = { bytecode: "0x6000", gas: 100_000, maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1" };

@@ -35,8 +35,8 @@ function rejection(reason: string, more: Record<string, unknown> = {}): unknown 
   });
 }
 
-describe("gas", () => {
-  it("is estimated where it is not given: exactly for a transfer, a fifth on top for a call", async () => {
+describe("the gas of a create", () => {
+  it("is estimated if not given: exact for a transfer, plus a fifth for a call", async () => {
     const bench = await ready();
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
     bench.simulated.burnGasAt(TO, 0n);
@@ -44,12 +44,12 @@ describe("gas", () => {
     expect(call.gas).toBe((21_064n * 6n) / 5n);
   });
 
-  it("that is given is taken, and only checked", async () => {
+  it("is used unchanged if given", async () => {
     expect((await prepareWith(await ready(), { gas: 50_000 })).gas).toBe(50_000n);
   });
 
   // protects [Holes] src/application/stages/1-create/prepare.ts
-  it("below what any chain takes is refused without asking it", async () => {
+  it("is refused without an RPC request if it is below the minimum of every chain", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     for (const standing of [FIRST, BEHIND, NEW_LANE]) {
@@ -59,7 +59,7 @@ describe("gas", () => {
   });
 
   // protects [Holes] src/application/stages/1-create/prepare.ts
-  it("above the block's limit is refused, once a block has been seen", async () => {
+  it("is refused above the block gas limit, once a block has been seen", async () => {
     const bench = await ready();
     for (const standing of [FIRST, BEHIND, NEW_LANE]) {
       await expect(prepareWith(bench, { gas: 30_000_001, ...FEES }, standing)).rejects.toEqual(
@@ -71,20 +71,20 @@ describe("gas", () => {
     expect((await prepareWith(blind, { gas: 30_000_001, ...FEES })).gas).toBe(30_000_001n);
   });
 
-  it("whose estimate is over the block's limit is refused", async () => {
+  it("is refused if the estimate exceeds the block gas limit", async () => {
     const bench = await ready();
     bench.simulated.setBlockGasLimit(21_000n);
     await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
   });
 
-  it("whose estimate is over the block's limit by one endpoint's word alone is refused, too", async () => {
+  it("is refused if the estimate exceeds the block gas limit, even on the word of one endpoint", async () => {
     const bench = await ready();
     bench.faults.lieAboutGas(() => 30_000_001n);
     await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
   });
 });
 
-describe("gas on a chain that caps a transaction", () => {
+describe("the gas of a create on a chain with a cap per transaction", () => {
   const CAP = 16_777_216n;
   const capped = () => ready({ settings: { maxTransactionGas: CAP } });
 
@@ -92,14 +92,14 @@ describe("gas on a chain that caps a transaction", () => {
     ["by its settings", () => capped()],
     ["by its id", () => ready({ chain: { chainId: 1 } })],
     // protects [Holes] src/application/chain/chain-context.ts, src/domain/fees/gas.ts
-  ])("(%s): the margin ends at the cap", async (_, start) => {
+  ])("(%s) gets a margin only up to the cap", async (_, start) => {
     const bench = await start();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
     expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(CAP);
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
-  it("is refused where the estimate itself is above the cap, and says whose limit that is", async () => {
+  it("is refused if the estimate exceeds the cap, with a message that names the cap", async () => {
     const bench = await capped();
     bench.simulated.burnGasAt(TO, CAP);
     const failure = await prepareWith(bench, { data: "0xaabbccdd" }).catch((error: unknown) => error);
@@ -108,7 +108,7 @@ describe("gas on a chain that caps a transaction", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
-  it("is refused where the caller brings more than the cap, without asking the chain", async () => {
+  it("is refused without an RPC request if the caller gives more than the cap", async () => {
     const bench = await capped();
     bench.faults.inject({ kind: "unavailable" });
     for (const standing of [FIRST, BEHIND, NEW_LANE]) {
@@ -120,38 +120,38 @@ describe("gas on a chain that caps a transaction", () => {
   });
 
   // protects [Holes] src/domain/fees/gas.ts
-  it("has its whole margin on every other chain", async () => {
+  it("gets the whole margin on a chain without a cap", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
     expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(17_029_404n);
   });
 });
 
-describe("an estimate that one endpoint lies about", () => {
+describe("an unusually high gas estimate of one endpoint", () => {
   const LIE = 14_191_170n;
 
-  it.each([1, 2] as const)("says nothing about a plain transfer, with %i endpoint(s)", async (endpoints) => {
+  it.each([1, 2] as const)("is ignored for a plain transfer, with %i endpoint(s)", async (endpoints) => {
     const bench = await ready({ endpoints });
     bench.faults.lieAboutGas(() => LIE);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
   });
 
-  it("counts for a transfer to a contract: its code runs", async () => {
+  it("is not ignored for a transfer to a contract, since its code runs", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 24_000n);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(54_000n);
   });
 
-  it("counts for a transfer on a chain that charges more than 21,000", async () => {
+  it("is not ignored for a transfer on a chain that charges more than 21,000 gas", async () => {
     const bench = await ready({ chain: { chainId: ARBITRUM } });
     bench.faults.lieAboutGas((honest) => honest + 10_000n);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(37_200n);
   });
 
-  /** Gas is cheap enough for this ceiling in proportion, and too expensive otherwise. */
+  /** With this cost ceiling, gas is affordable for a correct estimate and too expensive for the false one. */
   const bounded = { endpoints: 2, chain: { chainId: ARBITRUM }, settings: { maxGasCostWei: 10n ** 15n } } as const;
 
-  it("is not worth a second question where it costs no more than a transaction may", async () => {
+  it("is not checked with a second endpoint if it costs no more than maxGasCostWei allows", async () => {
     const bench = await ready({ ...bounded, settings: {} });
     bench.faults.lieAboutGas(() => LIE);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -159,7 +159,7 @@ describe("an estimate that one endpoint lies about", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts
-  it("is not believed where a second endpoint contradicts it", async () => {
+  it("makes the create 503 if a second endpoint contradicts it", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     const failure = await prepareWith(bench, { value: 1 }).catch((error: unknown) => error);
@@ -169,7 +169,7 @@ describe("an estimate that one endpoint lies about", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("is not confirmed by the liar itself, where the one that was asked first fails now and then", async () => {
+  it("is not confirmed by the same endpoint when the first one fails intermittently", async () => {
     const bench = await ready(bounded);
     bench.elsewhere.lieAboutGas(() => LIE);
     const { simulate } = bench.chain;
@@ -179,27 +179,27 @@ describe("an estimate that one endpoint lies about", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("is not believed while the second endpoint is silent", async () => {
+  it("that is correct makes the create 503, too, while the second endpoint does not respond", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);
     bench.elsewhere.inject({ kind: "unavailable" });
     await expect(prepareWith(bench, { value: 1 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("is the truth where a second endpoint says the same", async () => {
+  it("is accepted if a second endpoint returns the same", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe((421_000n * 6n) / 5n);
   });
 
-  it("is not worth a second question where it is in proportion to the payload", async () => {
+  it("is not checked with a second endpoint if it is in proportion to the payload", async () => {
     const bench = await ready(bounded);
     bench.elsewhere.inject({ kind: "unavailable" });
     bench.simulated.burnGasAt(TO, 189_000n);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(252_000n);
   });
 
-  it("waits for the second endpoint where that is silent", async () => {
+  it("that is false makes the create 503 while the second endpoint does not respond", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -207,14 +207,14 @@ describe("an estimate that one endpoint lies about", () => {
   });
 });
 
-describe("a call that would revert", () => {
+describe("a create whose call would revert", () => {
   const revert = (message: string): `0x${string}` => {
     const text = Buffer.from(message).toString("hex");
     const words = [(32).toString(16).padStart(64, "0"), message.length.toString(16).padStart(64, "0")];
     return `0x08c379a0${words.join("")}${text.padEnd(64, "0")}`;
   };
 
-  it("is refused with the decoded reason, and nothing depends on pending ones", async () => {
+  it("is refused with the decoded reason, without dependsOnPending", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, revert("too poor"));
     const failure = await prepareWith(bench, { data: "0x01" }).catch((error: unknown) => error);
@@ -223,19 +223,19 @@ describe("a call that would revert", () => {
     expect(failure).not.toHaveProperty("extras.dependsOnPending");
   });
 
-  it("without a reason says only that", async () => {
+  it('is refused with "the call would revert" if there is no reason', async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await expect(prepareWith(bench, { gas: 50_000 })).rejects.toThrow(/^the call would revert$/);
   });
 
-  it("behind pending ones is refused where gas must be estimated, and says why that may change", async () => {
+  it("is refused behind pending transactions if gas must be estimated, with dependsOnPending", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await expect(prepareWith(bench, {}, BEHIND)).rejects.toEqual(rejection("REVERT", { dependsOnPending: true }));
   });
 
-  it("behind pending ones is accepted where gas is given, with fees or without", async () => {
+  it("is accepted behind pending transactions if gas is given, with or without fees", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     expect((await prepareWith(bench, { gas: 50_000 }, BEHIND)).gas).toBe(50_000n);
@@ -243,9 +243,9 @@ describe("a call that would revert", () => {
   });
 });
 
-describe("funds", () => {
+describe("the signer's balance in a create", () => {
   // protects [Holes] src/application/stages/1-create/prepare.ts, src/domain/transaction/fees.ts
-  it("must cover value and gas at the fee cap, to the wei", async () => {
+  it("must cover value plus gas at the fee cap, to the wei", async () => {
     const bench = await ready();
     const needed = 5n + 21_000n * 20_000_000_000n;
     bench.simulated.setBalance(SIGNER, needed - 1n);
@@ -257,7 +257,7 @@ describe("funds", () => {
     expect((await prepareWith(bench, { value: 5, gas: 21_000, ...FEES })).gas).toBe(21_000n);
   });
 
-  it("are judged at the price that would be signed", async () => {
+  it("is checked at the price that would be signed", async () => {
     const bench = await ready();
     bench.simulated.setBalance(SIGNER, 21_000n * 3_000_000_000n);
     expect((await prepareWith(bench, { gas: 21_000 })).gas).toBe(21_000n);
@@ -266,13 +266,13 @@ describe("funds", () => {
     await expect(prepareWith(bench, { gas: 21_000 })).rejects.toEqual(rejection("INSUFFICIENT_FUNDS"));
   });
 
-  it("that do not cover the value itself are refused", async () => {
+  it("must cover the value itself", async () => {
     const bench = await ready();
     bench.simulated.setBalance(SIGNER, 10n);
     await expect(prepareWith(bench, { value: 11 })).rejects.toEqual(rejection("INSUFFICIENT_FUNDS"));
   });
 
-  it("behind pending ones may come: accepted with gas, refused without, saying so", async () => {
+  it("may be too low behind pending transactions if gas is given; otherwise the refusal has dependsOnPending", async () => {
     const bench = await ready();
     bench.simulated.setBalance(SIGNER, 0n);
     expect((await prepareWith(bench, { gas: 21_000, ...FEES }, BEHIND)).gas).toBe(21_000n);
@@ -282,10 +282,10 @@ describe("funds", () => {
   });
 });
 
-describe("a fee cap that is under the base fee", () => {
+describe("a create whose fee cap is below the base fee", () => {
   // protects [Holes] src/application/stages/1-create/prepare.ts, src/domain/transaction/fees.ts
   // protects [Times and holds] src/application/stages/1-create/prepare.ts
-  it("by so much that no node would keep it is refused, and says by how much", async () => {
+  it("by more than half is refused, with the base fee in the message", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -300,7 +300,7 @@ describe("a fee cap that is under the base fee", () => {
     );
   });
 
-  it("is taken where the base fee is one endpoint's word, and two agreed on a lower one", async () => {
+  it("is accepted if only one endpoint reports that base fee, and two agreed on a lower one", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -311,7 +311,7 @@ describe("a fee cap that is under the base fee", () => {
   });
 
   // protects [Times and holds] src/application/stages/1-create/prepare.ts
-  it("is refused behind pending ones too, and taken where the base fee is of a chain that is silent now", async () => {
+  it("is refused behind pending transactions too, and accepted if the chain is unreachable", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -322,7 +322,7 @@ describe("a fee cap that is under the base fee", () => {
     expect((await behind()).gas).toBe(21_000n);
   });
 
-  it("by less is accepted: base fees fall, and it is signed again for more", async () => {
+  it("by less than half is accepted, because base fees fall and it can be repriced", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_000n);
     bench.simulated.mine();
@@ -331,11 +331,11 @@ describe("a fee cap that is under the base fee", () => {
   });
 });
 
-describe("a chain that is away", () => {
+describe("an unreachable chain while a create is prepared", () => {
   it.each([
     ["on a known lane", FIRST],
     ["behind pending ones", BEHIND],
-  ])("lets in what brings gas and fees %s", async (_, standing) => {
+  ])("does not stop creates that bring gas and fees %s", async (_, standing) => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     expect((await prepareWith(bench, { gas: 21_000, ...FEES }, standing)).gas).toBe(21_000n);
@@ -348,7 +348,7 @@ describe("a chain that is away", () => {
     ["with half the fees", { gas: 21_000, maxFeePerGas: 1 }, FIRST],
     ["without fees, behind pending ones", { gas: 21_000 }, BEHIND],
     ["on a new lane", { gas: 21_000, ...FEES }, NEW_LANE],
-  ])("is 503 %s", async (_, payload, standing) => {
+  ])("makes a create 503 %s", async (_, payload, standing) => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await expect(prepareWith(bench, payload, standing)).rejects.toMatchObject({
@@ -357,7 +357,7 @@ describe("a chain that is away", () => {
     });
   });
 
-  it("does not ask for gas and fees where they were brought", async () => {
+  it("is reported without asking the caller for gas and fees that were given", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await expect(prepareWith(bench, { gas: 21_000, ...FEES }, NEW_LANE)).rejects.toThrow(/nonce is not known/);
@@ -365,7 +365,7 @@ describe("a chain that is away", () => {
   });
 
   it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
-    "for %s alone decides nothing either",
+    "only for the RPC method %s makes the create 503, too",
     async (method) => {
       const bench = await ready();
       bench.faults.inject({ kind: "unavailable" }, { method });
@@ -373,14 +373,14 @@ describe("a chain that is away", () => {
     },
   );
 
-  it("is asked again after a failure, not remembered as down", async () => {
+  it("is tried again by the next create, not remembered as unreachable", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" }, { times: 2 });
     await prepareWith(bench, { value: 1 }).catch(() => undefined);
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
   });
 
-  it("any other failure is not the chain's, and is not hidden", async () => {
+  it("is not assumed for an internal error, which is rethrown", async () => {
     const bench = await ready();
     const intent = prepareWith({ ...bench, context: Object.assign(Object.create(bench.context), brokenMarket()) }, {});
     await expect(intent).rejects.toThrow("a mistake of ours");

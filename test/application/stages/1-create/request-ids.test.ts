@@ -16,7 +16,7 @@ function row(lane: Lane, requestId: string): ExistingTransaction {
 interface Query {
   readonly asked: readonly AskedRequests[];
   readonly ids: readonly string[];
-  /** Ends the query: with rows for these ids of the first lane, or with an error. */
+  /** Ends the query, either with rows for these ids of the first lane or with an error. */
   end(found: readonly string[] | Error): Promise<void>;
 }
 
@@ -37,19 +37,19 @@ function scripted() {
   return { requestIds: new RequestIds({ findByRequestIds }, clock), queries, clock };
 }
 
-/** Every promise chain has come to rest. */
+/** Resolves when every pending promise callback has run. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-it("asks nothing where there is nothing to ask", async () => {
+it("request id lookup runs no query for an empty list of ids", async () => {
   const { requestIds, queries } = scripted();
   expect((await requestIds.find(LANE, [])).size).toBe(0);
   expect(queries).toEqual([]);
 });
 
 // protects [Many lanes] src/application/stages/1-create/answer-existing.ts, src/adapters/postgres/stores/loads.ts
-it("a thousand lanes at once cost one query, and each hears of its own", async () => {
+it("request id lookup serves a thousand lanes at once with one query, each with its own result", async () => {
   const { requestIds, queries } = scripted();
   const lanes = Array.from({ length: 1_000 }, (_, n): Lane => ({ chainId: n, signer: SIGNER }));
   const asked = lanes.map((lane) => requestIds.find(lane, ["same"]));
@@ -62,11 +62,11 @@ it("a thousand lanes at once cost one query, and each hears of its own", async (
 });
 
 // protects [Many lanes] src/application/stages/1-create/answer-existing.ts, src/adapters/postgres/stores/loads.ts
-it("creates that keep coming, one a millisecond, cost a query every ten", async () => {
+it("request id lookup runs one query every ten milliseconds while creates arrive every millisecond", async () => {
   const { requestIds, queries, clock } = scripted();
   let before = 0;
   for (let n = 0; n < 1_500; n++) {
-    // A steady rate is recognised after a few tenths of a second.
+    // The batching recognises a steady rate after a few tenths of a second, so count queries from here.
     if (n === 500) before = queries.length;
     void requestIds.find({ chainId: n, signer: SIGNER }, ["a"]);
     await clock.advance(1);
@@ -76,7 +76,7 @@ it("creates that keep coming, one a millisecond, cost a query every ten", async 
   expect(queries.length - before).toBeLessThanOrEqual(105);
 });
 
-it("one that comes after a rest does not wait", async () => {
+it("request id lookup does not delay a create that arrives after a pause", async () => {
   const { requestIds, queries, clock } = scripted();
   for (let n = 0; n < 20; n++) {
     const found = requestIds.find(LANE, ["a"]);
@@ -88,7 +88,7 @@ it("one that comes after a rest does not wait", async () => {
   }
 });
 
-it("never joins a query that has left already: its answer may be older than the question", async () => {
+it("request id lookup never joins a query already sent, whose result may be older than the create", async () => {
   const { requestIds, queries } = scripted();
   void requestIds.find(LANE, ["a"]);
   await settled();
@@ -100,7 +100,7 @@ it("never joins a query that has left already: its answer may be older than the 
 });
 
 // protects [Many lanes] src/application/stages/1-create/answer-existing.ts
-it("a query that hangs keeps no other lane waiting", async () => {
+it("request id lookup of one lane does not wait for the hanging query of another lane", async () => {
   const { requestIds, queries } = scripted();
   void requestIds.find(LANE, ["a"]);
   await settled();
@@ -111,7 +111,7 @@ it("a query that hangs keeps no other lane waiting", async () => {
 });
 
 // protects [Many lanes] src/application/stages/1-create/answer-existing.ts
-it("creates of one lane go on in the order they came, whichever query is answered first", async () => {
+it("request id lookup resumes the creates of one lane in order of arrival, whichever query returns first", async () => {
   const { requestIds, queries } = scripted();
   const order: string[] = [];
   const ask = (id: string) => requestIds.find(LANE, [id]).then(() => order.push(id));
@@ -128,7 +128,7 @@ it("creates of one lane go on in the order they came, whichever query is answere
   expect(requestIds.isAsking(LANE)).toBe(false);
 });
 
-it("a failed query fails the creates that shared it, and none after them", async () => {
+it("request id lookup fails only the creates that shared the failed query", async () => {
   const { requestIds, queries } = scripted();
   const one = requestIds.find(LANE, ["a"]).catch((error: Error) => error.message);
   const two = requestIds.find(OTHER, ["b"]).catch((error: Error) => error.message);
@@ -141,7 +141,7 @@ it("a failed query fails the creates that shared it, and none after them", async
   expect(queries.map(({ ids }) => ids)).toEqual([["a", "b"], ["c"]]);
 });
 
-it("begins anew once all are gone", async () => {
+it("request id lookup starts a new query for each call after the previous ones have finished", async () => {
   const { requestIds, queries } = scripted();
   for (let round = 0; round < 3; round++) {
     const found = requestIds.find(LANE, ["a", "a", "b"]);
@@ -152,7 +152,7 @@ it("begins anew once all are gone", async () => {
   }
 });
 
-it("a round has an end: what is asked beyond a thousand ids goes into the next", async () => {
+it("request id lookup puts at most a thousand ids into one query", async () => {
   const { requestIds, queries } = scripted();
   for (let n = 0; n < 1_500; n++) void requestIds.find({ chainId: n, signer: SIGNER }, ["same"]);
   await settled();

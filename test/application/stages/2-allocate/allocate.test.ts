@@ -26,7 +26,7 @@ async function run(bench: StageBench, count = 2): Promise<unknown> {
   return asked;
 }
 
-/** Requests for the count hang until they are released; `rpc` counts them. */
+/** Makes requests for the transaction count hang until they are released; `rpc` counts them. */
 function hangCounts({ chain }: StageBench) {
   const count = chain.transactionCount.bind(chain);
   const gate = deferred();
@@ -39,8 +39,8 @@ function hangCounts({ chain }: StageBench) {
   return { rpc: () => asked, release: () => gate.resolve() };
 }
 
-describe("an allocation", () => {
-  it("is written under the lane's fence, then queued to be signed, in order", async () => {
+describe("nonce allocation", () => {
+  it("writes under the lane's fencing token, then queues the transactions for signing in order", async () => {
     const bench = createStageBench({ cursor: 100 });
     const results = await run(bench);
     expect(results).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
@@ -55,13 +55,13 @@ describe("an allocation", () => {
     expect(bench.passed).toEqual(["allocate.committed"]);
   });
 
-  it("of a new lane brings the chain's count", async () => {
+  it("for a new lane passes on the chain's nonce count", async () => {
     const bench = createStageBench();
     await run(bench);
     expect(bench.writes).toMatchObject([{ floor: 0 }]);
   });
 
-  it("queues only what was created", async () => {
+  it("queues only transactions that were created", async () => {
     const bench = createStageBench({ cursor: 5 });
     const existing = {
       txId: "x",
@@ -79,7 +79,7 @@ describe("an allocation", () => {
     expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
   });
 
-  it("of a lane that is held asks the chain nothing and brings no count: only the database knows what exists", async () => {
+  it("for a held lane makes no RPC request and passes on no nonce count", async () => {
     const bench = createStageBench({ cursor: 5, reconciled: false }, { settings: { nonceStateTimeoutMs: 0 } });
     let asked = false;
     bench.faults.lieAboutNonce((honest) => {
@@ -92,15 +92,15 @@ describe("an allocation", () => {
     expect(asked).toBe(false);
   });
 
-  it("never moves the cursor it remembers back", async () => {
+  it("never moves the cached cursor back", async () => {
     const bench = createStageBench({ cursor: 500 });
     await run(bench);
     expect(bench.lane.cursor).toBe(500);
   });
 });
 
-describe("a lane that stopped", () => {
-  it("because it is lost has come too late with its batch, and says so", async () => {
+describe("nonce allocation for a lane that stopped", () => {
+  it("reports TermOver and a fenced write if the lane was lost", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     bench.faults.lieAboutNonce((honest) => {
       bench.lane.stop("lost");
@@ -110,7 +110,7 @@ describe("a lane that stopped", () => {
     expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ write: "allocate", stoppedBy: "deadline" }]);
   });
 
-  it("while the chain was asked gets no write: its next reading may be under way", async () => {
+  it("writes nothing if the lane stopped during the RPC request, since a reload may have begun", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 0 } });
     bench.faults.lieAboutNonce((honest) => {
       bench.lane.stop();
@@ -120,7 +120,7 @@ describe("a lane that stopped", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("while the write was on its way keeps nothing, and tells what was committed: it is read again by the next", async () => {
+  it("returns the committed nonces but queues nothing, if the lane stopped during the write", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.meanwhile = () => bench.lane.stop();
     expect(await run(bench)).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
@@ -128,7 +128,7 @@ describe("a lane that stopped", () => {
     expect(bench.telemetry.of("nonce.allocated")).toMatchObject([{ first: 100, count: 2 }]);
   });
 
-  it("because it was fenced consumed nothing", async () => {
+  it("consumes nothing if its write was fenced off", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => ({ status: "fenced" });
     expect(await run(bench)).toBeInstanceOf(TermOver);
@@ -136,8 +136,8 @@ describe("a lane that stopped", () => {
   });
 });
 
-describe("a write that fails", () => {
-  it("is 503 with nothing accepted, and what was known of the chain's count is asked again", async () => {
+describe("an allocation write that fails", () => {
+  it("is 503 with nothing accepted, and the chain's nonce count is read again next time", async () => {
     const bench = createStageBench({ cursor: 5 });
     await run(bench);
     expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
@@ -148,7 +148,7 @@ describe("a write that fails", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
-  it("while the count is being compared has it asked again: that answer is from before the failure", async () => {
+  it("during a nonce count comparison causes another one, since that count is older than the failure", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
     await run(bench);
     const written = deferred<never>();
@@ -156,7 +156,7 @@ describe("a write that fails", () => {
     bench.ports.writer.write = () => written.promise;
     const failing = allocate(bench.ports, bench.context, bench.lane, items(1)).catch((error) => error);
     await bench.clock.advance(1_000);
-    // The cache is stale by now: the next batch compares again, and its question hangs.
+    // The cached count is stale by now, so the next batch compares with the chain again, and its request hangs.
     const { rpc, release } = hangCounts(bench);
     bench.ports.writer.write = write;
     const comparing = run(bench);
@@ -175,7 +175,7 @@ describe("a write that fails", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
-  it("after which only a comparison from before it ended leaves nothing that is fresh", async () => {
+  it("invalidates a nonce count comparison that began before the failure", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
     const { rpc, release } = hangCounts(bench);
     const comparing = run(bench);
@@ -191,7 +191,7 @@ describe("a write that fails", () => {
     expect(rpc()).toBe(asked + 1);
   });
 
-  it("with an unknown outcome is answered as that, and the lane is read again: the rows may be there", async () => {
+  it("with an unknown outcome is reported as such, and the lane is reloaded since the rows may exist", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => new OutcomeUnknown("the connection died");
     expect(await run(bench)).toBeInstanceOf(OutcomeUnknown);

@@ -29,12 +29,12 @@ function drifts(bench: ChainBench): readonly string[] {
   return bench.telemetry.of("nonce.drift").map(({ cursor, chainCount, proved }) => `${cursor} ${chainCount} ${proved}`);
 }
 
-describe("a count that is not above the cursor", () => {
+describe("a chain's nonce count at or below the cursor", () => {
   it.each([
     [0, 5],
     [5, 5],
     [3, 5],
-  ])("(%i against %i) changes nothing", async (count, cursor) => {
+  ])("(count %i, cursor %i) changes nothing", async (count, cursor) => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, count);
     const asked = ask(bench, createOwnedLane({ cursor }));
@@ -43,7 +43,7 @@ describe("a count that is not above the cursor", () => {
     expect(drifts(bench)).toEqual([]);
   });
 
-  it("is what a new lane begins with", async () => {
+  it("becomes the first nonce of a new lane", async () => {
     const bench = createChainBench();
     const asked = ask(bench, createOwnedLane());
     await bench.clock.advance(0);
@@ -51,9 +51,9 @@ describe("a count that is not above the cursor", () => {
   });
 });
 
-describe("a count above the cursor", () => {
+describe("a chain's nonce count above the cursor", () => {
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
-  it("waits for a second look a poll interval later", async () => {
+  it("is read a second time, one poll interval later, before it is used", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -65,7 +65,7 @@ describe("a count above the cursor", () => {
     expect(bench.telemetry.of("alert").map(({ code }) => code)).toEqual(["NONCE_DRIFT", "NONCE_DRIFT"]);
   });
 
-  it("that grew meanwhile is believed as far as the first look", async () => {
+  it("that grew meanwhile is used only up to its first value", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -75,7 +75,7 @@ describe("a count above the cursor", () => {
     expect(asked.floor).toBe(10);
   });
 
-  it("that was a lie is not believed", async () => {
+  it("that was false in the first read is not used", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let lies = 1;
     bench.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + 633 : honest));
@@ -84,7 +84,7 @@ describe("a count above the cursor", () => {
     expect(asked.floor).toBeNull();
   });
 
-  it("that sinks is asked again, and believed where it stands", async () => {
+  it("that drops is read again, and used once it is stable", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     const counts = [20, 15, 15];
     bench.faults.lieAboutNonce(() => counts.shift() ?? 15);
@@ -93,7 +93,7 @@ describe("a count above the cursor", () => {
     expect(asked.floor).toBe(15);
   });
 
-  it("that never stands is 503 after three intervals, and consumes nothing", async () => {
+  it("that never becomes stable is 503 after three poll intervals, and consumes nothing", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let count = 1_000;
     bench.faults.lieAboutNonce(() => --count);
@@ -105,7 +105,7 @@ describe("a count above the cursor", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("of a new lane is proved the same way, without an alarm", async () => {
+  it("is verified in the same way for a new lane, without an alert", async () => {
     const bench = createChainBench();
     bench.simulated.setNonce(SIGNER, 41);
     const asked = ask(bench, createOwnedLane());
@@ -118,7 +118,10 @@ describe("a count above the cursor", () => {
   });
 });
 
-/** The chain counts 10 and we gave 5; the other endpoint is pinned below the block in which the rest was mined. */
+/**
+ * The chain's count is 10 but the lane's cursor is 5. The second endpoint is pinned below the block in which the other
+ * five were mined.
+ */
 async function claimed(): Promise<{ readonly bench: ChainBench; readonly lane: OwnedLane }> {
   const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
   bench.simulated.mineForeign(SIGNER, 5);
@@ -130,7 +133,7 @@ async function claimed(): Promise<{ readonly bench: ChainBench; readonly lane: O
   return { bench, lane: createOwnedLane({ cursor: 5 }) };
 }
 
-describe("another endpoint", () => {
+describe("a second endpoint that checks the nonce count", () => {
   async function proveAgainst(other: (honest: number) => number): Promise<Asked> {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
     bench.simulated.setNonce(SIGNER, 10);
@@ -140,17 +143,17 @@ describe("another endpoint", () => {
     return asked;
   }
 
-  it("that agrees, or knows more, proves it", async () => {
+  it("proves the count if it reports the same or a higher one", async () => {
     expect((await proveAgainst((honest) => honest)).floor).toBe(10);
     expect((await proveAgainst((honest) => honest + 2)).floor).toBe(10);
   });
 
-  it("that knows less does not", async () => {
+  it("does not prove the count if it reports a lower one", async () => {
     expect((await proveAgainst(() => 9)).error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("that is behind is waited for, three intervals at most; then 503, and nothing is consumed", async () => {
+  it("that lags is awaited for three poll intervals, then the create is 503 and consumes nothing", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
     await bench.clock.advance(3 * POLL_MS - 1);
@@ -160,7 +163,7 @@ describe("another endpoint", () => {
     expect([lane.cursor, lane.pace.counts.comparedAtMs]).toEqual([5, null]);
   });
 
-  it("that is behind proves it when it gets there", async () => {
+  it("that lags proves the count when it catches up", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
     await bench.clock.advance(POLL_MS);
@@ -169,7 +172,7 @@ describe("another endpoint", () => {
     expect(asked.floor).toBe(10);
   });
 
-  it("that is always a block late proves what it has seen mined", async () => {
+  it("that is always one block late proves the nonces that it has seen mined", async () => {
     const { bench, lane } = await claimed();
     bench.elsewhere.heal();
     bench.elsewhere.trail(1);
@@ -179,7 +182,7 @@ describe("another endpoint", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("that gives no answer has proved nothing, whether the lane is new or not", async () => {
+  it("proves nothing if it does not respond, for new and known lanes", async () => {
     for (const cursor of [5, null]) {
       const { bench } = await claimed();
       bench.elsewhere.heal();
@@ -190,7 +193,7 @@ describe("another endpoint", () => {
     }
   });
 
-  it("that hangs keeps no create waiting beyond that, or for more than a second where polls come often", async () => {
+  it("that hangs delays a create by a few poll intervals at most, or a second if polls are frequent", async () => {
     const { bench, lane } = await claimed();
     bench.chain.transactionCountEverywhere = () => new Promise(() => undefined);
     const asked = ask(bench, lane);
@@ -199,7 +202,7 @@ describe("another endpoint", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/endpoints.ts
-  it("does not confirm itself where the one that is read first fails to answer now and then", async () => {
+  it("does not confirm its own false count when the first endpoint fails intermittently", async () => {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
     bench.chain.transactionCount = async () => ({ count: 45, endpoint: "a liar" });
     bench.elsewhere.lieAboutNonce((honest) => honest + 40);
@@ -210,7 +213,7 @@ describe("another endpoint", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("that counts fewer stops a new lane, whichever of the two is asked first", async () => {
+  it("that reports a lower count blocks a new lane, whichever endpoint is read first", async () => {
     for (const liar of ["faults", "elsewhere"] as const) {
       const bench = createChainBench({ endpoints: 2 });
       bench.simulated.setNonce(SIGNER, 41);
@@ -221,7 +224,7 @@ describe("another endpoint", () => {
     }
   });
 
-  it("gives a new signer its first nonce at once, also where it is a block late", async () => {
+  it("lets a new signer start at nonce 0 at once, even if it is one block late", async () => {
     const bench = createChainBench({ endpoints: 2 });
     bench.simulated.mine(3);
     await bench.context.follower.advance();
@@ -232,9 +235,9 @@ describe("another endpoint", () => {
   });
 });
 
-describe("two other endpoints", () => {
+describe("two further endpoints", () => {
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("outvote one that lies for good, as soon as they have come to the block at which it was first met lying", async () => {
+  it("outvote one that always reports a false nonce count, once they reach the block of its first false report", async () => {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
     bench.simulated.mine(3);
     await bench.context.follower.advance();
@@ -261,8 +264,8 @@ describe("two other endpoints", () => {
   });
 });
 
-describe("a chain that is away", () => {
-  it("stops no create whose lane has a cursor", async () => {
+describe("an unreachable chain during nonce allocation", () => {
+  it("blocks no create on a lane with a cursor", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.faults.inject({ kind: "unavailable" });
     const lane = createOwnedLane({ cursor: 5 });
@@ -272,7 +275,7 @@ describe("a chain that is away", () => {
     expect(lane.pace.counts.comparedAtMs).toBeNull();
   });
 
-  it("stops a new lane: 503", async () => {
+  it("makes a create on a new lane 503", async () => {
     const bench = createChainBench();
     bench.faults.inject({ kind: "unavailable" });
     const asked = ask(bench, createOwnedLane());
@@ -280,7 +283,7 @@ describe("a chain that is away", () => {
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("in the middle of a proof has proved nothing", async () => {
+  it("in the middle of the nonce count check proves nothing", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -290,7 +293,7 @@ describe("a chain that is away", () => {
     expect(asked.floor).toBeNull();
   });
 
-  it("any other failure is not hidden", async () => {
+  it("is not assumed for an internal error, which is rethrown", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.faults.lieAboutNonce(() => {
       throw new TypeError("a mistake of ours");
@@ -301,7 +304,7 @@ describe("a chain that is away", () => {
   });
 });
 
-describe("how often the chain is asked", () => {
+describe("the chain's nonce count", () => {
   function counting(settings: { nonceStateTimeoutMs: number }): ChainBench & { readonly reads: () => number } {
     const bench = createChainBench({ settings });
     let reads = 0;
@@ -312,7 +315,7 @@ describe("how often the chain is asked", () => {
     return { ...bench, reads: () => reads };
   }
 
-  it("not again while the last look is fresh", async () => {
+  it("is not read again within nonceStateTimeoutMs", async () => {
     const bench = counting({ nonceStateTimeoutMs: 30_000 });
     const lane = createOwnedLane({ cursor: 0 });
     for (const waitMs of [0, 29_999, 1]) {
@@ -323,7 +326,7 @@ describe("how often the chain is asked", () => {
     expect(bench.reads()).toBe(2);
   });
 
-  it("before every batch where the setting is 0; those at the same time share one look", async () => {
+  it("is read before every batch if nonceStateTimeoutMs is 0, once for simultaneous batches", async () => {
     const bench = counting({ nonceStateTimeoutMs: 0 });
     const lane = createOwnedLane({ cursor: 0 });
     const asked = [ask(bench, lane), ask(bench, lane), ask(bench, lane)];
@@ -335,7 +338,7 @@ describe("how often the chain is asked", () => {
     expect(bench.reads()).toBe(2);
   });
 
-  it("never where the setting is off: a new lane begins at 0", async () => {
+  it("is never read if nonceChainQuery is off, and a new lane starts at 0", async () => {
     const bench = createChainBench({ settings: { nonceChainQuery: "off" } });
     bench.faults.inject({ kind: "unavailable" });
     const asked = [ask(bench, createOwnedLane()), ask(bench, createOwnedLane({ cursor: 5 }))];
@@ -344,8 +347,8 @@ describe("how often the chain is asked", () => {
   });
 });
 
-describe("what was proved", () => {
-  it("binds everyone until the cursor has followed: the create that brought the proof may still fail", async () => {
+describe("a verified nonce count", () => {
+  it("applies to every create until the cursor reaches it, because the create that verified it may fail", async () => {
     const bench = createChainBench({ settings: { nonceStateTimeoutMs: 30_000 } });
     bench.simulated.setNonce(SIGNER, 10);
     const lane = createOwnedLane({ cursor: 5 });
@@ -360,7 +363,7 @@ describe("what was proved", () => {
     expect(later.floor).toBeNull();
   });
 
-  it("holds also where the chain has gone away since", async () => {
+  it("still applies if the chain has become unreachable since", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const lane = createOwnedLane({ cursor: 5 });
@@ -373,10 +376,10 @@ describe("what was proved", () => {
   });
 });
 
-describe("the pending count, where it is asked for", () => {
+describe("nonce allocation with pending counts", () => {
   const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
 
-  it("is looked into a thousand transactions at a time, however many are claimed", async () => {
+  it("looks up at most a thousand mempool transactions at a time, whatever count is claimed", async () => {
     const bench = createChainBench({ settings });
     bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? Number.MAX_SAFE_INTEGER : honest));
     const looks: number[] = [];
@@ -391,7 +394,7 @@ describe("the pending count, where it is asked for", () => {
     expect(looks).toEqual([1_000]);
   });
 
-  it("steps over what others have in the pool, once every one of them was found", async () => {
+  it("skips nonces that foreign transactions hold in the mempool, once all of them were found", async () => {
     const bench = createChainBench({ settings });
     bench.simulated.injectForeign(SIGNER);
     bench.simulated.injectForeign(SIGNER);
@@ -402,7 +405,7 @@ describe("the pending count, where it is asked for", () => {
 
   it.each(["faults", "elsewhere"] as const)(
     // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-    "is believed as far as both of two endpoints count, whatever one of them shows in its pool (%s)",
+    "uses the lower pending count of two endpoints, whatever one of them shows in its mempool (%s)",
     async (liar) => {
       const bench = createChainBench({ settings, endpoints: 2 });
       bench.simulated.injectForeign(SIGNER);
@@ -415,7 +418,7 @@ describe("the pending count, where it is asked for", () => {
   );
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("is not believed while one of two endpoints is silent, and holds no create up", async () => {
+  it("ignores the pending count while one of two endpoints does not respond, and delays no create", async () => {
     const bench = createChainBench({ settings, endpoints: 2 });
     bench.simulated.injectForeign(SIGNER);
     const heal = bench.elsewhere.inject({ kind: "unavailable" });
@@ -429,7 +432,7 @@ describe("the pending count, where it is asked for", () => {
     expect(again.floor).toBe(1);
   });
 
-  it("that nothing in the pool explains is reported, and not believed", async () => {
+  it("reports and ignores a pending count that the mempool does not explain", async () => {
     const bench = createChainBench({ settings });
     bench.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 3 : honest));
     const asked = ask(bench, createOwnedLane({ cursor: 0 }));

@@ -7,7 +7,7 @@ import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import type { DevChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
 
-/** Replaces the binary, which the machine may not have: records its arguments and answers like a node. */
+/** A fake anvil binary, since the machine may not have one: it records its arguments and responds like a node. */
 const STAND_IN = `#!${process.execPath}
 const fs = require("node:fs");
 fs.writeFileSync(__dirname + "/called.json", JSON.stringify({ args: process.argv.slice(2), pid: process.pid }));
@@ -37,8 +37,8 @@ afterEach(async () => {
   await temporary.remove();
 });
 
-describe("anvil, where one is on PATH", () => {
-  test("is started on the loopback address with our accounts and block time, behind the same interface", async () => {
+describe("anvil as the chain of dev, if installed,", () => {
+  test("is started on the loopback address with dev's accounts and block time, behind the same interface", async () => {
     chain = await start(STAND_IN, { blockTimeMs: 500 });
     expect(await called()).toEqual([
       ...["--host", "127.0.0.1", "--port", String(chain.port), "--chain-id", "31337"],
@@ -59,7 +59,7 @@ describe("anvil, where one is on PATH", () => {
     expect((await called()).at(-1)).toBe("--no-mining");
   });
 
-  test("is gone after stop", async () => {
+  test("is no longer running after stop", async () => {
     chain = await start(STAND_IN, {});
     const { pid } = JSON.parse(await readFile(join(temporary.path, "called.json"), "utf8"));
     expect(await findProcess(pid)).not.toBeNull();
@@ -68,7 +68,7 @@ describe("anvil, where one is on PATH", () => {
   });
 });
 
-describe("anvil refuses in one line", () => {
+describe("the start of anvil is refused in one line", () => {
   test("if it is not installed", async () => {
     await expect(startAnvil({ clock: systemClock, command: "no-such-anvil" })).rejects.toMatchObject({
       code: "NOT_INSTALLED",

@@ -5,7 +5,7 @@ vi.mock("@nomicfoundation/edr", () => {
   throw new Error("Cannot find package '@nomicfoundation/edr'");
 });
 
-test("the embedded chain without its optional package says in one line what to install", async () => {
+test("the embedded chain without its optional package reports in one line what to install", async () => {
   await expect(startEmbeddedChain()).rejects.toMatchObject({
     code: "NOT_INSTALLED",
     message: expect.stringMatching(

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DevAccount, type DevChain, startEmbeddedChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 
-/** Init code that reverts: with 0xdeadbeef, and with Error("no funds"). */
+/** Init code that reverts with 0xdeadbeef or with Error("no funds"). */
 const REVERTS_WITH_DATA = "0x63deadbeef5f526004601cfd";
 const ERROR_NO_FUNDS = `08c379a0${"20".padStart(64, "0")}${"8".padStart(64, "0")}${"6e6f2066756e6473".padEnd(64, "0")}`;
 const REVERTS_WITH_REASON = `0x6064600c5f3960645ffd${"00".repeat(2)}${ERROR_NO_FUNDS}`;
 
-describe("a chain with a block every 50 ms", () => {
+describe("the embedded chain with a block every 50 ms", () => {
   let chain: DevChain;
 
   beforeAll(async () => {
@@ -32,7 +32,7 @@ describe("a chain with a block every 50 ms", () => {
     expect(await chain.rpc("eth_chainId")).toBe("0x7a69");
   });
 
-  test("accepts data beside an equal input, which cast sends", async () => {
+  test("accepts `data` beside an equal `input`, which cast sends", async () => {
     const [{ address: from }, { address: to }] = chain.accounts as [DevAccount, DevAccount];
     const call = { from, to, value: "0x1", input: "0x", data: "0x" };
     expect(await chain.rpc("eth_estimateGas", [call, "latest"])).toMatch(/^0x520/);
@@ -40,14 +40,14 @@ describe("a chain with a block every 50 ms", () => {
     await expect(chain.rpc("eth_call", [{ ...call, data: "0xab" }, "latest"])).rejects.toThrow();
   });
 
-  test("mines empty blocks by itself, and its time does not run ahead of ours", async () => {
+  test("mines empty blocks by itself, and its time does not run ahead of the system clock", async () => {
     const before = Number(await chain.rpc("eth_blockNumber"));
     await waitUntil(async () => Number(await chain.rpc("eth_blockNumber")) >= before + 5, "five blocks were mined");
     const block = (await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { timestamp: string };
     expect(Number(block.timestamp)).toBeLessThanOrEqual(Date.now() / 1000 + 2);
   });
 
-  test("mines what viem signs and sends, several of one sender in order", async () => {
+  test("mines transactions that viem signs and sends, several of one sender in order", async () => {
     const wallet = createWalletClient({ account: accountOf(0), chain: foundry, transport: http(chain.url) });
     const reader = createPublicClient({ chain: foundry, transport: http(chain.url), pollingInterval: 20 });
     const to = accountOf(1).address;
@@ -66,7 +66,7 @@ describe("a chain with a block every 50 ms", () => {
   }
 });
 
-describe("a chain that mines on request", () => {
+describe("the embedded chain that mines on request", () => {
   let chain: DevChain;
   let from: string;
 
@@ -77,14 +77,14 @@ describe("a chain that mines on request", () => {
 
   afterAll(() => chain.stop());
 
-  test("takes its options", async () => {
+  test("uses the given chain id, number of accounts and balance", async () => {
     expect(chain.chainId).toBe(4242);
     expect(await chain.rpc("eth_chainId")).toBe("0x1092");
     expect(await chain.rpc("eth_accounts")).toHaveLength(2);
     expect(await chain.rpc("eth_getBalance", [chain.accounts[1]?.address, "latest"])).toBe("0xde0b6b3a7640000");
   });
 
-  test("keeps transactions until a block, and puts several into one", async () => {
+  test("keeps transactions until the next block, and puts several into one block", async () => {
     const before = Number(await chain.rpc("eth_blockNumber"));
     const hashes = [await send("0x0"), await send("0x1"), await send("0x2")];
     expect(await chain.rpc("eth_getTransactionReceipt", [hashes[0]])).toBeNull();
@@ -109,7 +109,7 @@ describe("a chain that mines on request", () => {
     await expect(chain.rpc("eth_getBlockReceipts")).rejects.toMatchObject({ code: -32602 });
   });
 
-  test("drops at evm_revert what followed evm_snapshot", async () => {
+  test("drops at evm_revert all changes since evm_snapshot", async () => {
     const snapshot = await chain.rpc("evm_snapshot");
     const before = await chain.rpc("eth_getBlockByNumber", ["latest", false]);
     const hash = await send("0x3");
@@ -128,7 +128,7 @@ describe("a chain that mines on request", () => {
     expect(await chain.rpc("eth_getTransactionCount", [stranger, "latest"])).toBe("0x7");
   });
 
-  test("reports a revert as nodes do: code 3, the data as hex, the reason in the message", async () => {
+  test("reports a revert like other nodes: code 3, the data as hex, the reason in the message", async () => {
     await expect(chain.rpc("eth_call", [{ from, data: REVERTS_WITH_DATA }, "latest"])).rejects.toMatchObject({
       code: 3,
       message: "eth_call: execution reverted",
@@ -141,7 +141,7 @@ describe("a chain that mines on request", () => {
     });
   });
 
-  test("reports other failures with the engine's message", async () => {
+  test("reports failures other than reverts with the engine's message", async () => {
     await expect(chain.rpc("eth_call", [{ from, data: "0xfe" }, "latest"])).rejects.toMatchObject({ code: -32000 });
     await expect(chain.rpc("no_suchMethod")).rejects.toMatchObject({
       code: -32004,
@@ -170,7 +170,7 @@ describe("a chain that mines on request", () => {
   });
 
   test("deploys contracts under the rules of a recent fork", async () => {
-    // PUSH0 (Shanghai), MCOPY (Cancun), CLZ (Osaka), then return nothing.
+    // Code that uses PUSH0 (Shanghai), MCOPY (Cancun) and CLZ (Osaka), and returns nothing.
     const hash = await chain.rpc("eth_sendTransaction", [{ from, data: "0x5f5f5f5e5f1e505f5ff3", gas: "0x186a0" }]);
     await chain.mine();
     expect(await chain.rpc("eth_getTransactionReceipt", [hash])).toMatchObject({ status: "0x1" });
@@ -181,7 +181,7 @@ describe("a chain that mines on request", () => {
   }
 });
 
-test("a chain with automine makes a block for every transaction", async () => {
+test("the embedded chain with automine mines a block for every transaction", async () => {
   const chain = await startEmbeddedChain({ automine: true });
   const from = chain.accounts[0]?.address;
   const hash = await chain.rpc("eth_sendTransaction", [{ from, to: from, value: "0x1" }]);
@@ -189,7 +189,7 @@ test("a chain with automine makes a block for every transaction", async () => {
   await chain.stop();
 });
 
-test("a chain on a port in use is refused in one line, and a stopped chain frees its port", async () => {
+test("the embedded chain refuses a port in use in one line, and frees its port when stopped", async () => {
   const chain = await startEmbeddedChain();
   await expect(startEmbeddedChain({ port: chain.port, blockTimeMs: 50 })).rejects.toMatchObject({
     code: "PORT_TAKEN",

@@ -5,7 +5,7 @@ import { lockDirectory } from "../../../../src/main/dev/embedded/directory-lock.
 import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
 
-/** Changes by others between a claimant's look at the directory and its claim. */
+/** Changes that other processes make between a claimant's check of the directory and its claim. */
 let meanwhile: (() => Promise<void>) | null = null;
 
 vi.mock("node:fs/promises", async (importOriginal) => {
@@ -31,13 +31,13 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove());
 
-test("a claimant of the directory lock that loses the race for its number is refused", async () => {
+test("a claimant of the directory lock that loses the race for its lock number is refused", async () => {
   meanwhile = () => symlink(living, join(temporary.path, "supervisor.2"));
   await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${process.ppid})`);
   expect(await readlink(join(temporary.path, "supervisor.2"))).toBe(living);
 });
 
-test("a claimant of the directory lock that sees a higher number withdraws its own", async () => {
+test("a claimant of the directory lock that sees a higher lock number withdraws its own", async () => {
   meanwhile = async () => {
     await symlink(living, join(temporary.path, "supervisor.3"));
     await rm(join(temporary.path, "supervisor.1"));

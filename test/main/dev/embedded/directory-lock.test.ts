@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove());
 
-describe("the lock on a directory", () => {
+describe("the lock on a data directory", () => {
   test("has one holder, and is free after its release", async () => {
     const lock = await lockDirectory(temporary.path);
     await expect(lockDirectory(temporary.path)).rejects.toMatchObject({
@@ -24,7 +24,7 @@ describe("the lock on a directory", () => {
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("passes from a dead holder to the next number, which is never reused", async () => {
+  test("passes from a dead holder to the next lock number, which is never reused", async () => {
     await symlink("999999999:long-gone", join(temporary.path, "supervisor.7"));
     const lock = await lockDirectory(temporary.path);
     expect(await readdir(temporary.path)).toEqual(["supervisor.8"]);
@@ -33,12 +33,12 @@ describe("the lock on a directory", () => {
     expect(await readdir(temporary.path)).toEqual(["supervisor.9"]);
   });
 
-  test("is not held by another process with the holder's pid", async () => {
+  test("is not held by a different process that has the holder's pid", async () => {
     await symlink(`${process.pid}:another-life`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("is held by a live process with any command name", async () => {
+  test("is held by its live holder, whatever the command name of that process", async () => {
     const parent = process.ppid;
     await symlink(`${parent}:${(await findProcess(parent))?.identity}`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${parent})`);
@@ -52,7 +52,7 @@ describe("the lock on a directory", () => {
     expect(await readlink(join(temporary.path, name))).toMatch(new RegExp(`^${process.pid}:`));
   });
 
-  test("ignores files that only look similar", async () => {
+  test("ignores files with only similar names", async () => {
     await symlink("x", join(temporary.path, "supervisor.old"));
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });

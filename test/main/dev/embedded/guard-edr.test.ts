@@ -6,8 +6,8 @@ const CALLS = ["eth_call", "eth_estimateGas", "debug_traceCall"];
 const MOST = 2n ** 256n - 1n;
 const CUT_PUSHES = ["0x73", `0x73${"ab".repeat(19)}`] as const;
 
-/** Each of these made EDR panic, which ends the process, or count for hours. */
-describe("the embedded chain outlives", () => {
+/** Each of these requests once made EDR panic, which ends the process, or compute for hours. */
+describe("the embedded chain does not crash on", () => {
   let chain: DevChain;
   let from: string;
   let to: string;
@@ -30,7 +30,7 @@ describe("the embedded chain outlives", () => {
     { maxPriorityFeePerGas: 2n ** 127n },
     { maxFeePerGas: 2n ** 127n, maxPriorityFeePerGas: 2n ** 104n },
     { gasPrice: 2n ** 103n, value: MOST },
-  ])("a call for more than any account can have: %o", async (amounts: Record<string, bigint>) => {
+  ])("a call with more value or gas cost than any account can have: %o", async (amounts: Record<string, bigint>) => {
     const call = Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, quantity(value)]));
     for (const method of CALLS) {
       await expect(chain.rpc(method, [{ from, to, ...call }, "latest"])).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describe("the embedded chain outlives", () => {
     await expect(call).rejects.toMatchObject({ code: -32602 });
   });
 
-  test("code with a complete PUSH20, and data that only looks like such code", async () => {
+  test("code with a complete PUSH20, or data that only looks like truncated code", async () => {
     const whole = await sign({ data: `0x73${"ab".repeat(20)}` });
     const transfer = await sign({ data: "0x73", to: to as `0x${string}`, nonce: 1 });
     for (const signed of [whole, transfer]) {
@@ -92,7 +92,7 @@ describe("the embedded chain outlives", () => {
   });
 
   test.each(["0xef01", "0xef0100", "0xef010000", `0xef0101${"00".repeat(20)}`])(
-    "code that starts like a delegation (EIP-7702) and is none: %s",
+    "code that starts like an EIP-7702 delegation but is none: %s",
     async (code) => {
       await expect(chain.rpc("hardhat_setCode", [to, code])).rejects.toMatchObject({ code: -32602 });
       const call = chain.rpc("eth_call", [{ from, to }, "latest", { [to]: { code } }]);

@@ -16,7 +16,7 @@ const none = () => false;
 const BOTH = { who: "fencepost dev", parts: ["database", "chain"] } as const;
 
 describe("packages that only dev and tests need", () => {
-  it("are checked together, and only if they are needed", () => {
+  it("are checked together, and only if the command needs them", () => {
     expect(missingParts(BOTH, none)).toEqual(["database", "chain"]);
     expect(missingParts({ ...BOTH, parts: ["chain"] }, none)).toEqual(["chain"]);
     expect(missingParts({ ...BOTH, parts: [] }, none)).toEqual([]);
@@ -32,7 +32,7 @@ describe("packages that only dev and tests need", () => {
     ]);
   });
 
-  it("are those of the documentation", () => {
+  it("are the ones that the documentation lists", () => {
     const page = readFileSync(new URL("../../../../docs/testing.md", import.meta.url), "utf8");
     expect(page).toContain(`\n${installCommand(["chain", "database"]).join(" ")}\n`);
   });
@@ -49,14 +49,14 @@ describe("packages that only dev and tests need", () => {
     expect(() => assertInstalled(noChain, none)).toThrow(/", or bring one$/);
   });
 
-  it("are not asked about if they are installed", async () => {
+  it("are not reported if they are installed", async () => {
     const ask = () => Promise.reject(new Error("asked"));
     await needPackages({ ...BOTH, ask, say: () => undefined, directory: "." });
   });
 });
 
-describe("the search for a package", () => {
-  it("finds it once it is installed, also in a process that missed it before", () => {
+describe("the search for an installed package", () => {
+  it("finds it once it is installed, even in a process that did not find it before", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const seen = () => packageSeenFrom(join(project, "node_modules", "fencepost", "index.js"), "@some/thing");
@@ -71,7 +71,7 @@ describe("the search for a package", () => {
     }
   });
 
-  it("resolves its link, because only the target sees its dependencies", () => {
+  it("resolves its symbolic link, because only the target sees its dependencies", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const real = join(project, "store", "thing");
@@ -86,7 +86,7 @@ describe("the search for a package", () => {
   });
 });
 
-describe("the cause of a child's exit, in one line", () => {
+describe("the reported cause of a child process's exit", () => {
   it.each([
     [
       "the error that Node quotes, not Node's own version",

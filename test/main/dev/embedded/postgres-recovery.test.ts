@@ -33,10 +33,10 @@ afterEach(async () => {
   await temporary.remove();
 });
 
-describe("one Fencepost per directory", () => {
+describe("on one data directory of embedded PostgreSQL,", () => {
   beforeEach(() => seedCluster(temporary.path));
 
-  test("a second one in the same process is refused in one line", async () => {
+  test("a second start in the same process is refused in one line", async () => {
     await start();
     await expect(start()).rejects.toMatchObject({
       code: "ALREADY_RUNNING",
@@ -44,7 +44,7 @@ describe("one Fencepost per directory", () => {
     });
   });
 
-  test("a second process is refused, names the first, and does not disturb it", async () => {
+  test("a second process is refused with the pid of the first, and does not disturb it", async () => {
     const server = await start();
     await query(server.url, "CREATE TABLE undisturbed AS SELECT 1 AS n");
     const second = spawnPostgres();
@@ -54,14 +54,14 @@ describe("one Fencepost per directory", () => {
     expect(await query(server.url, "SELECT n FROM undisturbed")).toEqual([{ n: 1 }]);
   });
 
-  test("exactly one of two that start at the same moment succeeds", async () => {
+  test("exactly one of two simultaneous starts succeeds", async () => {
     const outcomes = await Promise.allSettled([start(), start(), start()]);
     expect(outcomes.map((outcome) => outcome.status).sort()).toEqual(["fulfilled", "rejected", "rejected"]);
   });
 });
 
-describe("a supervisor that is killed", () => {
-  test("takes its server with it", async () => {
+describe("a killed supervisor of embedded PostgreSQL", () => {
+  test("takes its server down with it", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { pid = 0 } = await supervisor.next("url");
@@ -70,7 +70,7 @@ describe("a supervisor that is killed", () => {
     await waitUntil(async () => (await findProcess(pid)) === null, "the server has ended");
   });
 
-  test("leaves a directory that can be used again at once, with everything in it", async () => {
+  test("leaves a directory that can be used again at once, with all data", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url } = await supervisor.next("url");
@@ -91,10 +91,10 @@ describe("a supervisor that is killed", () => {
   });
 });
 
-describe("leftovers of an earlier run", () => {
+describe("a start of embedded PostgreSQL after an earlier run", () => {
   beforeEach(() => seedCluster(temporary.path));
 
-  test("with an orphaned server: it is stopped cleanly and replaced", async () => {
+  test("stops an orphaned server cleanly and replaces it", async () => {
     const before = await start();
     await query(before.url, "CREATE TABLE kept AS SELECT 1 AS n");
     await before.stop();
@@ -107,7 +107,7 @@ describe("leftovers of an earlier run", () => {
     expect(await readLog(server)).not.toContain("was not properly shut down");
   });
 
-  test("with an orphaned server that does not stop: it is reported", async () => {
+  test("reports an orphaned server that does not stop", async () => {
     const before = await start();
     await before.stop();
     const orphan = await startOrphan(before);
@@ -120,7 +120,7 @@ describe("leftovers of an earlier run", () => {
     await waitUntil(async () => (await findProcess(orphan)) === null, "the orphan heard us at last");
   });
 
-  test("with a pid file of a reused number: the start succeeds, and that process is not stopped", async () => {
+  test("succeeds with a pid file whose pid was reused, and does not stop that process", async () => {
     const before = await start();
     await before.stop();
     const bystander = spawn("sleep", ["600"], { stdio: "ignore" });
@@ -135,7 +135,7 @@ describe("leftovers of an earlier run", () => {
     await ended;
   });
 
-  test("with a pid file of our own number, as in a restarted container: the start succeeds", async () => {
+  test("succeeds with a pid file of its own pid, as in a restarted container", async () => {
     const before = await start();
     await before.stop();
     await leavePidFile(before, `${process.pid}`);
@@ -143,12 +143,12 @@ describe("leftovers of an earlier run", () => {
     expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("with backends of a killed server: they are awaited", async () => {
+  test("waits for the backends of a killed server to end", async () => {
     const server = await start();
     const client = new Client({ connectionString: server.url });
     client.on("error", () => undefined);
     await client.connect();
-    // A loop that neither reads from its client nor waits: such a backend does not notice that its postmaster is gone.
+    // A loop that neither reads from its client nor waits: a backend in it does not notice that its postmaster is gone.
     const busy = client.query(
       "DO $$ BEGIN WHILE clock_timestamp() < statement_timestamp() + interval '1.5 s' LOOP END LOOP; END $$",
     );
@@ -168,8 +168,8 @@ describe("leftovers of an earlier run", () => {
   });
 });
 
-describe("Ctrl-C", () => {
-  test("during initdb rejects with the reason, and leaves no draft, no child and no lock", async () => {
+describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
+  test("during initdb rejects with the reason, and leaves no unfinished database, process or lock", async () => {
     const controller = new AbortController();
     const starting = start({ signal: controller.signal });
     const outcome = expect(starting).rejects.toThrow("interrupted");
@@ -185,7 +185,7 @@ describe("Ctrl-C", () => {
   test("during the server's start rejects with the reason, and leaves no server", async () => {
     await seedCluster(temporary.path);
     const controller = new AbortController();
-    // The clock is read once before the server is launched, and again when it has been: however fast it comes up.
+    // The clock is read once before the server is launched and once after it started, however fast that is.
     let readings = 0;
     const clock: EmbeddedPostgresOptions["clock"] = {
       ...systemClock,
@@ -203,11 +203,11 @@ describe("Ctrl-C", () => {
     expect(await readdir(temporary.path)).toEqual(["supervisor.1"]);
   });
 
-  test("in the terminal reaches the supervisor only, so that it can drain before the database stops", async () => {
+  test("in the terminal reaches only the supervisor, so that it can drain before the database stops", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url, pid = 0 } = await supervisor.next("url");
-    // The terminal sends it to every process of the foreground group.
+    // A terminal sends SIGINT to every process of the foreground group.
     process.kill(-(supervisor.child.pid ?? 0), "SIGINT");
     await supervisor.next("interrupted");
     expect(await query(url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
@@ -227,7 +227,7 @@ async function start(options: Partial<EmbeddedPostgresOptions> = {}): Promise<Em
   return server;
 }
 
-/** Every look at it finds ten seconds gone. */
+/** A clock on which ten seconds pass between any two readings. */
 function hastyClock(): EmbeddedPostgresOptions["clock"] {
   let nowMs = 0;
   return {
@@ -250,13 +250,13 @@ async function findDraft(): Promise<string | null> {
   return name === undefined ? null : join(temporary.path, name);
 }
 
-/** Commands of server processes that work on the directory. */
+/** Command lines of the server processes that use the directory. */
 async function processesHere(): Promise<string[]> {
   const commands = (await everyCommand()).filter((command) => command.includes(temporary.path));
   return commands.filter((command) => /postgres|initdb/.test(command.split(" ")[0] ?? ""));
 }
 
-/** A server without a supervisor. */
+/** Starts a server without a supervisor. */
 async function startOrphan({ home, port }: EmbeddedPostgres): Promise<number> {
   const data = join(home, "postgres", "data");
   const { uid, gid } = await stat(data);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => temporary.remove());
 
-describe("a server that does not start", () => {
+describe("a PostgreSQL server that does not start", () => {
   test("because its port was taken meanwhile reports the code PORT_TAKEN", async () => {
     const squatter = await listen();
     const { port } = squatter.address() as { port: number };
@@ -40,7 +40,7 @@ describe("a server that does not start", () => {
     });
   });
 
-  test("is explained by the log of this run only", async () => {
+  test("is explained by the log of the current run only", async () => {
     await expect(startServer(await request({ settings: { shared_buffers: "nonsense" } }))).rejects.toThrow(
       /shared_buffers/,
     );
@@ -48,7 +48,7 @@ describe("a server that does not start", () => {
   });
 });
 
-test("a server log beyond ten megabytes is started anew", async () => {
+test("a PostgreSQL server log over ten megabytes is started anew", async () => {
   await (await startServer(await request({}))).stop("fast");
   await truncate(cluster.logFile, 10_000_001);
   const server = await startServer(await request({}));
@@ -57,7 +57,7 @@ test("a server log beyond ten megabytes is started anew", async () => {
   expect(await readFile(cluster.logFile, "utf8")).toContain("database system is shut down");
 });
 
-test("a server that ignores SIGINT and SIGQUIT is killed", async () => {
+test("a PostgreSQL server that ignores SIGINT and SIGQUIT is killed", async () => {
   const server = await startServer(await request({ clock: impatientClock() }));
   process.kill(server.pid, "SIGSTOP");
   await server.stop("fast");
@@ -65,7 +65,7 @@ test("a server that ignores SIGINT and SIGQUIT is killed", async () => {
   await rm(join(cluster.data, "postmaster.pid"), { force: true });
 });
 
-/** Waits of seconds pass at once: nothing but the escalation is under test. */
+/** A clock on which waits of more than a second end at once, because only the escalation is under test. */
 function impatientClock(): ServerRequest["clock"] {
   return { ...systemClock, after: (ms, callback) => systemClock.after(ms > 1_000 ? 0 : ms, callback) };
 }

@@ -83,7 +83,7 @@ describe("an embedded PostgreSQL", () => {
   });
 });
 
-test("stop leaves neither the server nor its guard running", async () => {
+test("stop of embedded PostgreSQL leaves neither the server nor its guard process running", async () => {
   const server = await start();
   const pattern = new RegExp(`guard ${server.pid} INT|${temporary.path}`);
   expect((await everyCommand()).filter((command) => pattern.test(command)).length).toBeGreaterThanOrEqual(2);
@@ -91,8 +91,8 @@ test("stop leaves neither the server nor its guard running", async () => {
   await waitUntil(async () => !(await everyCommand()).some((command) => pattern.test(command)), "all of it has ended");
 });
 
-describe("restart", () => {
-  test.each(["fast", "immediate"] as const)("%s keeps port, url and what was committed", async (mode) => {
+describe("a restart of embedded PostgreSQL", () => {
+  test.each(["fast", "immediate"] as const)("%s keeps port, URL and committed data", async (mode) => {
     const exits: string[] = [];
     const server = await start({ onUnexpectedExit: (line) => exits.push(line) });
     await query(server.url, `CREATE TABLE kept_${mode} AS SELECT 1 AS n`);
@@ -106,7 +106,7 @@ describe("restart", () => {
     expect(log.includes("was not properly shut down")).toBe(mode === "immediate");
   });
 
-  test("closes open connections, also busy ones", async () => {
+  test("closes open connections, including busy ones", async () => {
     const server = await start();
     const client = new Client({ connectionString: server.url });
     client.on("error", () => undefined);
@@ -130,7 +130,7 @@ describe("restart", () => {
   });
 });
 
-describe("a server that is killed", () => {
+describe("an embedded PostgreSQL server that is killed", () => {
   test("is reported once in one line, can be restarted, and loses no commit", async () => {
     const exit = watchExit();
     const server = await start({ onUnexpectedExit: exit.report });
@@ -156,7 +156,7 @@ describe("a server that is killed", () => {
   });
 });
 
-describe("ports", () => {
+describe("ports of embedded PostgreSQL", () => {
   test("in use are refused in one line if requested, and the directory stays unlocked", async () => {
     const squatter = createServer();
     const port = await new Promise<number>((resolve) => {
@@ -181,7 +181,7 @@ describe("ports", () => {
   });
 });
 
-test("an unknown server setting is reported with the server's message", async () => {
+test("an unknown setting of embedded PostgreSQL is reported with the server's message", async () => {
   await expect(start({ settings: { no_such_setting: "1" } })).rejects.toMatchObject({
     code: "START_FAILED",
     message: expect.stringMatching(/^PostgreSQL did not start: .*no_such_setting/),

@@ -7,20 +7,20 @@ import { assertPortFree, freePort } from "../../../../src/main/dev/embedded/loop
 import { findProcess, parsePsLine, run, sendSignal, waitForExit } from "../../../../src/main/dev/embedded/processes.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 
-describe("a process", () => {
-  test("is identified by more than its pid", async () => {
+describe("the lookup of a process", () => {
+  test("identifies it by more than its pid", async () => {
     const self = await findProcess(process.pid);
     expect(self?.identity).toBe((await findProcess(process.pid))?.identity);
     expect(self?.identity).not.toBe((await findProcess(process.ppid))?.identity);
     if (process.platform === "linux") expect(self?.workingDirectory).toBe(await realpath(process.cwd()));
   });
 
-  test("that does not exist is not found", async () => {
+  test("does not find a process that does not exist", async () => {
     expect(await findProcess(999_999_999)).toBeNull();
   });
 
-  test("that is a zombie is not found", async () => {
-    // The shell becomes a program that never collects its child; the child ends when its pipe is closed.
+  test("does not find a zombie", async () => {
+    // The shell turns into a program that never reaps its child; the child ends when its pipe is closed.
     const parent = spawn("/bin/sh", ["-c", "sh -c 'read _' <&3 3<&- & echo $!; exec sleep 600 3<&-"], {
       stdio: ["ignore", "pipe", "ignore", "pipe"],
     });
@@ -38,11 +38,11 @@ describe("a process", () => {
     await ended;
   });
 
-  test("that does not end is reported after the timeout", async () => {
+  test("reports a process that does not end after the timeout", async () => {
     expect(await waitForExit(systemClock, process.pid, 30)).toBe(false);
   });
 
-  test("that has ended can be signalled without an error", () => {
+  test("lets a process that has ended be signalled without an error", () => {
     expect(() => sendSignal(999_999_999, "SIGTERM")).not.toThrow();
   });
 
@@ -61,7 +61,7 @@ describe("a process", () => {
     ],
     ["Z    Sun Nov 15 04:23:48 2026     <defunct>", null],
     ["", null],
-  ])("is read from ps without /proc: %j", (line, expected) => {
+  ])("uses ps if there is no /proc: %j", (line, expected) => {
     expect(parsePsLine(line)).toEqual(expected);
   });
 });

@@ -21,8 +21,8 @@ async function answer(method: string, params: unknown): Promise<Answer> {
   return { result: `${method} done` };
 }
 
-describe("one request", () => {
-  test("is answered with its own id and the version", async () => {
+describe("one request to the JSON-RPC server of the embedded chain", () => {
+  test("is answered with its own id and the JSON-RPC version", async () => {
     expect(await post({ jsonrpc: "2.0", id: "abc", method: "a", params: [1] })).toEqual({
       status: 200,
       body: { jsonrpc: "2.0", id: "abc", result: "a done" },
@@ -44,7 +44,7 @@ describe("one request", () => {
     }
   });
 
-  test("without params is forwarded with none", async () => {
+  test("without params is forwarded with an empty list", async () => {
     await post({ id: 1, method: "a" });
     expect(calls).toEqual([["a", []]]);
   });
@@ -68,8 +68,8 @@ describe("one request", () => {
   });
 });
 
-describe("a batch", () => {
-  test("is answered in order, one bad item failing alone", async () => {
+describe("a JSON-RPC batch to the embedded chain", () => {
+  test("is answered in order, and an invalid item fails alone", async () => {
     const { body } = await post([
       { id: 1, method: "a" },
       7,
@@ -100,8 +100,8 @@ describe("a batch", () => {
   });
 });
 
-describe("a request that is not JSON-RPC", () => {
-  test.each(["", "{", "[1,", "\u0000"])("%j cannot be parsed", async (text) => {
+describe("a request to the embedded chain that is not JSON-RPC", () => {
+  test.each(["", "{", "[1,", "\u0000"])("is refused as a parse error: %j", async (text) => {
     expect((await postText(text)).body).toEqual({
       jsonrpc: "2.0",
       id: null,
@@ -109,11 +109,11 @@ describe("a request that is not JSON-RPC", () => {
     });
   });
 
-  test.each(["null", "5", '"text"', "{}", '{"id":1}'])("%s is no request", async (text) => {
+  test.each(["null", "5", '"text"', "{}", '{"id":1}'])("is refused as an invalid request: %s", async (text) => {
     expect((await postText(text)).body).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  test("is refused beyond ten megabytes, and the server continues", async () => {
+  test("is refused over ten megabytes, and the server continues", async () => {
     const { status, body } = await postText(JSON.stringify({ id: 1, method: "a", params: ["x".repeat(10_000_001)] }));
     expect(status).toBe(413);
     expect(body).toMatchObject({ error: { code: -32600, message: "request too large" } });
@@ -121,21 +121,21 @@ describe("a request that is not JSON-RPC", () => {
     expect((await post({ id: 1, method: "a" })).status).toBe(200);
   });
 
-  test("is refused by its method", async () => {
+  test("is refused with 405 if it is not a POST", async () => {
     const response = await fetch(urlOf(server));
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe("POST");
   });
 });
 
-describe("connections", () => {
-  test("are kept for the next request", async () => {
+describe("HTTP connections to the embedded chain", () => {
+  test("are kept open for the next request", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await portUsed(agent)).toBe(await portUsed(agent));
     agent.destroy();
   });
 
-  test("cut in the middle of a request harm no other connection", async () => {
+  test("that are cut in the middle of a request harm no other connection", async () => {
     const socket = connect(server.port, "127.0.0.1");
     socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"id":1,');
     await new Promise((resolve) => socket.once("ready", resolve));
@@ -143,7 +143,7 @@ describe("connections", () => {
     expect((await post({ id: 1, method: "a" })).status).toBe(200);
   });
 
-  test("that idle do not hold up closing", async () => {
+  test("that are idle do not delay closing", async () => {
     const agent = new Agent({ keepAlive: true });
     await portUsed(agent);
     await server.close();

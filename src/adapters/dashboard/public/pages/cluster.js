@@ -9,7 +9,7 @@ import { linkTo } from "../routes.js";
 const LATEST = 50;
 const LOOK_MS = 5_000;
 
-/** Nodes, their lanes, and past takeovers. */
+/** Page of the cluster: its nodes, their lanes, and past takeovers. */
 export const clusterPage = {
   title: () => "Cluster",
 
@@ -54,7 +54,7 @@ export const clusterPage = {
   },
 };
 
-/** Age at which a heartbeat is late; it is written several times a second. */
+/** Age from which a node's heartbeat counts as late. Heartbeats are written several times a second. */
 const LATE_MS = 10_000;
 
 function alive(nodes) {

@@ -10,15 +10,15 @@ const KEPT = 200;
 const WAIT_SECONDS = 10;
 const RETRY_MS = 2_000;
 
-/** Items read so far, kept while another page is open. */
+/** Items of the feed that were read so far; kept while another page is open. */
 const feed = { after: null, epoch: undefined, items: [], state: "looking for the end of the feed" };
 
-/** The feed of outcomes, in the one order that every reader sees. */
+/** Page of the feed of completions, in the order that every reader of the feed sees. */
 export const feedPage = {
   title: () => "Feed",
   load: async () => feed,
 
-  /** Runs while the page is open. */
+  /** Follows the feed while the page is open. */
   async follow({ signal, redraw }) {
     while (!signal.aborted) {
       try {
@@ -91,8 +91,8 @@ async function readPage(query, signal) {
 }
 
 /**
- * Finds the end of the feed without reading all of it: sequence numbers have no gaps, so a binary search finds the
- * last one. A short feed is shown completely.
+ * Finds the end of the feed without reading all of it: sequence numbers have no gaps, so a binary search finds the last
+ * item. A short feed is shown completely.
  */
 async function findTail(signal) {
   const first = await readPage({ after: 0, limit: PAGE }, signal);

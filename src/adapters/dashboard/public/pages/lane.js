@@ -30,10 +30,13 @@ import { laneState } from "./lanes.js";
 
 const MOVING_MS = 2_000;
 const NEWEST = 10;
-/** The balance is read from the chain once per visit; later ones are the node's cached value. */
+/**
+ * Signers whose balance was requested from the chain. That happens once per visit; later loads use the node's cached
+ * value.
+ */
 const asked = new Set();
 
-/** One lane: its nonces, its head of line, and its owner. */
+/** Page of one lane: its nonces, its head of line, and its owner. */
 export const lanePage = {
   title: ({ lane } = {}) => (lane === undefined ? "Lane" : `Lane ${shortHex(lane.signer)}`),
 
@@ -56,7 +59,8 @@ export const lanePage = {
   everyMs: ({ lane }) => (lane.pending + lane.stuck > 0 ? MOVING_MS : null),
 
   view({ lane, nonces, newest, noticed, first, explained }, { route, go, refresh }) {
-    // Relative to the address, not to the loaded data, so that a held key keeps moving.
+    // Compute the shown nonces from the address, not from the loaded data, so that an arrow key held down keeps moving
+    // the window.
     const shown = windowOf(route.query, lane);
     const { chainId, signer } = lane;
     const market = chainOf(chainId);
@@ -196,7 +200,7 @@ const LIMITS = {
   FULL: "the window is full: the next goes when one is mined",
 };
 
-/** In-flight window: its limit, its use, and what blocks the next transaction. */
+/** Shows the in-flight window: its limit, its use, and what blocks the next transaction. */
 function inFlight({ window, owner }) {
   if (window === null) return quiet(owner === null ? "no node acts for it" : "known to the node that acts for it");
   const { configured, open, inFlight: count, limitedBy } = window;
@@ -227,7 +231,7 @@ function holes({ holes: open }) {
   );
 }
 
-/** Decisions about the lane and its head of line (people, hook, policies, the node), newest first. */
+/** Shows decisions about the lane and its head of line (by people, the hook, policies or the node), newest first. */
 function decisions({ decisions: ofLane = [] }, first) {
   const steps = (first?.history ?? []).filter(({ actor, event }) => actor !== null || DECIDED[event] !== undefined);
   const ofHead = steps.map(({ event, actor, reason, nodeId, fencingToken, lastAt }) => {
@@ -249,7 +253,7 @@ function decisions({ decisions: ofLane = [] }, first) {
   );
 }
 
-/** Steps that the node decides by itself. */
+/** Texts for history steps that the node decided by itself. */
 const DECIDED = {
   reprice: "raised the fee",
   stick: "called it stuck",

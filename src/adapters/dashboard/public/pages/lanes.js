@@ -19,7 +19,7 @@ const COLUMNS = [
   ["Owner", "wide"],
 ];
 
-/** All lanes, page by page, without calls to the chain. */
+/** Page of all lanes, loaded in pages, without calls to the chain. */
 export const lanesPage = {
   title: () => "Lanes",
 
@@ -102,7 +102,7 @@ function row(lane) {
   );
 }
 
-/** The most severe state of a lane. */
+/** Returns the most severe state of a lane. */
 export function laneState({ stuck, holes, signerAway, suspendedBy, pending, cursor, reserved }) {
   const state = (mood, text) => h("span", { class: `state ${mood}` }, h("b", text));
   if (suspendedBy === "HISTORY") return state("stuck", "waits for an operator");

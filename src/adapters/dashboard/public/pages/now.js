@@ -14,12 +14,12 @@ import { firstSteps } from "./transactions.js";
 
 const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
 
-/** Problems that need a person, worst first; below them the overview. */
+/** Start page: problems that need a person, worst first, and the overview below them. */
 export const nowPage = {
   title: () => "Now",
 
   async load({ signal }) {
-    // If the overview fails, the problems are shown without it.
+    // If the overview cannot be loaded, the list of problems is shown without it.
     const [attention, overview] = await Promise.all(
       ["attention", "overview"].map((name) => world[name] ?? first(`/${name}`, signal)),
     );
@@ -56,7 +56,7 @@ function total(counts) {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** Keeps a refusal for the page to show; the poll repeats by itself. */
+/** Loads a path. A failure is returned, not thrown, so that the page can show it; the poll repeats the request. */
 function first(path, signal) {
   return callApi(path, { signal }).then(
     (answer) => {
@@ -67,7 +67,10 @@ function first(path, signal) {
   );
 }
 
-/** Green needs both answers. Red needs the list of problems, else the part that does not answer is shown. */
+/**
+ * Headline of the start page. Green requires both the list of problems and the overview. Red requires the list of
+ * problems; if a part is missing, the headline names it.
+ */
 function headline({ items, more, asOf }, overview) {
   const count = items.length + more;
   const { kind, why } = count === 0 ? sightNow() : attentionSight();
@@ -109,7 +112,7 @@ function picket() {
   );
 }
 
-/** Shows the payload of a transaction that waits for approval; of several, the first. */
+/** Number of transactions awaiting approval whose payload is loaded and shown. */
 const MOST_AWAITED = 20;
 const read = new Map();
 
@@ -159,24 +162,24 @@ function isOld(asOf) {
   return asOf !== undefined && Date.now() - Date.parse(asOf) > OLD_FIGURES_MS;
 }
 
-/** Problems that only funds solve. */
+/** Codes of problems that only a deposit solves. */
 const FUNDING = new Set(["INSUFFICIENT_FUNDS", "LOW_BALANCE"]);
 
-/** Links to the documentation for problems without an action. */
+/** Link for a problem without an action. */
 function lookButton({ txId, chainId, signer, nodeId }) {
   if (txId !== null) return h("a.button", { href: toTransaction(txId) }, "Look at the transaction");
   if (signer !== null) return h("a.button", { href: toLane(chainId ?? "all", signer) }, "Look at the lane");
   return nodeId === null ? null : h("a.button", { href: linkTo(["cluster"]) }, "Look at the nodes");
 }
 
-/** GET actions are links. All others are confirmed in a dialog. */
+/** Button or link for an action: GET actions are links, all others are confirmed in a dialog. */
 function actionOrLink(action, refresh, transaction) {
   const about = transaction === undefined ? {} : { transaction };
   if (action.method !== "GET") return actionButton({ ...action, label: meaningOf(action).label }, about, refresh);
   return h("a.button", { href: pageOf(action.path) }, action.label);
 }
 
-/** The dashboard page for a path of the API. */
+/** Returns the dashboard page that corresponds to an API path. */
 function pageOf(path) {
   const { pathname, searchParams } = new URL(path, document.baseURI);
   const [, kind, id] = /\/api\/v1\/([a-z]+)(?:\/([^/]+))?/.exec(pathname) ?? [];
@@ -225,7 +228,10 @@ const STATE_MOODS = {
   FAILED_FINAL: "closed",
 };
 
-/** The bar shows only open transactions, because final ones are thousands of times more; the numbers show all. */
+/**
+ * Bar of transactions per state. The bar shows only open transactions, because final ones are thousands of times more;
+ * the numbers show all.
+ */
 function states({ states: counts }) {
   const open = ["CREATED", "ALLOCATED", "TRACKING", "STUCK"].filter((state) => counts[state] > 0);
   const all = open.reduce((sum, state) => sum + counts[state], 0);

@@ -3,7 +3,7 @@ import { h } from "../dom.js";
 import { countOf, etherOf } from "../formats.js";
 import { age, cell, code, empty, laneLink, quiet, said, saidLines, section, table } from "../parts/words.js";
 
-/** Policies, their usage, and API keys. */
+/** Page of the policies, their usage, and the API keys. */
 export const policiesPage = {
   title: () => "Policies and keys",
 
@@ -11,7 +11,7 @@ export const policiesPage = {
     const [policies, usage, keys] = await Promise.all([
       callApi("/policy", { signal }),
       callApi("/policy/usage", { signal }),
-      // Only a key with the scope `admin` may list the others.
+      // Listing API keys requires the scope `admin`; without it the list is left out.
       callApi("/keys", { signal }).catch((error) => (error.status === 403 ? null : Promise.reject(error))),
     ]);
     return { policies, usage, keys };
@@ -37,7 +37,7 @@ export const policiesPage = {
   },
 };
 
-/** Version of the policies, and who changed it. */
+/** Shows the version of the policies, who changed it, when and why. */
 function changeOf({ version, hash, changedAt, changedBy, reason }) {
   if (hash === null) return null;
   return [

@@ -37,7 +37,7 @@ import { chainOf } from "../world.js";
 
 const MOVING_MS = 1_500;
 
-/** One transaction: its state, the reason, its attempts and possible actions. */
+/** Page of one transaction: its state, the reason, its attempts and possible actions. */
 export const transactionPage = {
   title: ({ transaction } = {}) =>
     transaction === undefined
@@ -51,7 +51,7 @@ export const transactionPage = {
     return { transaction, explained: await explainedOf(txId, [updatedAt, lastSubmittedAt], signal) };
   },
 
-  /** An open transaction reloads by itself, a final one on request. */
+  /** Reload an open transaction automatically; a final one is reloaded only on request. */
   everyMs: ({ transaction }) => (isOver(transaction) ? null : MOVING_MS),
 
   view({ transaction, explained }, { refresh }) {
@@ -92,7 +92,7 @@ function heading(transaction) {
   );
 }
 
-/** The stages at full size, each with its duration. */
+/** Shows the stages of a transaction at full size, each with its duration. */
 function road(transaction) {
   const { passed, mood } = progressOf(transaction);
   const durations = stageDurations(transaction);
@@ -110,7 +110,7 @@ function road(transaction) {
   return h("ol", { class: `road ${mood}`, "aria-label": "Stages" }, posts);
 }
 
-/** All other actions, one click away. */
+/** Shows, behind one click, the actions that the explanation does not suggest. */
 function others(transaction, explained, { baseFee, refresh }) {
   const offered = new Set(actionsOf(explained).map(wordOf));
   const rest = actionsFor(transaction).filter((action) => !offered.has(wordOf(action)));
@@ -195,7 +195,7 @@ function dataOf(data) {
   );
 }
 
-/** Says which payload a receipt is of, if it is not the caller's. */
+/** Texts for ends where the receipt is not that of the caller's payload. */
 const ENDINGS = {
   CANCELLED: ", used without effect",
   EXPIRED: ", used without effect",
@@ -231,7 +231,7 @@ function outcome({ chainId, receipt, lastError, subState }) {
   );
 }
 
-/** History: actor, action, fencing token, and the time since the step before. */
+/** History of a transaction: actor, action, fencing token, and the time since the step before. */
 function timeline({ history = [] }) {
   let before = null;
   const steps = history.map((step) => {

@@ -16,7 +16,7 @@ const PAGE = 50;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 
-/** All transactions, newest first, filtered by the address. */
+/** Page of all transactions, newest first, filtered by the page's address. */
 export const transactionsPage = {
   title: () => "Transactions",
 
@@ -44,7 +44,7 @@ export const transactionsPage = {
   },
 };
 
-/** A hash searches attempts; any other text searches request ids. */
+/** Search query: a hash searches attempts; any other text searches request ids. */
 function wordQuery(text) {
   if (text === undefined) return {};
   return HASH.test(text) ? { txHash: text } : { requestId: text };
@@ -93,7 +93,7 @@ function nothingFound() {
   return empty("Nothing here is like that. ", h("a", { href: linkTo(["tx"]) }, "Show all transactions"));
 }
 
-/** Help for a node without transactions. */
+/** Help that is shown if the node has no transactions. */
 export function firstSteps(signers) {
   const [from, to = from] = signers;
   if (from === undefined) {

@@ -1,4 +1,6 @@
-/** Confirmation dialog of an action: its effect, the reason, the request, and a second confirmation. */
+/**
+ * Confirmation dialog of an action: the action's effect, its reason, the request to be sent, and a second confirmation.
+ */
 import { callApi, randomId } from "../api.js";
 import { byId, draw, h } from "../dom.js";
 import { GWEI_DIGITS, weiOf } from "../formats.js";
@@ -9,10 +11,10 @@ import { approvalFacts } from "./approval.js";
 const AMOUNT = "[0-9]+([.][0-9]{1,18})?";
 const GWEI = "[0-9]+([.][0-9]{1,9})?";
 
-/** The open dialog; one at a time. */
+/** The open dialog, or null. Only one can be open at a time. */
 let open = null;
 
-/** `about`: the transaction and the market, for the preview. `onDone`: reloads the page. */
+/** Opens the dialog. `about`: the transaction and current fees, for the preview. `onDone`: reloads the page. */
 export function openAction(action, about, onDone) {
   // One idempotency key per dialog: a second click, or a repeat after a lost answer, is the same action.
   open = { action, about, onDone, key: `dashboard-${randomId()}`, said: {}, problem: null, isBusy: false };
@@ -42,7 +44,7 @@ export function actionButton(action, about, onDone) {
   return h("button", { type: "button", class: danger === true ? "danger" : null, onclick }, action.label);
 }
 
-/** The action cannot be sent before its subject is loaded. */
+/** Actions that cannot be sent before the transaction to approve or reject is loaded. */
 const FOUR_EYES = new Set(["approve", "reject"]);
 
 function judged({ transaction, isUnread }) {
@@ -101,7 +103,7 @@ function show() {
 const input = (name, label, attributes) =>
   h("label", { key: name }, `${label} `, h("input", { name, spellcheck: "false", autocomplete: "off", ...attributes }));
 
-/** The input fields, each with its member of the body. The node decides about empty ones. */
+/** Input fields of the actions, each with its member of the request body. Empty fields are left to the node. */
 const FIELDS = {
   fees: () =>
     h(
@@ -180,7 +182,7 @@ async function submit(event) {
 const SHOWN_MS = 6_000;
 let forgetting;
 
-/** Shows a sentence at the bottom of the page for a while. */
+/** Shows a message at the bottom of the page for a while. */
 export function say(text) {
   const toast = byId("toast");
   toast.textContent = text;

@@ -1,10 +1,13 @@
 /**
- * Operators' actions with their texts. An action is a request of the API (`action`, `label`, `method`, `path`,
- * `body`), as offered by the list of problems. Its explanation is shown before it is sent.
+ * Operators' actions with their texts. An action is an API request (`action`, `label`, `method`, `path`, `body`) as
+ * offered by the list of problems. Its explanation is shown before the request is sent.
  */
 import { gweiOf } from "../formats.js";
 
-/** `what`: one sentence. `fields`: optional inputs beside the reason. `danger`: it is destructive. */
+/**
+ * Texts of each action. `what`: one sentence. `fields`: optional inputs beside the reason. `danger`: true if the action
+ * is destructive.
+ */
 const ACTIONS = {
   resubmit: { label: "Send again", what: "Sends the stored bytes again, now. Nothing new is signed." },
   reprice: {
@@ -67,7 +70,7 @@ export function meaningOf(action) {
   return ACTIONS[wordOf(action)] ?? { label: action.label, what: "Sends the request below." };
 }
 
-/** Name of an action that the API distinguishes by path and body. */
+/** Returns the name of an action; the API distinguishes some actions only by path and body. */
 export function wordOf({ action, path, method, body }) {
   if (path.endsWith("/kill"))
     return method === "DELETE" ? "endKill" : path === "/api/v1/kill" ? "killAll" : "killSigner";
@@ -83,7 +86,7 @@ function actionOf(word, path, body = {}, method = "POST") {
 
 const forTransaction = (txId) => (word) => actionOf(word, `/tx/${txId}/${word}`);
 
-/** All actions possible in a transaction's state, least drastic first. */
+/** All actions that a transaction's state allows, least drastic first. */
 export function actionsFor(transaction) {
   const { txId, state, subState, heldSince } = transaction;
   const action = forTransaction(txId);
@@ -106,7 +109,7 @@ function laneAction(word, { chainId, signer }) {
   return actionOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
 }
 
-/** An action of the notice that somebody else used the signer's key. */
+/** Builds an action for a notice that a foreign party used the signer's key. */
 export function actionFor(word, { lane, noticeId, body }) {
   if (word === "acknowledge") return actionOf(word, `/notices/${noticeId}/acknowledge`, body);
   return word === "killSigner" ? actionOf(word, `/signers/${lane.signer}/kill`) : laneAction(word, lane);
@@ -124,12 +127,12 @@ export function actionsForLane(lane, isKilled) {
   ];
 }
 
-/** The actions of an explanation with their texts. Each is a request as the API gives it. */
+/** The actions that an explanation suggests, with their texts. Each is an API request. */
 export function actionsOf({ actions }) {
   return actions.map((action) => ({ ...action, label: meaningOf(action).label }));
 }
 
-/** Describes the effect of an action on the chain; null: none. */
+/** Describes the effect of an action on the chain; null if it has none. */
 export function previewOf(action, { transaction = null, baseFee = null } = {}) {
   if (transaction === null) return null;
   const { nonce, signer, attempts } = transaction;

@@ -1,4 +1,6 @@
-/** Details of an approval: receiver, amount, call, the rule that requires it, and the most that it can cost. */
+/**
+ * Details shown to an approver: receiver, amount, call, the rule that requires approval, and the highest possible cost.
+ */
 import { h } from "../dom.js";
 import { etherOf, plural } from "../formats.js";
 import { decodedCall } from "./calls.js";
@@ -21,14 +23,14 @@ export function approvalFacts({ chainId, owner, payload, approval }) {
   });
 }
 
-/** The same in one line, for rows. */
+/** Details of a pending approval in one line, for table rows. */
 export function approvalLine({ payload: { to, value, data }, approval }) {
   const known = decodedCall(data);
   return h(
     "span.approval",
     h("b", `${etherOf(value)} ether`),
     " to ",
-    // In full: a shortened address could be another one.
+    // Show the receiver's address in full: a shortened address could belong to another account.
     to === null ? "a new contract" : code(to),
     data !== "0x" && [", ", known === null ? unknownCall(data) : signed(known)],
     approval !== undefined && [", by ", said(approval.rule, 120)],

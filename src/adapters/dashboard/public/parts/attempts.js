@@ -10,7 +10,7 @@ const KINDS = {
   placeholder: "placeholder",
 };
 
-/** All attempts of a transaction, of which one is mined, with their price beside the market's. */
+/** Table of a transaction's attempts, with each one's fee beside the market's. The mined attempt is marked. */
 export function attemptsTable({ chainId, attempts, receipt }, market) {
   if (attempts.length === 0) return h("p.empty", "Nothing is signed yet.");
   const baseFee = market?.baseFee ?? null;
@@ -45,7 +45,7 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
   return table(`${plural(attempts.length, "attempt")} at one nonce`, columns, rows);
 }
 
-/** Current base fee as last reported by the node; null: unknown. */
+/** Base fee as last reported by the node; null if unknown. */
 export function marketNow(market) {
   if ((market?.baseFee ?? null) === null) return null;
   const tip = (market.tip ?? null) === null ? "" : `, ${gweiOf(market.tip)} tip`;
@@ -56,7 +56,7 @@ function capOf({ maxFeePerGas, gasPrice }) {
   return Number(maxFeePerGas ?? gasPrice ?? 0);
 }
 
-/** The bar is the offer, the mark the newest block's base fee. */
+/** Draws a bar for the fee that an attempt offers and a mark for the newest block's base fee. */
 function feeBar(attempt, highest, baseFee) {
   const cap = capOf(attempt);
   const isShort = baseFee !== null && cap < Number(baseFee);

@@ -1,4 +1,4 @@
-/** Decodes the call of a payload if its function (the first four bytes) is a well-known one. */
+/** Decodes a payload's call if its selector (the first four bytes) belongs to a well-known function. */
 
 const KNOWN = {
   a9059cbb: "transfer(address to, uint256 amount)",
@@ -19,7 +19,10 @@ const KNOWN = {
 
 const WORD = 64;
 
-/** `{ name, args: [{ name, type, value }] }`; null: the data is not exactly that of a known function. */
+/**
+ * Decodes call data to `{ name, args: [{ name, type, value }] }`; null if the data does not match a known function
+ * exactly.
+ */
 export function decodedCall(data) {
   const signature = KNOWN[data.slice(2, 10)];
   if (signature === undefined) return null;
@@ -35,7 +38,10 @@ export function decodedCall(data) {
   return args.some(({ value }) => value === null) ? null : { name, args };
 }
 
-/** Null: the word is not of that type, so the data is another function's. */
+/**
+ * Decodes one 32-byte word as `type`; null if it is not a valid value, which means that the data belongs to another
+ * function.
+ */
 function argumentOf(type, word) {
   if (type === "uint256") return BigInt(`0x${word}`).toString();
   if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;

@@ -8,15 +8,21 @@ import { actionButton } from "./action-dialog.js";
 import { actionsOf } from "./actions.js";
 import { age, said } from "./words.js";
 
-/** An explanation makes calls to the chain. So it reloads when something changed, else after this long. */
+/**
+ * Reload interval of an explanation if nothing changed. Explanations call the chain, so they are not loaded at every
+ * poll.
+ */
 const EXPLAINED_FOR_MS = 15_000;
 let last = null;
 
-/** `state`: the visible state that the explanation depends on, beside the list of problems. */
+/**
+ * Loads the explanation of a transaction. `state`: the visible state on which, beside the list of problems, the
+ * explanation depends.
+ */
 export async function explainedOf(txId, state, signal) {
   const key = JSON.stringify([txId, state]);
   const revision = world.attention?.revision;
-  // The first state is no change.
+  // A revision that becomes known for the first time does not count as a change.
   const isSame = last?.key === key && (last.revision ?? revision) === (revision ?? last.revision);
   if (isSame && Date.now() - last.atMs < EXPLAINED_FOR_MS) {
     last.revision ??= revision;
@@ -50,7 +56,7 @@ function cause({ code, text, since }) {
   return h("li", h("span.code", wordsOf(code)), " ", said(text), since !== undefined && [" ", age(since)]);
 }
 
-/** Advice without an action, as text. */
+/** Shows advice that has no matching action, as text. */
 function words(help, actions) {
   const pressed = new Set(actions.map(({ code }) => code));
   const unpressed = help.filter(({ code }) => !pressed.has(code) && code !== "LOOK_AT_BLOCKER");

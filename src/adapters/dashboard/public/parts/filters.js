@@ -1,4 +1,4 @@
-/** Filters of a list. Each is part of the address, and a change returns to the first page. */
+/** Filters of a list. Each filter is part of the page's address; changing it returns to the first page of the list. */
 import { h } from "../dom.js";
 import { linkTo } from "../routes.js";
 import { world } from "../world.js";
@@ -15,7 +15,7 @@ export function textFilter(label, name, { query, go, ...more }) {
   );
 }
 
-/** Shown if there is more than one choice. */
+/** Filter by chain, shown only if there is more than one chain. */
 export function chainFilter(query, go) {
   const chains = world.overview?.chains ?? [];
   if (chains.length < 2 && query.chain === undefined) return null;

@@ -1,4 +1,7 @@
-/** Uses of a lane's key by others: red until acknowledged, then by whom, when and why. */
+/**
+ * Notices that a foreign party used a lane's key. They are red until acknowledged, then show who acknowledged them,
+ * when and why.
+ */
 import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
 import { actionButton } from "./action-dialog.js";

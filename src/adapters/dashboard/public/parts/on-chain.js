@@ -1,13 +1,13 @@
 /**
- * Logs and revert reason of a mined transaction, loaded on request. Contracts and endpoints supply the texts: they
- * are shown as text, within the API's limits.
+ * Logs and revert reason of a mined transaction, loaded on request. Their content comes from contracts and endpoints,
+ * so it is shown as plain text, within the API's limits.
  */
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { plural } from "../formats.js";
 import { age, code, copyButton, empty, explored, quiet, said, section } from "./words.js";
 
-/** Cached by transaction and block, because a reorg changes them. */
+/** Loaded logs and revert reasons, cached by transaction and block, because a reorg changes them. */
 const looks = new Map();
 const MOST_KEPT = 20;
 

@@ -1,10 +1,10 @@
-/** Alerts about past moments, for people who missed them. They do not make the page red. */
+/** Alerts about past events, for people who missed them. They do not make the page red. */
 import { h } from "../dom.js";
 import { countOf, wordsOf } from "../formats.js";
 import { linkTo, toTransaction } from "../routes.js";
 import { age, laneLink, quiet, said, section } from "./words.js";
 
-/** Alerts that the user has dismissed; a new occurrence is shown again. */
+/** Storage key of the alerts that the user has dismissed. A new occurrence is shown again. */
 const SEEN = "fencepost-seen-alerts";
 const MOST_SEEN = 200;
 

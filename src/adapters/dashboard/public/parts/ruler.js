@@ -1,6 +1,6 @@
 /**
- * The nonces of a lane as a ruler: final, in flight, waiting and unused. The address sets the window (`at`, the nonce
- * in its middle, and `zoom`, their number); buttons, wheel and arrow keys move it.
+ * Ruler of a lane's nonces: final, in flight, waiting and unused. The page's address sets the shown window (`at`: the
+ * nonce in its middle; `zoom`: the number of nonces). Buttons, wheel and arrow keys move the window.
  */
 import { h } from "../dom.js";
 import { countOf, plural, wordsOf } from "../formats.js";
@@ -23,12 +23,12 @@ const KINDS = {
   foreign: "foreign",
 };
 
-/** Above this zoom, nonces are too narrow for their numbers. */
+/** Largest number of shown nonces at which their numbers still fit. */
 const NUMBERED = 60;
 
-/** First and last nonce of the window. Without `at`, the head of line is at a third of it. */
+/** First and last nonce of the shown window. Without `at`, the head of line is placed at one third of the window. */
 export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
-  // A lane with few nonces is shown completely.
+  // Show all nonces of a lane that has only few.
   const usual = (cursor ?? 0) < ZOOMS[0] ? ZOOMS[0] : USUAL_ZOOM;
   const size = ZOOMS.includes(Number(zoom)) ? Number(zoom) : usual;
   const head = headOfLine?.nonce ?? Math.max(0, Math.min(cursor ?? 0, chainCounts?.latest ?? cursor ?? 0));
@@ -38,7 +38,7 @@ export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
   return { from, to: from + size - 1, size };
 }
 
-/** Requested ends are no failures: the nonce was used without effect. */
+/** Ends that were requested and are not failures: the nonce was used without effect. */
 const ON_PURPOSE = ["CANCELLED", "EXPIRED"];
 
 function shownSpan(span) {
@@ -94,7 +94,7 @@ export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane 
   );
 }
 
-/** Time of the last wheel move, to limit their rate. */
+/** Time of the last move by mouse wheel, to limit the rate of moves. */
 let turnedAt = 0;
 const TURN_MS = 80;
 
@@ -112,7 +112,7 @@ function button(text, label, onclick) {
   );
 }
 
-/** One element per span, or per nonce if there is space. */
+/** Elements of the ruler: one per span, or one per nonce if there is space. */
 function pieces({ from, to, kind, txId, reservationId, detail }, shown) {
   const first = Math.max(from, shown.from);
   const last = Math.min(to, shown.to);
@@ -148,7 +148,7 @@ function marker(kind, nonce, shown, label) {
   });
 }
 
-/** Four numbers below the ruler. */
+/** Scale with four nonces below the ruler. */
 function scale({ from, size }) {
   const places = [0, 0.25, 0.5, 0.75].map((share) => from + Math.floor(size * share));
   return h(

@@ -1,4 +1,4 @@
-/** Test transfers, only in `fencepost dev`, whose ether has no value. */
+/** Test transfers, offered only by `fencepost dev`, whose chain's ether has no value. */
 import { callApi, randomId } from "../api.js";
 import { h } from "../dom.js";
 import { plural, shortHex, weiOf } from "../formats.js";

@@ -15,7 +15,7 @@ const COLUMNS = [
   ["Created", "right"],
 ];
 
-/** `isNarrow`: a narrow table of one lane, without the signer's column. */
+/** Table of transactions. `isNarrow`: a narrow table for one lane, without the signer's column. */
 export function transactionTable(caption, items, isNarrow = false) {
   return h("div", { class: isNarrow ? "narrow" : null }, table(caption, COLUMNS, items.map(row)));
 }

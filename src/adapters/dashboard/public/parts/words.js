@@ -1,18 +1,20 @@
-/** Small elements of all pages. */
+/** Small elements used by all pages. */
 import { h } from "../dom.js";
 import { ageOf, countOf, cut, momentOf, shortHex, shortId, visible } from "../formats.js";
 import { toLane, toTransaction } from "../routes.js";
 import { chainOf } from "../world.js";
 
 /**
- * A foreign text (callers, contracts, chains), isolated so that its writing direction does not affect its
- * surroundings.
+ * Shows a foreign text (of a caller, contract or chain), isolated so that its writing direction does not affect the
+ * text around it.
  */
 export function said(text, most) {
   return h("bdi.said", cut(visible(text), most));
 }
 
-/** The same, line by line. */
+/**
+ * Shows a foreign text with its line breaks, isolated so that its writing direction does not affect the text around it.
+ */
 export function saidLines(text, most) {
   return h("bdi", cut(text.split("\n").map(visible).join("\n"), most));
 }
@@ -21,7 +23,7 @@ export function code(text) {
   return h("code", text);
 }
 
-/** A shortened text with the full one as its title. */
+/** Shows a shortened text with the full text as its title. */
 export function hex(text) {
   return h("code", { title: text }, shortHex(text));
 }
@@ -30,13 +32,13 @@ export function quiet(...children) {
   return h("span.quiet", children);
 }
 
-/** A live age. */
+/** Shows the time since `iso`, updated live. */
 export function age(iso, after = " ago") {
   const text = `${ageOf(iso, Date.now())}${after}`;
   return h("time", { datetime: iso, title: momentOf(iso), "data-age": after }, text);
 }
 
-/** A live countdown that ends at zero. */
+/** Shows a live countdown that stops at zero. */
 export function left(iso) {
   return h("time", { datetime: iso, title: momentOf(iso), "data-left": true }, leftOf(iso, Date.now()));
 }
@@ -46,7 +48,7 @@ function leftOf(iso, now) {
   return ms <= 0 ? "over" : `${Math.ceil(ms / 1_000)} s left`;
 }
 
-/** Updates live times, without requests to the node. */
+/** Updates the live ages and countdowns, without requests to the node. */
 export function tick() {
   const now = Date.now();
   for (const time of document.querySelectorAll("time[data-age]")) {
@@ -55,7 +57,7 @@ export function tick() {
   for (const time of document.querySelectorAll("time[data-left]")) time.textContent = leftOf(time.dateTime, now);
 }
 
-/** A transaction's request id. */
+/** Link to a transaction, labelled with its request id, or with its shortened id if it has none. */
 export function transactionLink({ txId, requestId }) {
   const name = requestId === null || requestId === undefined ? shortId(txId) : visible(requestId);
   return h("a.name", { href: toTransaction(txId), title: txId }, h("bdi", cut(name, 80)));
@@ -82,7 +84,7 @@ export function explored(chainId, kind, id, shown) {
   ];
 }
 
-/** A list of names and values; a value of null is left out. */
+/** A list of names and values; entries with the value null are left out. */
 export function facts(values) {
   const known = Object.entries(values).filter(([, value]) => value !== null);
   return h(
@@ -91,12 +93,15 @@ export function facts(values) {
   );
 }
 
-/** `columns`: [heading, class]. A row with a target has a link; `j` and `k` move from link to link. */
+/**
+ * A table. `columns`: [heading, class]. A row with a target contains a link; the keys `j` and `k` move from link to
+ * link.
+ */
 export function table(caption, columns, rows) {
   const head = columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name));
   return h(
     "div.scroll",
-    // Wide tables scroll separately, and are focusable for the arrow keys.
+    // Make a wide table scroll separately, and focusable so that the arrow keys scroll it.
     { tabindex: "0", role: "group", "aria-label": caption },
     h("table", h("caption.unseen", caption), h("thead", h("tr", head)), h("tbody", rows)),
   );

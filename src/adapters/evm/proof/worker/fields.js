@@ -4,8 +4,8 @@ import { read } from "../../threads/read.js";
 import { bytes, EMPTY, integerFromHex } from "../../threads/rlp.js";
 
 /**
- * RLP of fields of blocks, transactions and receipts in JSON-RPC form. A field of another form has no known encoding:
- * `BadAnswer` means that nothing is proved or contradicted.
+ * RLP encoding of fields of blocks, transactions and receipts in JSON-RPC form. A field in another form has no known
+ * encoding and throws `BadAnswer`, which means that nothing is proved or contradicted.
  *
  * @typedef {Readonly<Record<string, unknown>>} Fields
  */
@@ -28,7 +28,7 @@ export const data = (value) => bytes(textOf(value));
 /** @param {unknown} value */
 export const quantity = (value) => integerFromHex(read.quantity(value, "a field").slice(2));
 
-/** Absent for a contract creation. @param {unknown} value */
+/** Encodes the receiver of a transaction, which is absent for a contract creation. @param {unknown} value */
 export const receiver = (value) => (value === null || value === undefined ? EMPTY : data(value));
 
 /** @param {unknown} value */

@@ -36,8 +36,8 @@ const APPENDED = [
 ];
 
 /**
- * Hash of a header, with the encoding of the fork whose fields it has. A chain with additional fields, or a later fork,
- * hashes differently: then the result is not the block's hash.
+ * Hash of a block header, in the encoding of the fork whose fields the header has. On a chain with additional fields,
+ * or after a later fork, the result differs from the block's hash.
  *
  * @param {Fields} block
  * @returns {string} with prefix

@@ -3,8 +3,8 @@ import { byteString, EMPTY, integer, list } from "../../threads/rlp.js";
 import { keccak } from "./fields.js";
 
 /**
- * Root of the Merkle Patricia trie (Yellow Paper, appendix D) with the keys RLP(0), RLP(1), …. A block commits to its
- * transactions and receipts by such roots.
+ * Root of the Merkle Patricia trie (Yellow Paper, appendix D) with the keys RLP(0), RLP(1), …. A block header commits
+ * to the block's transactions and receipts by such roots.
  *
  * @typedef {{ readonly path: string, readonly value: string }} Entry path in nibbles, both hex without prefix
  */
@@ -21,9 +21,9 @@ export function orderedTrieRoot(values) {
 }
 
 /**
- * No RLP key is a prefix of another, so a branch node never holds a value.
+ * Encodes a trie node. No RLP key is a prefix of another, so a branch node never holds a value.
  *
- * @param {readonly Entry[]} entries sorted by path, of one path up to `depth`
+ * @param {readonly Entry[]} entries sorted by path, all with the same path up to `depth`
  * @param {number} depth
  * @returns {string}
  */
@@ -54,7 +54,10 @@ function branch(entries, depth) {
   return list(children + EMPTY);
 }
 
-/** A node of 32 bytes or more is referenced by its hash; a smaller one is embedded in its parent. @param {string} encoded */
+/**
+ * Reference to a trie node: a node of 32 bytes or more is referenced by its hash; a smaller one is embedded in its
+ * parent. @param {string} encoded
+ */
 const reference = (encoded) => (encoded.length < 64 ? encoded : byteString(keccak(encoded)));
 
 /**

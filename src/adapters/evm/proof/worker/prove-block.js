@@ -6,17 +6,17 @@ import { orderedTrieRoot } from "./ordered-trie.js";
 import { encodeReceipt, encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
 
 /**
- * Checks a block that a node shows against the block's hash: the header must hash to it, transactions and receipts to
- * the roots in the header. A false receipt would need a second block with the same hash.
+ * Checks a block that a node returned against the block's hash: the header must hash to it, and the transactions and
+ * receipts must hash to the roots in the header. A false receipt would need a second block with the same hash.
  *
  * @typedef {import("./fields.js").Fields} Fields
  *
  * @typedef {object} BlockEvidence
- * @property {string} hash the block as it is known here
+ * @property {string} hash the known hash of the block
  * @property {number} number
- * @property {unknown} block with whole transactions, as the node shows it
- * @property {readonly unknown[]} receipts of all its transactions, as the node shows them
- * @property {readonly string[]} wanted hashes of the transactions that are of interest
+ * @property {unknown} block with whole transactions, as the node returned it
+ * @property {readonly unknown[]} receipts of all its transactions, as the node returned them
+ * @property {readonly string[]} wanted hashes of the transactions to prove
  *
  * @typedef {object} ProvedTransaction
  * @property {string} txHash
@@ -24,7 +24,8 @@ import { encodeReceipt, encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "
  * @property {bigint} pricePaid
  * @property {Fields} receipt
  *
- * @typedef {{ readonly kind: "proved", readonly transactions: readonly ProvedTransaction[] }} Proved `wanted`, as far as the block holds them
+ * @typedef {{ readonly kind: "proved", readonly transactions: readonly ProvedTransaction[] }} Proved those of `wanted`
+ * that the block contains
  * @typedef {{ readonly kind: "contradicts", readonly detail: string }} Contradicts
  * @typedef {{ readonly kind: "unprovable", readonly of: "chain" | "block", readonly detail: string }} Unprovable
  * @typedef {Proved | Contradicts | Unprovable} BlockVerdict
@@ -50,7 +51,7 @@ export function proveBlock(evidence) {
   }
 }
 
-/** A reason that applies to every block of the chain. @param {string} detail @returns {Unprovable} */
+/** Verdict for a reason that makes every block of the chain unprovable. @param {string} detail @returns {Unprovable} */
 const unprovable = (detail) => ({ kind: "unprovable", of: "chain", detail });
 
 /** @param {string} detail @returns {Contradicts} */
@@ -96,8 +97,9 @@ function proveContents({ receipts, wanted }, block, transactions) {
 }
 
 /**
- * Bor lists transactions that the block does not commit to, under hashes that are not theirs: unprovable. The encoding
- * of a transaction that was signed here is known, so other contents under its hash are a contradiction.
+ * Judges a transaction whose contents do not hash to its listed hash. If this node signed the transaction, its encoding
+ * is known, so the block is contradicted. Otherwise the block is unprovable: Bor lists transactions that the block does
+ * not commit to, under hashes that do not match their contents.
  *
  * @param {string} hash
  * @param {readonly string[]} wanted
@@ -109,8 +111,8 @@ function judgeMisnamed(hash, wanted) {
 }
 
 /**
- * Checks receipt fields that the block does not commit to. `gasUsed` must be the difference of two cumulative sums.
- * Only a transaction without a receiver creates a contract (some nodes report an address even if the deployment
+ * Checks receipt fields that the block's hash does not commit to. `gasUsed` must be the difference of two cumulative
+ * sums. Only a transaction without a receiver creates a contract (some nodes report an address even if the deployment
  * reverted).
  *
  * @param {readonly Fields[]} receipts in order

@@ -2,5 +2,6 @@
 import { serve } from "../../threads/serve.js";
 import { proveBlock } from "./prove-block.js";
 
-// The proving thread: a block takes thousands of hashes, which would block the event loop.
+// Thread that proves blocks. Proving a block computes thousands of hashes, which would block the main thread's event
+// loop.
 serve(proveBlock);

@@ -6,14 +6,17 @@ import { data, fieldsOf, isPresent, listOf, numberOf, quantity, receiver } from 
  * @typedef {import("./fields.js").Fields} Fields
  */
 
-/** Types up to EIP-7702: legacy, EIP-2930, EIP-1559, EIP-4844, EIP-7702. Higher types are specific to a chain. */
+/**
+ * Highest transaction type with a known encoding. Types up to here: legacy, EIP-2930, EIP-1559, EIP-4844, EIP-7702.
+ * Higher types are specific to a chain.
+ */
 export const LAST_TYPE = 4;
 
-/** Old nodes omit the type of a legacy transaction. @param {Fields} fields */
+/** Type of a transaction. Old nodes omit it for legacy transactions. @param {Fields} fields */
 export const typeOf = ({ type }) => (isPresent(type) ? Number(numberOf(type)) : 0);
 
 /**
- * Bytes in the transactions root: the signed transaction without blob sidecars.
+ * Encodes a transaction as in the block's transactions root: signed, without blob sidecars.
  *
  * @param {Fields} transaction of a type up to LAST_TYPE
  * @returns {string} hex without prefix
@@ -84,8 +87,9 @@ export function pricePaid(transaction, baseFeePerGas) {
 }
 
 /**
- * Encoding of a receipt in the receipts root: status, cumulative gas, bloom and logs (EIP-658, EIP-2718). It contains
- * neither the transaction's hash, nor its own gas, nor the address of a created contract.
+ * Encodes a receipt as in the block's receipts root: status, cumulative gas, bloom and logs (EIP-658, EIP-2718). The
+ * encoding contains neither the transaction's hash, nor the gas of the transaction alone, nor the address of a created
+ * contract.
  *
  * @param {import("./fields.js").Fields} receipt
  * @returns {string} hex without prefix

@@ -8,27 +8,30 @@ import {
 } from "../../../../domain/keys/signing.ts";
 import { type Address, type LaneKey, laneKey } from "../../../../domain/lane.ts";
 
-/** Limits on memory. A forgotten nonce is signed like one that was never signed, so nothing is refused by them. */
+/**
+ * Limits on the number of remembered nonces and payloads. A forgotten nonce is treated like one that was never signed,
+ * so the limits cause no refusal.
+ */
 const MOST = { nonces: 65_536, noncesOfLane: 4_096, payloadsOfNonce: 16 };
 
-/** One entry for each admitted request. */
+/** A remembered payload: one for each admitted signing request. */
 interface Remembered extends PayloadIdentity {
   readonly isFirst: boolean;
 }
 
 interface RememberedLane {
   readonly term: number;
-  /** In order of signing; the newest is last. */
+  /** Payloads by nonce, in order of signing; the newest is last. */
   readonly nonces: Map<number, readonly Remembered[]>;
 }
 
 /**
  * Payloads signed for each nonce, in memory only. Entries belong to one term of a lane: in another term another node
- * may have signed at these nonces, and this node has read the database since.
+ * may have signed at these nonces, and this node has read the database since then.
  */
 export class PayloadMemory {
   private readonly most: typeof MOST;
-  /** In order of use; the most recently used lane is last. */
+  /** Lanes in order of use; the most recently used lane is last. */
   private readonly lanes = new Map<LaneKey, RememberedLane>();
   private count = 0;
 
@@ -36,14 +39,15 @@ export class PayloadMemory {
     this.most = { ...MOST, ...most };
   }
 
-  /** Number of nonces in memory. */
+  /** Number of nonces whose payloads are remembered. */
   get size(): number {
     return this.count;
   }
 
   /**
-   * The first payload that must not be signed. Null: all may be signed, and are recorded now, so that no concurrent
-   * request signs another payload. Payloads that are then not signed are removed with `notSigned`.
+   * Returns the first payload that must not be signed, or null if all may be signed. In that case they are recorded at
+   * once, so that no concurrent request signs another payload. Payloads that are then not signed are removed with
+   * `notSigned`.
    */
   admit(signer: Address, term: number, asked: readonly ToSign[]): (MemoryRefusal & { readonly index: number }) | null {
     const identities = asked.map(identityOf);
@@ -69,8 +73,8 @@ export class PayloadMemory {
   }
 
   /**
-   * Removes payloads that were admitted and not signed, because the key service was away. They do not restrict later
-   * requests.
+   * Removes payloads that were admitted but not signed because the key service was unavailable. They do not restrict
+   * later requests.
    */
   notSigned(signer: Address, term: number, asked: readonly ToSign[]): void {
     for (const each of asked) {
@@ -89,7 +93,7 @@ export class PayloadMemory {
     return lane?.term === term ? lane : undefined;
   }
 
-  /** The memory of this term; replaces an earlier term's. */
+  /** Returns the memory of this term, and drops that of an earlier term. */
   private use(key: LaneKey, term: number) {
     const lane = this.laneOf(key, term) ?? { term, nonces: new Map<number, readonly Remembered[]>() };
     if (lane.nonces.size === 0) this.forget(key);

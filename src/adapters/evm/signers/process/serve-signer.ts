@@ -1,6 +1,6 @@
 /**
- * The signing process. It holds the keys and checks every request itself. It takes one beginning and then requests, and
- * ends with its channel.
+ * The signing process. It holds the keys and checks every request itself. It receives one start message with the keys,
+ * then requests, and ends when its channel closes.
  */
 import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -23,14 +23,14 @@ import {
 
 export interface ServeSignerPorts {
   readonly clock: Clock;
-  /** Masks the secrets of this beginning in every text that leaves the process. */
+  /** Makes the function that masks the keys of the start message in every text that leaves the process. */
   readonly maskOf: (beginning: Beginning) => Promise<(text: string) => string>;
 }
 
-/** This many signatures leave at once, without waiting for the next request. */
+/** Number of signatures that are returned at once, without waiting for the next request. */
 const ENOUGH = 64;
 
-/** Resolves when the channel is closed by either side. */
+/** Serves signing requests. Resolves when either side closes the channel. */
 export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Promise<void> {
   const lines = new Lines();
   const say = answersTo(channel, ports.clock);
@@ -47,7 +47,7 @@ export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Pro
   channel.destroy();
 }
 
-/** Collects the answers of one turn of the event loop into one write. */
+/** Collects the responses of one turn of the event loop into one write. */
 function answersTo(channel: Duplex, clock: Clock) {
   let waiting = "";
   let total = 0;
@@ -88,7 +88,7 @@ function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: st
   const memory = new PayloadMemory();
   let bounds = first;
   const refuse = ({ address, term, transactions }: SignRequest) => {
-    // A temporary refusal: the node sends the policies before it signs for a lane.
+    // Refuse for now: the node sends the policies before it requests signatures for a lane.
     if (bounds.policies === null) throw new SignerAway("the policies in force are not known yet");
     for (const [index, each] of transactions.entries()) {
       const why = beyondBounds(bounds, address, each);

@@ -25,40 +25,42 @@ import {
   type SignRequest,
 } from "./wire.ts";
 
-/** A started process, or a test's replacement for one. */
+/** A started signing process, or a test's replacement for one. */
 export interface Launched {
   readonly channel: Duplex;
-  /** Resolves with a text about how it ended. */
+  /** Resolves with a text that describes how the process ended. */
   readonly ended: Promise<string>;
   kill(): void;
-  /** Sets whether the child keeps this process from exiting. */
+  /** Sets whether the child process keeps this process from exiting. */
   hold(held: boolean): void;
 }
 
-/** A process that could not be started, as one that has ended. */
+/** Represents a process that could not be started as one that has ended. */
 export function neverStarted(ended: Promise<string>): Launched {
   return { channel: new PassThrough().destroy(), ended, kill: () => undefined, hold: () => undefined };
 }
 
 export interface SigningProcessOptions {
-  /** May throw: it is retried, like a process that ended. */
+  /** Starts the signing process. If it throws, the start is retried, as after the end of a process. */
   readonly launch: () => Launched;
-  /** The process starts while this is being prepared. */
+  /** Start message with the keys. The process starts while the message is being prepared. */
   readonly beginning: Promise<Beginning>;
   readonly clock: Clock;
   readonly entropy: Pick<Entropy, "random">;
-  /** Receives the warnings of the first process only. */
+  /** Receives the warnings of the first signing process only. */
   readonly warn?: Warn | undefined;
 }
 
 const START_AGAIN: BackoffRule = { firstMs: 100, mostMs: 10_000 };
-/** After this lifetime, the next end counts as the first failure. */
+/** Lifetime of a signing process after which its end counts as the first failure again. */
 const LONG_ENOUGH_MS = 30_000;
-/** A process with pending work is pinged, and killed after this long without an answer. */
+/** A signing process with pending requests is pinged, and killed after this many ms without a response. */
 const SILENT_MS = 10_000;
 const CLOSE_MS = 1_000;
 
-/** Resolves when the process has its keys. Throws the process's error if it cannot begin. */
+/**
+ * Starts the signing process. Resolves when the process has its keys; throws the process's error if it cannot start.
+ */
 export async function openSigningProcess(options: SigningProcessOptions): Promise<LocalSigner> {
   const signing = new SigningProcess(options);
   try {
@@ -83,9 +85,9 @@ class SigningProcess {
   private readonly pending = pendingRequests<readonly SignedTransaction[]>();
   private readonly closing = new AbortController();
   private current: Launched | null = null;
-  /** Reason why no request is possible now; null if the process is ready. */
+  /** Reason why the process takes no requests now; null if it is ready. */
   private away: string | null = "is starting";
-  /** Also sent to a process that replaces this one. Null: not known yet. */
+  /** Policies in force; also sent to a process that replaces this one. Null if not known yet. */
   private policies: string | null = null;
   private outgoing = "";
   private failures = 0;
@@ -134,7 +136,7 @@ class SigningProcess {
     });
   }
 
-  /** Policies apply to every later request: lines are read in order. */
+  /** Sends new policies to the process. They apply to every later request, because lines are read in order. */
   adopt(signers: ReadonlyMap<string, Policy>): void {
     this.policies = `${encodePolicies(signers)}\n`;
     if (this.away === null) this.current?.channel.write(this.policies);
@@ -151,7 +153,7 @@ class SigningProcess {
     cancel();
   }
 
-  /** Requests of one tick leave in one write. */
+  /** Writes all requests of one tick at once. */
   private flush() {
     const lines = this.outgoing;
     this.outgoing = "";
@@ -172,7 +174,7 @@ class SigningProcess {
       w: (text) => (this.hasWarned ? undefined : this.options.warn?.(text)),
     };
     channel.setEncoding("utf8");
-    // `ended` reports the end of the process.
+    // Ignore errors of the channel: `ended` reports the end of the process.
     channel.on("error", () => undefined);
     channel.on("data", (chunk: string) => {
       markAlive();
@@ -182,7 +184,8 @@ class SigningProcess {
   }
 
   /**
-   * Kills a process that is stopped or in an endless loop: it sends nothing. It is then replaced like one that died.
+   * Kills a process that is stopped or in an endless loop, detected by its silence. It is then replaced like one that
+   * died.
    */
   private watch(launched: Launched) {
     let isAlive = true;
@@ -216,7 +219,7 @@ class SigningProcess {
     } catch (error) {
       if (this.closing.signal.aborted) return;
       this.away = `cannot be started: ${messageOf(error)}`;
-      // A process that cannot begin is useless; its end starts the next one.
+      // Kill a process that cannot start; its end starts the next one.
       this.current?.kill();
     }
   }
@@ -229,5 +232,5 @@ class SigningProcess {
   }
 }
 
-/** An answer begins with the request's id. */
+/** Removes the request's id from the start of a response. */
 const afterId = (text: string) => text.slice(text.indexOf(" ") + 1);

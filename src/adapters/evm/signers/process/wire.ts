@@ -14,18 +14,18 @@ import { SigningFailed } from "../local-signer.ts";
 import type { SignerSources } from "../open-signer.ts";
 import { BadKey } from "../private-keys.ts";
 
-/** Everything that the process needs: keys, and no other part of the configuration. */
+/** Start message for the signing process: the keys, and no other part of the configuration. */
 export interface Beginning {
   readonly sources: SignerSources;
-  /** Settings of AWS, Google Cloud and Vault. */
+  /** Environment variables with settings of AWS, Google Cloud and Vault. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly bounds: SigningBounds;
 }
 
-/** First message of the process: the addresses that it signs for. */
+/** First message from the signing process: the addresses that it signs for. */
 export interface Hello {
   readonly addresses: readonly Address[];
-  /** The addresses among them whose keys the chain node holds. */
+  /** Those of the addresses whose keys the chain node holds. */
   readonly atNode: readonly Address[];
   readonly curve: "wasm" | "javascript";
 }
@@ -37,7 +37,7 @@ export interface SignRequest {
   readonly transactions: readonly ToSign[];
 }
 
-/** JSON has no bigint and no set. */
+/** Encodes the start message with V8's serializer, because JSON has neither bigint nor sets. */
 export const encodeBeginning = (beginning: Beginning) => serialize(beginning).toString("base64");
 
 export function decodeBeginning(text: string): Beginning {
@@ -45,12 +45,12 @@ export function decodeBeginning(text: string): Beginning {
   try {
     return deserialize(bytes) as Beginning;
   } finally {
-    // The bytes contain keys; freed memory keeps its contents until it is overwritten.
+    // Clear the bytes: they contain keys, and freed memory keeps its contents until it is overwritten.
     bytes.fill(0);
   }
 }
 
-/** First character of a line with policies; requests begin with a number. */
+/** First character of a line that carries policies; lines with requests begin with a number. */
 export const POLICIES = "p";
 
 export function encodePolicies(signers: ReadonlyMap<string, Policy>): string {
@@ -141,7 +141,7 @@ interface Failure
   readonly message: string;
 }
 
-/** An error that the other side can rebuild; `mask` hides secrets in its message. */
+/** Encodes an error so that the other process can rebuild it; `mask` hides secrets in its message. */
 export function encodeFailure(error: unknown, mask: (text: string) => string): string {
   return JSON.stringify({ ...failureOf(error), message: mask(messageOf(error)) } satisfies Failure);
 }
@@ -159,9 +159,12 @@ export function decodeFailure(text: string): Error {
   return kind === "badKey" ? new BadKey(message) : new SigningFailed(message);
 }
 
-/** Splits a stream into lines. */
+/** Splits the stream between a node and its signing process into lines. */
 export class Lines {
-  /** Joined when the line is complete: appending each chunk would copy a long line once per chunk. */
+  /**
+   * Chunks of an incomplete line. They are joined when the line is complete: appending each chunk would copy a long
+   * line once per chunk.
+   */
   private rest: string[] = [];
 
   take(chunk: string): readonly string[] {

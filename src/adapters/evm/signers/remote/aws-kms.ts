@@ -1,4 +1,4 @@
-/** Keys of AWS KMS (ECC_SECG_P256K1), over its JSON interface. */
+/** Signs with keys of AWS KMS (ECC_SECG_P256K1), over its JSON interface. */
 import { createHash, createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { SignerAway } from "../../../../ports/signer.ts";
@@ -35,7 +35,8 @@ function keyOf(ports: ServicePorts, credentials: () => Promise<AwsCredentials>, 
     const signed = signedHeaders({ url, region, service: "kms", headers, body }, await credentials(), clock.now());
     const { status, members } = await http.ask({ method: "POST", url: url.href, headers: signed, body });
     if (status === 200) return Buffer.from(textOf(members[member]), "base64");
-    // `__type` may have the shape's namespace before a hash sign: com.amazonaws.kms#NotFoundException.
+    // Remove the namespace that `__type`, the error's type, may have before a hash sign:
+    // com.amazonaws.kms#NotFoundException.
     const kind = textOf(members.__type).replace(/^.*#/, "");
     throw refusal(name, status, [kind, textOf(members.message ?? members.Message)].filter(Boolean).join(": "));
   };
@@ -56,7 +57,7 @@ function regionOf({ AWS_REGION, AWS_DEFAULT_REGION }: Environment) {
 interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Set for temporary credentials. */
+  /** Session token of temporary credentials; null for permanent ones. */
   readonly sessionToken: string | null;
 }
 
@@ -64,13 +65,13 @@ export interface AwsRequest {
   readonly url: URL;
   readonly region: string;
   readonly service: string;
-  /** Headers besides `host` and the signature's own; names in lower case. */
+  /** Headers to sign, besides `host` and the signature's own; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /**
- * All headers of a POST of JSON to the root of a service, including the signature (Signature Version 4 of AWS):
+ * All headers of a JSON POST to the root of an AWS service, including the signature (AWS Signature Version 4):
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 export function signedHeaders(
@@ -99,7 +100,7 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256"
 type Dated = AwsCredentials & { readonly untilMs: number };
 
 /**
- * Credentials from the sources that AWS's tools use on a server, in their order: environment, web identity (EKS),
+ * Finds credentials in the sources that AWS's tools use on a server, in their order: environment, web identity (EKS),
  * container endpoint (ECS, EKS Pod Identity), instance metadata (EC2, version 2). Profiles and single sign-on are for
  * people at a terminal: export such credentials into the environment.
  */
@@ -150,10 +151,13 @@ async function fromContainer(ports: ServicePorts): Promise<Dated | null> {
 }
 
 const INSTANCE_HOST = "http://169.254.169.254";
-/** Short: outside EC2 no server answers there. */
+/** Timeout of the EC2 metadata server. Short, because outside EC2 no server answers at that address. */
 const METADATA_TIMEOUT_MS = 1_000;
 
-/** Version 2 only: it needs a token first, which a server-side request forgery cannot fetch. */
+/**
+ * Reads credentials from the EC2 metadata server, version 2 only: it requires a token first, which a server-side
+ * request forgery cannot fetch.
+ */
 async function fromInstance(ports: ServicePorts): Promise<Dated> {
   const { http, environment } = ports;
   const none = "no AWS credentials: none in the environment, of a web identity, of a container, or of an instance";
@@ -175,7 +179,10 @@ async function fromInstance(ports: ServicePorts): Promise<Dated> {
   return dated(ports, members, "the instance's metadata");
 }
 
-/** Field names of the endpoints; only STS has `SessionToken`. */
+/**
+ * Reads credentials and their expiry from a response. Field names differ between endpoints; only STS has
+ * `SessionToken`.
+ */
 function dated({ clock }: ServicePorts, members: Readonly<Record<string, unknown>>, from: string): Dated {
   const [accessKeyId, secretAccessKey] = [textOf(members.AccessKeyId), textOf(members.SecretAccessKey)];
   const leftMs = Date.parse(textOf(members.Expiration)) - clock.now().getTime();

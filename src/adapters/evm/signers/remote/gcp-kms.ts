@@ -1,7 +1,7 @@
 /**
- * Keys of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256), over its REST interface. Credentials are found as Google's tools
- * find them on a server: a service account's file (GOOGLE_APPLICATION_CREDENTIALS), else the metadata server of the
- * machine or pod.
+ * Signs with keys of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256), over its REST interface. Credentials are found as
+ * Google's tools find them on a server: in a service account's file (GOOGLE_APPLICATION_CREDENTIALS), else from the
+ * metadata server of the machine or pod.
  */
 import { createSign } from "node:crypto";
 import { BadKey, readSecretFile } from "../private-keys.ts";
@@ -51,7 +51,7 @@ function keyOf({ http, environment }: ServicePorts, token: () => Promise<Token>,
 
 type Token = Awaited<ReturnType<typeof fetchToken>>;
 
-/** `untilMs`: monotonic time at which it expires. */
+/** Fetches an access token. `untilMs`: monotonic time at which the token expires. */
 async function fetchToken(ports: ServicePorts) {
   const { http, clock, environment } = ports;
   const file = environment.GOOGLE_APPLICATION_CREDENTIALS;
@@ -71,7 +71,10 @@ function metadataRequest({ GCE_METADATA_HOST }: Environment): ServiceRequest {
   return { url, headers: { "metadata-flavor": "Google" }, timeoutMs: 2_000 };
 }
 
-/** RFC 7523: a JWT signed with the account's key, exchanged for a token at the endpoint that the file names. */
+/**
+ * Builds the token request of a service account (RFC 7523): a JWT signed with the account's key, exchanged for a token
+ * at the endpoint that the file names.
+ */
 async function accountRequest({ clock, warn }: ServicePorts, file: string): Promise<ServiceRequest> {
   const account = membersOf(await readSecretFile(file, "service account's file", warn));
   const { type, client_email: email, private_key: key, token_uri: url } = account;

@@ -2,7 +2,7 @@
  * Keys outside this process. A service signs each transaction, and the signature is checked here.
  *
  * A key management service signs a hash and returns an ECDSA signature in DER. Ethereum also needs a low s (EIP-2) and
- * the parity; they are computed here, which verifies the signature.
+ * the parity. Both are computed here, which also verifies the signature.
  */
 import { createPublicKey } from "node:crypto";
 import { Agent, request } from "undici";
@@ -23,13 +23,13 @@ import {
 
 export type RemoteKey = ReturnType<typeof remoteKey>;
 
-/** Concurrent signatures: a key service takes tens of milliseconds for each, and limits the rate. */
+/** Number of concurrent signing requests: a key service takes tens of milliseconds for each, and limits the rate. */
 const AT_ONCE = 16;
 
 export function remoteKey(address: Address, signOne: (transaction: UnsignedTransaction) => Promise<SignedTransaction>) {
   return {
     address,
-    /** Signs in order. If one fails, the error contains the signatures before it. */
+    /** Signs transactions in order. If one fails, the error contains the signatures made before it. */
     async sign(transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
       const signed: SignedTransaction[] = [];
       for (let from = 0; from < transactions.length; from += AT_ONCE) {
@@ -48,7 +48,7 @@ function withSigned(cause: unknown, signed: readonly SignedTransaction[]) {
   return new SignerAway(messageOf(cause), { signed, lies: cause instanceof SignerAway && cause.lies, cause });
 }
 
-/** Order of secp256k1, and half of it: nodes refuse a signature with a higher s (EIP-2). */
+/** Group order of secp256k1. Half of it is the limit for s: nodes refuse a signature with a higher s (EIP-2). */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 export const HALF_ORDER = CURVE_ORDER / 2n;
 
@@ -56,21 +56,21 @@ let curve: Promise<Curve> | null = null;
 
 /** True if the address's key signed exactly this transaction. */
 export async function isSignedBy(address: Address, transaction: EncodedTransaction, signature: EthereumSignature) {
-  // Loaded once, and only for keys outside this process.
+  // The curve is loaded once, and only if keys are outside this process.
   curve ??= loadCurve();
   const key = await (await curve).recover(hashToSign(transaction), signature);
   return key !== null && addressOf(key) === address;
 }
 
-/** The service answered, but not with the signature that was asked for. */
+/** Error: the key service answered, but not with the requested signature. */
 export const wrongAnswer = (message: string) => new SignerAway(message, { lies: true });
 
 export interface KeyService {
-  /** Name for messages, such as "AWS KMS key alias/hot". */
+  /** Name of the key in messages, such as "AWS KMS key alias/hot". */
   readonly name: string;
-  /** SubjectPublicKeyInfo: DER, or PEM text. */
+  /** Public key as SubjectPublicKeyInfo: DER, or PEM text. */
   publicKey(): Promise<Buffer | string>;
-  /** The signature in DER. */
+  /** Signs a hash; returns the signature in DER. */
   signHash(hash: Uint8Array): Promise<Uint8Array>;
 }
 
@@ -80,7 +80,7 @@ export function openKeys(ports: SignerPorts, services: (ports: ServicePorts) => 
   return openAll(http, () => Promise.all(services({ ...ports, http }).map(openKey)));
 }
 
-/** The connections are closed if a key cannot be opened. */
+/** Opens keys, and closes the HTTP connections if one of them cannot be opened. */
 export async function openAll(http: Pick<ServiceHttp, "close">, open: () => Promise<readonly RemoteKey[]>) {
   try {
     return { keys: await open(), close: () => http.close() };
@@ -93,8 +93,8 @@ export async function openAll(http: Pick<ServiceHttp, "close">, open: () => Prom
 const RENEW_AHEAD_MS = 5 * 60_000;
 
 /**
- * Reuses a credential until five minutes before `untilMs`, the monotonic time at which it ends. A fetch that failed is
- * repeated at the next use.
+ * Caches a credential until five minutes before `untilMs`, the monotonic time at which it expires. A fetch that failed
+ * is repeated at the next use.
  */
 export function renewed<T extends { readonly untilMs: number }>(clock: Clock, fetch: () => Promise<T>) {
   let known: Promise<T> | null = null;
@@ -115,7 +115,7 @@ async function openKey({ name, publicKey, signHash }: KeyService): Promise<Remot
   });
 }
 
-/** The public point, 65 bytes. A key on another curve than secp256k1 is a configuration error. */
+/** Returns the public key's point, 65 bytes. A key on another curve than secp256k1 is a configuration error. */
 function pointOf(name: string, key: Buffer | string): Buffer {
   const spki = typeof key === "string" ? key : ({ key, format: "der", type: "spki" } as const);
   try {
@@ -127,7 +127,10 @@ function pointOf(name: string, key: Buffer | string): Buffer {
   }
 }
 
-/** Both s and n − s are valid; nodes accept the lower one (EIP-2). The parity is found by trying both. */
+/**
+ * Completes and verifies a signature. Both s and n − s are valid; nodes accept only the lower one (EIP-2). The parity
+ * is found by trying both.
+ */
 async function provenSignature(name: string, address: Address, encoded: EncodedTransaction, [r, s]: Scalars) {
   const [high, low] = [r, s > HALF_ORDER ? CURVE_ORDER - s : s].map((each) => each.toString(16).padStart(64, "0"));
   for (const yParity of [0, 1] as const) {
@@ -140,8 +143,8 @@ async function provenSignature(name: string, address: Address, encoded: EncodedT
 type Scalars = readonly [r: bigint, s: bigint];
 
 /**
- * Parses SEQUENCE { INTEGER r, INTEGER s } (RFC 3279) without trailing bytes. Both integers are shorter than 128 bytes,
- * so lengths have one byte.
+ * Parses a DER signature: SEQUENCE { INTEGER r, INTEGER s } (RFC 3279) without trailing bytes. Both integers are
+ * shorter than 128 bytes, so lengths have one byte.
  */
 function parseDer(name: string, der: Uint8Array): Scalars {
   const rLength = der[3] ?? 0;
@@ -159,7 +162,7 @@ const integer = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString("
 
 const LONGEST_WORDS = 300;
 
-/** The service's error text, with a limit: it appears in alerts and answers. */
+/** Error with the key service's text. The text is shortened, because it appears in alerts and API responses. */
 export function refusal(name: string, status: number, said: string): SignerAway {
   const words = said.replace(/\p{Cc}+/gu, " ").slice(0, LONGEST_WORDS);
   return new SignerAway(`${name} answered ${status}${words === "" ? "" : `: ${words}`}`);
@@ -170,7 +173,7 @@ export interface ServiceRequest {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Shorter for a server that may not exist. */
+  /** Timeout of the request; shorter for a server that may not exist. */
   readonly timeoutMs?: number;
 }
 
@@ -180,7 +183,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface SignerPorts {
   readonly clock: Clock;
-  /** Regions, credentials and addresses of key services, under the names that their own tools read. */
+  /**
+   * Environment variables with regions, credentials and addresses of key services, under the names that the services'
+   * own tools read.
+   */
   readonly environment: Environment;
   readonly warn?: Warn | undefined;
 }
@@ -196,7 +202,10 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 export function openServiceHttp(clock: Clock) {
   const agent = new Agent({ connections: 16, maxResponseSize: MAX_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 });
   return {
-    /** Resolves with any status. Throws `SignerAway`, which names only the host, if there is no answer. */
+    /**
+     * Sends a request and resolves with any status. Throws `SignerAway`, which names only the host, if there is no
+     * response.
+     */
     async ask({ url, timeoutMs = TIMEOUT_MS, ...options }: ServiceRequest) {
       const deadline = new AbortController();
       const cancelTimer = clock.after(timeoutMs, () => deadline.abort());
@@ -216,7 +225,7 @@ export function openServiceHttp(clock: Clock) {
   };
 }
 
-/** Members of a JSON object; empty for any other text. */
+/** Members of a JSON object; empty if the text is not a JSON object. */
 export function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text));

@@ -5,7 +5,7 @@
 import { BadKey } from "../private-keys.ts";
 import { openServiceHttp, refusal, type SignerPorts, textOf } from "./key-service.ts";
 
-/** Hex keys, in the order of the paths. */
+/** Reads private keys in hex, in the order of the paths. */
 export async function readVaultKeys(
   paths: readonly string[],
   { clock, environment }: SignerPorts,

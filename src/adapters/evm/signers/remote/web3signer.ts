@@ -2,9 +2,9 @@
  * A remote signer over JSON-RPC, such as Web3Signer: `eth_accounts` at start, `eth_signTransaction` for each
  * transaction.
  *
- * Its answers are not trusted. Web3Signer signs with the chain id of its own configuration and drops access lists
+ * Its responses are not trusted. Web3Signer signs with the chain id of its own configuration and drops access lists
  * (EthTransaction.java), whatever the request contains. A compromised signer could sign any receiver. So the signed
- * bytes must match the request, and the signature the account.
+ * bytes must match the request, and the signature must match the account.
  */
 import type { Address, Hex } from "../../../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
@@ -19,7 +19,7 @@ import { HALF_ORDER, isSignedBy, openAll, remoteKey, type SignerPorts, wrongAnsw
 
 export interface RemoteSignerSource {
   readonly url: string;
-  /** Null: every account that it reports. */
+  /** Addresses to sign for; null for every account that the remote signer reports. */
   readonly addresses: readonly Address[] | null;
   readonly caFile: string | null;
   readonly certFile: string | null;
@@ -27,7 +27,7 @@ export interface RemoteSignerSource {
 }
 
 const TIMEOUT_MS = 10_000;
-/** A signed transaction has at most twice the bytes of a create, in hex. */
+/** Size limit of a response. A signed transaction has at most twice the bytes of a create request, in hex. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024;
 
 export async function openWeb3Signer(source: RemoteSignerSource, ports: Pick<SignerPorts, "clock" | "warn">) {
@@ -78,7 +78,8 @@ function chosen({ addresses }: RemoteSignerSource, label: string, answer: unknow
 }
 
 /**
- * The request in JSON-RPC form. A signer may ignore fields that it does not know; the check of its answer detects that.
+ * Builds the signing request in JSON-RPC form. A signer may ignore fields that it does not support; the check of its
+ * response detects that.
  */
 function requestOf(from: Address, transaction: UnsignedTransaction) {
   const { to, data, fees, accessList } = transaction;
@@ -104,12 +105,12 @@ async function checked(answer: unknown, address: Address, transaction: UnsignedT
   return signed;
 }
 
-/** Null if the transaction is not signed. */
+/** Reads the signature of a transaction; null if the transaction is not signed. */
 function signatureOf(rawTransaction: Hex): EthereumSignature | null {
   try {
     const { signature } = parsePayload(rawTransaction);
     if (signature === null) return null;
-    // Legacy v is 27 or 28, or 35 and above (EIP-155); odd and even give the parity.
+    // The legacy v is 27 or 28, or 35 and above (EIP-155). Whether it is odd or even gives the parity.
     const { r, s, v = 0n, yParity = Number((v + 1n) % 2n) } = signature;
     return { r: digits(r), s: digits(s), yParity: yParity === 0 ? 0 : 1 };
   } catch {
@@ -121,7 +122,7 @@ const digits = (hex: Hex) => hex.slice(2).padStart(64, "0");
 
 const FIELDS = ["chainId", "nonce", "to", "value", "data", "gas", "fees", "accessList"] as const;
 
-/** Names the fields that differ from the request, for the error message. */
+/** Lists the fields of a signed transaction that differ from the request, for the error message. */
 async function difference(rawTransaction: Hex, asked: UnsignedTransaction) {
   const decoded = await decodeTransaction(rawTransaction).catch(() => null);
   if (decoded === null) return "it cannot be read";

@@ -18,8 +18,8 @@ import { toHex } from "./serialise.js";
  */
 
 /**
- * libsecp256k1 as WebAssembly, or viem's JavaScript if WebAssembly is not available (node --jitless, a hardened
- * container). Both give the same bytes.
+ * Loads libsecp256k1 as WebAssembly, or viem's JavaScript if WebAssembly is not available (node --jitless, a hardened
+ * container). Both produce the same bytes.
  *
  * @param {typeof instantiateSecp256k1 | null} instantiate null: JavaScript without trying WebAssembly
  * @returns {Promise<Curve>}
@@ -73,7 +73,10 @@ async function loadJavaScriptCurve() {
   };
 }
 
-/** Recovery ids 2 and 3 mean that r overflowed the group order (one in 2^128); Ethereum cannot encode them. @param {number} recoveryId */
+/**
+ * Parity of a signature. Recovery ids 2 and 3 mean that r overflowed the group order (one in 2^128); Ethereum cannot
+ * encode them. @param {number} recoveryId
+ */
 function parity(recoveryId) {
   if (recoveryId !== 0 && recoveryId !== 1) throw new Error(`recovery id ${recoveryId} cannot be used`);
   return recoveryId;

@@ -3,6 +3,6 @@ import { workerData } from "node:worker_threads";
 import { serve } from "../../threads/serve.js";
 import { openSigning } from "./signing.js";
 
-/** The signing thread. */
+/** Entry point of the signing thread. */
 const { curve, sign } = await openSigning(workerData);
 serve(sign, { hello: { ready: curve }, weigh: ([, transactions]) => transactions.length });

@@ -1,15 +1,15 @@
 import type { Clock } from "../../../../ports/clock.ts";
 import { type Handle, resultOf } from "./json-rpc.ts";
 
-/** Deepest reorg of a test; each level costs the chain a snapshot. */
+/** Maximum depth of a reorg in tests; each level costs the chain a snapshot. */
 const MOST_DEPTH = 64;
 const CONTROLS = ["mine", "reorg", "pause", "resume", "setBaseFee"] as const;
 
 export type Control = (typeof CONTROLS)[number];
 
 /**
- * Makes the blocks of a chain without mining of its own, and answers the calls that control them: `fencepost_mine`,
- * `fencepost_reorg` and so on.
+ * Makes the blocks of a chain that does not mine by itself, and handles the calls that control blocks:
+ * `fencepost_mine`, `fencepost_reorg` and so on.
  */
 export function controlledBlocks(handle: Handle, blockTimeMs: number | null, after: Clock["after"]): Handle {
   const rpc = async (method: string, ...params: readonly unknown[]) => resultOf(method, await handle(method, params));
@@ -24,16 +24,16 @@ export function controlledBlocks(handle: Handle, blockTimeMs: number | null, aft
 
 type Rpc = (method: string, ...params: readonly unknown[]) => Promise<unknown>;
 
-/** Each block is made after a snapshot that a reorg can return to. */
+/** Makes blocks. Before each one a snapshot is taken that a reorg can return to. */
 function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"]) {
-  /** `number`: the head at the snapshot. */
+  /** Snapshots of the chain. `number`: the head at the snapshot. */
   let snapshots: { readonly number: number; readonly id: unknown }[] = [];
   let baseFee: string | null = null;
   let branches = 0;
-  /** Increases with every timer and every pause: only the latest timer sets the next. */
+  /** Increases with every timer and every pause: only the latest timer schedules the next block. */
   let beats = 0;
   let cancelBeat = () => {};
-  /** Serialises blocks and reorgs. */
+  /** Queue that serialises blocks and reorgs. */
   let turn: Promise<unknown> = Promise.resolve();
 
   const inTurn = (work: () => Promise<void>) => {
@@ -65,7 +65,7 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"])
   beat();
   return {
     mine: (blocks: number) => inTurn(() => mineMany(blocks)),
-    /** Resolves when the block in progress is made. */
+    /** `pause` resolves when the block in progress is made. */
     pause,
     resume: () => pause().then(beat),
     /** Base fee of every block from the next one on, in hex; null: the chain's own rule (EIP-1559). */
@@ -84,14 +84,14 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"])
         await rpc("evm_revert", snapshot.id);
         snapshots = snapshots.filter(({ number }) => number < target);
         await dropPool(rpc);
-        // Another coinbase: the new empty blocks must not have the hashes of the old ones.
+        // Use another coinbase: the new empty blocks must not have the hashes of the old ones.
         await rpc("hardhat_setCoinbase", `0x${(++branches).toString(16).padStart(40, "c")}`);
         await mineMany(depth + 1);
       }),
   };
 }
 
-/** A snapshot restores its transaction pool too. */
+/** Drops all pending transactions: a snapshot restores its transaction pool too. */
 async function dropPool(rpc: Rpc) {
   const pending = (await rpc("eth_pendingTransactions")) as readonly { readonly hash: string }[];
   for (const { hash } of pending) await rpc("hardhat_dropTransaction", hash);

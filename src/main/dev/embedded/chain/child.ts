@@ -1,4 +1,4 @@
-/** Chains in a process of their own. They end with this process, and report when they end. */
+/** Runs chains in processes of their own. They end with this process, and report when they end. */
 import { fileURLToPath } from "node:url";
 import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
@@ -44,7 +44,7 @@ export function causeOf({ how, stderr }: Pick<Ending, "how" | "stderr">): string
   return thrown?.replace(/^\w+(?: \[\w+\])?: /, "") ?? messages.at(-1) ?? how;
 }
 
-/** The compiled file. */
+/** Path of the compiled entry file of the chain's process. */
 const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
 /** The embedded chain in its own process: a contract can make EDR panic, which ends the process that runs EDR. */
@@ -53,21 +53,21 @@ export async function startDevChain(
   name = "the embedded chain",
 ): Promise<DevChain> {
   const command = [process.execPath, MAIN, JSON.stringify(options)];
-  // A controlled chain is a test's: options for the test runner's Node are not for the chain.
+  // A controlled chain belongs to a test: Node options of the test runner must not apply to the chain.
   const env = options.controlled && { env: {} };
   const child = launch(command, { ...env, stdio: ["ignore", "pipe", "pipe"] }, "TERM");
   const ready = await readyLine<Ready>(child, (ending) => notStarted(name, causeOf(ending)));
-  // A test may forget to stop it.
+  // Do not let the chain keep the test process alive: a test may forget to stop it.
   if (options.controlled) release(child);
   return chainIn(child, clock, ready, "hardhat_mine");
 }
 
 export type AnvilOptions = ChildOptions & {
-  /** Command name, looked up on PATH, or a path. */
+  /** Command name of anvil, looked up on PATH, or a path. */
   readonly command?: string | undefined;
 };
 
-/** Foundry's anvil instead of the embedded chain. */
+/** Starts Foundry's anvil instead of the embedded chain. */
 export async function startAnvil({ command = "anvil", clock, ...options }: AnvilOptions): Promise<DevChain> {
   if (options.port !== undefined) await assertPortFree(options.port);
   const port = options.port ?? (await freePort());

@@ -1,4 +1,4 @@
-/** Entry of the embedded chain's process (child.ts). Its argument is its options. */
+/** Entry of the embedded chain's process (child.ts). Its argument is the chain's options. */
 import { type ChainOptions, startEmbeddedChain } from "../start-chain.ts";
 
 const chain = await startEmbeddedChain(JSON.parse(process.argv[2] ?? "{}") as ChainOptions, (ms, callback) => {

@@ -14,7 +14,7 @@ export interface DevAccount {
 }
 
 export const DEFAULTS = {
-  /** Interval of blocks, empty or not. Null without `automine`: only `mine` makes blocks. */
+  /** Interval between blocks, empty or not. Null without `automine`: only `mine` makes blocks. */
   blockTimeMs: null as number | null,
   /** Mine a block for every transaction as it arrives. */
   automine: false,
@@ -24,7 +24,7 @@ export const DEFAULTS = {
   balanceEther: 10_000,
 };
 
-/** The options with every default filled in. */
+/** Options of the chain with every default filled in. */
 export type ChainSettings = Readonly<typeof DEFAULTS>;
 
 /** Mainnet's block gas limit and, since Osaka, its cap for one transaction (EIP-7825). */
@@ -32,10 +32,10 @@ const BLOCK_GAS_LIMIT = 60_000_000n;
 const TRANSACTION_GAS_CAP = 16_777_216n;
 const INITIAL_BASE_FEE_WEI = 1_000_000_000n;
 
-/** EDR requires one context per process, also for several chains. */
+/** EDR requires one context per process, even for several chains. */
 let context: Promise<EdrContext> | null = null;
 
-/** Creates an EVM chain in this process; the returned function answers JSON-RPC calls. */
+/** Creates an EVM chain in this process; the returned function handles JSON-RPC calls. */
 export async function createEngine(settings: ChainSettings, accounts: readonly DevAccount[]): Promise<Handle> {
   const edr = await loadEdr();
   context ??= createContext(edr);
@@ -48,7 +48,7 @@ export async function createEngine(settings: ChainSettings, accounts: readonly D
   );
   return async (method, params) => {
     const { data } = await provider.handleRequest(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
-    // EDR returns long answers as an object, short ones as text.
+    // EDR returns long responses as an object, short ones as text.
     return toAnswer(typeof data === "string" ? JSON.parse(data) : data);
   };
 }
@@ -71,11 +71,12 @@ function providerConfig(edr: Edr, settings: ChainSettings, accounts: readonly De
   const { automine, balanceEther, blockTimeMs, chainId } = settings;
   const balance = BigInt(balanceEther) * 10n ** 18n;
   return {
-    // Blocks are faster than timestamps, which count seconds; otherwise the chain's time would run ahead.
+    // Blocks may be made several times a second, and timestamps count seconds: without this, the chain's time would run
+    // ahead.
     allowBlocksWithSameTimestamp: true,
     allowUnlimitedContractSize: false,
     bailOnCallFailure: true,
-    // Real nodes accept a transaction that will revert.
+    // Accept a transaction that will revert, as real nodes do.
     bailOnTransactionFailure: false,
     chainId: BigInt(chainId),
     networkId: BigInt(chainId),

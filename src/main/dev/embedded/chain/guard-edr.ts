@@ -51,8 +51,8 @@ function refuseCall([call, , overrides]: readonly unknown[]) {
 }
 
 /**
- * EDR lets calls spend more than the account has, without overflow checks: gas cost in 128 bits, plus value in 256.
- * No account has half of either; a call has less than 2^28 gas.
+ * True if a call spends more than any account can have. EDR allows that without overflow checks: gas cost in 128 bits,
+ * plus value in 256. No account has half of either; a call has less than 2^28 gas.
  */
 function isBeyondWealth(call: unknown) {
   const exceeds = (field: string, bits: bigint) => toQuantity(fieldOf(call, field)) >> bits > 0n;
@@ -60,7 +60,10 @@ function isBeyondWealth(call: unknown) {
   return prices.some((price) => exceeds(price, 100n)) || exceeds("value", 255n);
 }
 
-/** EDR reads a library's address after a leading PUSH20, and panics if the code ends before. */
+/**
+ * Matches code that ends within a leading PUSH20: EDR reads a library's address after it, and panics if the code ends
+ * before.
+ */
 const CUT_PUSH = /^0x73(?:[0-9a-f]{2}){0,19}$/i;
 const CUT_CREATION = fault(
   EXECUTION_ERROR,
@@ -77,8 +80,8 @@ function isCutPush(code: unknown) {
 }
 
 /**
- * In RLP: no receiver, any value, and up to 20 bytes that begin with PUSH20. False positives are possible, false
- * negatives are not.
+ * Matches, in RLP, a creation with cut code: no receiver, any value, and up to 20 bytes that begin with PUSH20. False
+ * positives are possible, false negatives are not.
  */
 const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[2-9a-f]|9[0-4])?73/i;
 
@@ -88,17 +91,19 @@ async function isCutCreationSigned(bytes: unknown) {
   try {
     return isCutCreation(parseTransaction(bytes as `0x${string}`));
   } catch {
-    // EDR's own error is better.
+    // Let the call through: EDR's own error message is better.
     return false;
   }
 }
 
-/** EDR's base fee has 64 bits and grows by up to an eighth per block: this leaves twenty full blocks. */
+/**
+ * Maximum base fee. EDR's base fee has 64 bits and grows by up to an eighth per block: this leaves twenty full blocks.
+ */
 const MOST_BASE_FEE = 2n ** 60n;
 
-/** EDR counts seconds in 63 bits, unchecked. This limit lasts for 34,000 years. */
+/** Maximum of a time. EDR counts seconds in 63 bits, unchecked. This limit lasts for 34,000 years. */
 const MOST_SECONDS = 2n ** 40n;
-/** EDR searches logs block by block, including blocks mined in bulk. */
+/** Maximum number of blocks: EDR searches logs block by block, including blocks mined in bulk. */
 const MOST_BLOCKS = 2n ** 24n;
 
 function refuseTime(seconds: bigint) {
@@ -111,7 +116,7 @@ function refuseMining(blocks: unknown, interval: unknown) {
   return refuseTime(count * toQuantity(interval));
 }
 
-/** Code that starts like a delegation (EIP-7702) must be one. */
+/** Refuses code that makes EDR panic. Code that starts like a delegation (EIP-7702) must be one. */
 function refuseCode(code: unknown) {
   if (isCutPush(code)) return fault(INVALID_PARAMS, "the embedded chain cannot run code that is cut off in a PUSH20");
   if (typeof code !== "string" || !/^0xef01/i.test(code) || /^0xef0100[0-9a-f]{40}$/i.test(code)) return null;
@@ -120,7 +125,7 @@ function refuseCode(code: unknown) {
 
 const RANGED: ReadonlySet<string> = new Set(["eth_getLogs", "eth_newFilter"]);
 
-/** EDR iterates to the last requested block, even if it does not exist. */
+/** Limits a log filter to the chain's head: EDR iterates to the last requested block, even if it does not exist. */
 async function withinHead(edr: Handle, [filter, ...rest]: readonly unknown[], params: unknown) {
   const toBlock = fieldOf(filter, "toBlock");
   if (typeof toBlock !== "string" || !QUANTITY.test(toBlock)) return params;

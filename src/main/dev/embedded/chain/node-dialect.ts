@@ -1,6 +1,8 @@
 import { type Answer, fieldOf, type Handle, INVALID_PARAMS, REVERTED } from "./json-rpc.ts";
 
-/** Translates EDR's answers, which follow Hardhat, to those of nodes, if clients depend on the difference. */
+/**
+ * Translates EDR's responses, which follow Hardhat, to those of common nodes, where clients depend on the difference.
+ */
 export function answerLikeNodes(edr: Handle): Handle {
   return async (method, params) => {
     if (method === "eth_getBlockReceipts") return blockReceipts(edr, params);
@@ -11,7 +13,7 @@ export function answerLikeNodes(edr: Handle): Handle {
 
 const CALLS: ReadonlySet<string> = new Set(["eth_call", "eth_estimateGas", "eth_createAccessList"]);
 
-/** Nodes accept `data` beside an equal `input`, which cast sends; EDR refuses the duplicate field. */
+/** Removes `data` if it equals `input`: cast sends both and nodes accept them, but EDR refuses the duplicate field. */
 function withoutDuplicateData(params: unknown) {
   if (!Array.isArray(params)) return params;
   const [call, ...rest] = params as readonly unknown[];
@@ -22,8 +24,8 @@ function withoutDuplicateData(params: unknown) {
 }
 
 /**
- * geth, reth and anvil report a revert as code 3 with the return data as hex, which libraries decode. EDR wraps the
- * data: `{ code: -32000, data: { reason: { Revert: "0x…" }, data: "0x…" } }`.
+ * Translates a revert. geth, reth and anvil report it as code 3 with the return data as hex, which libraries decode.
+ * EDR wraps the data: `{ code: -32000, data: { reason: { Revert: "0x…" }, data: "0x…" } }`.
  */
 function translateRevert(answer: Answer): Answer {
   if (!("error" in answer)) return answer;
@@ -35,8 +37,8 @@ function translateRevert(answer: Answer): Answer {
 }
 
 /**
- * For undecodable bytes EDR only names the decoding error ("overflow"), in lower case; its other messages are
- * sentences.
+ * Translates the error for undecodable bytes. EDR only names the decoding error ("overflow"), in lower case; its other
+ * messages are sentences.
  */
 function translateUndecodable(answer: Answer) {
   if (!("error" in answer) || answer.error.code !== INVALID_PARAMS || !/^[a-z]/.test(answer.error.message))
@@ -44,21 +46,24 @@ function translateUndecodable(answer: Answer) {
   return { error: { ...answer.error, message: `failed to decode signed transaction: ${answer.error.message}` } };
 }
 
-/** EDR has no eth_getBlockReceipts: collect the receipts of the block's transactions. */
+/** Receipts of a block, collected per transaction, because EDR has no eth_getBlockReceipts. */
 async function blockReceipts(edr: Handle, params: unknown) {
   const block = await edr(...blockQuery(params));
   if ("error" in block || block.result === null) return block;
   const receipts: unknown[] = [];
   for (const hash of fieldOf(block.result, "transactions") as readonly unknown[]) {
     const receipt = await edr("eth_getTransactionReceipt", [hash]);
-    // The block was reverted between the two calls.
+    // The block was reverted between the two calls, so a receipt is missing.
     if ("error" in receipt || receipt.result === null) return receipt;
     receipts.push(receipt.result);
   }
   return { result: receipts };
 }
 
-/** The parameter is a number or tag, a block hash, or an object with either (EIP-1898). */
+/**
+ * The call that finds the requested block. The parameter is a number or tag, a block hash, or an object with either
+ * (EIP-1898).
+ */
 function blockQuery(params: unknown): [method: string, params: unknown[]] {
   const asked: unknown = Array.isArray(params) ? params[0] : undefined;
   const block = fieldOf(asked, "blockHash") ?? fieldOf(asked, "blockNumber") ?? asked;

@@ -9,10 +9,10 @@ export type RpcServer = Awaited<ReturnType<typeof serveRpc>>;
 const BODY_LIMIT_BYTES = 10_000_000;
 const BATCH_LIMIT = 1_000;
 
-/** Serves JSON-RPC over HTTP on the loopback address, single requests and batches; port 0 takes a free one. */
+/** Serves JSON-RPC over HTTP on the loopback address, single requests and batches; port 0 uses a free port. */
 export async function serveRpc(handle: Handle, port: number) {
   const server = createServer((request, response) => {
-    // The client has disconnected during its request.
+    // Destroy the response: the client has disconnected during its request.
     respond(handle, request, response).catch(() => response.destroy());
   });
   server.listen(port, LOOPBACK);
@@ -40,7 +40,10 @@ async function respond(handle: Handle, request: IncomingMessage, response: Serve
   response.writeHead(body === null ? 413 : 200, headers).end(text);
 }
 
-/** Null if it is too long. The rest is read and dropped, so that the client reads the answer. */
+/**
+ * Reads the body of a request; null if it is too long. The rest is read and dropped, so that the client reads the
+ * response.
+ */
 async function readBody(request: IncomingMessage) {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -51,7 +54,7 @@ async function readBody(request: IncomingMessage) {
   return size > BODY_LIMIT_BYTES ? null : Buffer.concat(chunks).toString("utf8");
 }
 
-/** Null if the body has only notifications. */
+/** The response to a request body; null if the body has only notifications. */
 async function answerBody(handle: Handle, body: string): Promise<unknown> {
   let request: unknown;
   try {
@@ -62,7 +65,7 @@ async function answerBody(handle: Handle, body: string): Promise<unknown> {
   return Array.isArray(request) ? answerBatch(handle, request) : answerOne(handle, request);
 }
 
-/** Runs items in sequence: later ones may depend on earlier ones. */
+/** Runs the items of a batch in sequence: later ones may depend on earlier ones. */
 async function answerBatch(handle: Handle, batch: readonly unknown[]): Promise<unknown> {
   if (batch.length === 0) return refusal("empty batch");
   if (batch.length > BATCH_LIMIT) return refusal(`batch too large: at most ${BATCH_LIMIT} requests`);
@@ -81,8 +84,8 @@ async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
     fault(INTERNAL_ERROR, messageOf(error)),
   );
   const id = fieldOf(request, "id");
-  // A request without an id is a notification: executed, never answered. Ids of other types are answered as null: they
-  // may be nested too deeply to serialise.
+  // A request without an id is a notification: it is executed and gets no response. For an id of another type the
+  // response has a null id: it may be nested too deeply to serialise.
   if (id === undefined) return null;
   return envelope(typeof id === "string" || typeof id === "number" ? id : null, answer);
 }

@@ -10,7 +10,7 @@ import type { Place } from "./place.ts";
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** The server's own version, such as "18.4". */
+  /** Version of the PostgreSQL server, such as "18.4". */
   readonly version: string;
   readonly major: number;
 }
@@ -18,8 +18,9 @@ export interface Binaries {
 const INSTEAD = "or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own";
 
 /**
- * Binaries that the server's account can run, verified by running them. If the package is out of its reach (a
- * checkout in /root), or read-only without its library links, a copy in the place's home is used.
+ * PostgreSQL binaries that the server's account can run, verified by running them. If that account cannot read the
+ * package (a checkout in /root), or the package is read-only without its library links, a copy in the place's home is
+ * used.
  */
 export async function prepareBinaries(native: string, place: Place): Promise<Binaries> {
   const first = await tryOut(native, place);
@@ -41,7 +42,7 @@ async function tryOut(native: string, place: Place): Promise<Binaries | { readon
   return { initdb: join(native, "bin", "initdb"), postgres, version, major: Number.parseInt(version, 10) };
 }
 
-/** Copied as a draft and renamed, so an existing copy is complete. */
+/** Copies the binaries as a draft and renames it, so an existing copy is complete. */
 async function copyNative(native: string, place: Place) {
   const copy = join(place.home, "postgres-native");
   if (await isCopyOf(native, copy)) return copy;
@@ -51,7 +52,7 @@ async function copyNative(native: string, place: Place) {
       recursive: true,
       verbatimSymlinks: true,
       preserveTimestamps: true,
-      // Static libraries are for compiling only.
+      // Skip static libraries, which are for compiling only.
       filter: (path) => !path.endsWith(".a"),
     });
     await makeReadable(draft);
@@ -65,7 +66,7 @@ async function copyNative(native: string, place: Place) {
   }
 }
 
-/** Compares size and time of the server. Copying rounds the time. */
+/** True if the copy is current, by size and time of the server binary. Copying rounds the time. */
 async function isCopyOf(native: string, copy: string) {
   const [theirs, ours] = await Promise.all(
     [native, copy].map((root) => stat(join(root, "bin", "postgres")).catch(() => null)),
@@ -85,13 +86,13 @@ async function makeReadable(root: string) {
 }
 
 /**
- * npm packages cannot contain symbolic links, so the package lists its library links in `pg-symlinks.json` and
- * creates them in an install script. npm 12 and pnpm do not run install scripts, so this does it. Safe to repeat, and
- * for two processes at once.
+ * Creates the links of PostgreSQL's libraries. npm packages cannot contain symbolic links, so the package lists them in
+ * `pg-symlinks.json` and creates them in an install script, which npm 12 and pnpm do not run. Safe to repeat, and for
+ * two processes at once.
  */
 export async function makeLibraryLinks(native: string): Promise<void> {
   for (const entry of await readEntries(native)) {
-    // Paths in the list start at the package's root; a copy of `native` may have another name.
+    // Paths in the list start at the package's root; a copy of the `native` directory may have another name.
     const [source = "", target = ""] = entry.map((path) => join(native, path.replace(/^native\//, "")));
     if (!existsSync(target)) await link(relative(dirname(target), source), target);
   }
@@ -104,13 +105,15 @@ async function readEntries(native: string): Promise<readonly (readonly string[])
     const pairs = entries.map((entry): unknown[] => [Object(entry).source, Object(entry).target]);
     return pairs.filter((pair): pair is string[] => pair.every((path) => typeof path === "string"));
   } catch (error) {
-    // A server that is not from npm has its libraries already.
+    // A PostgreSQL that is not from npm has its library links already.
     if (codeOf(error) === "ENOENT") return [];
     throw error;
   }
 }
 
-/** Creates a draft link and renames it: that also replaces a broken link, and is safe against a second process. */
+/**
+ * Creates a draft link and renames it: this also replaces a broken link, and is safe if a second process does the same.
+ */
 async function link(source: string, target: string) {
   const draft = `${target}.${randomBytes(4).toString("hex")}`;
   await symlink(source, draft);

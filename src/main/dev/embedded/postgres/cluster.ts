@@ -9,7 +9,7 @@ import { handOverTree, type Place } from "./place.ts";
 
 export const SUPERUSER = "fencepost";
 
-/** A checked data directory: complete, and of the right version. */
+/** A checked PostgreSQL data directory: complete, and of the right version. */
 export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 export interface ClusterRequest {
@@ -22,8 +22,9 @@ export interface ClusterRequest {
 const DRAFT = "postgres.draft-";
 
 /**
- * Opens or creates the cluster in the place's home. It is created as a draft, with its password inside, and renamed
- * when complete: an interrupted `initdb` leaves a draft that the next start deletes, never half a database.
+ * Opens or creates the PostgreSQL data directory in the place's home. It is created as a draft, with its password
+ * inside, and renamed when complete: an interrupted `initdb` leaves a draft that the next start deletes, never half a
+ * database.
  */
 export async function openCluster(request: ClusterRequest) {
   const root = join(request.place.home, "postgres");
@@ -31,7 +32,8 @@ export async function openCluster(request: ClusterRequest) {
   if (existsSync(root)) await assertUsable(root, request);
   else await create(root, request);
   return {
-    // The server reports its directory with links resolved; the leftover check compares with that.
+    // Resolve links: the server reports its directory with links resolved, and the check for leftover servers compares
+    // with that.
     data: await realpath(join(root, "data")),
     logFile: join(root, "server.log"),
     password: await readPassword(root),
@@ -75,7 +77,7 @@ async function create(root: string, request: ClusterRequest) {
   }
 }
 
-/** Skips fsync: a power cut in these 0.7 s loses an empty database, which is created again. */
+/** Runs `initdb` without fsync: a power cut in these 0.7 s loses an empty database, which is created again. */
 async function initdb(draft: string, { binaries, place, signal }: ClusterRequest) {
   const command = [
     binaries.initdb,

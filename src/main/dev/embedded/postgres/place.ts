@@ -4,28 +4,31 @@ import { messageOf } from "../../../../domain/text/thrown.ts";
 import { EmbeddedError } from "../embedded-error.ts";
 import { type Account, run } from "../processes.ts";
 
-/** Location of the server's files, and their owner. */
+/** Location of the PostgreSQL server's files, and their owner. */
 export interface Place {
   /** The requested directory, which contains the lock. */
   readonly directory: string;
-  /** Usually the same; another one if the server's account cannot enter `directory`. */
+  /** Directory of the server's files: usually `directory`; another one if the server's account cannot enter it. */
   readonly home: string;
-  /** Null: the server runs as this user. PostgreSQL refuses to run as root, so under root it is another account. */
+  /**
+   * Account that runs the server; null: the present user. PostgreSQL refuses to run as root, so under root it is
+   * another account.
+   */
   readonly account: Account | null;
 }
 
-/** Survives reboots, unlike /tmp, and is open to every account. */
+/** Directory that survives reboots, unlike /tmp, and is open to every account. */
 const SHARED_SPACE = "/var/tmp";
 const POINTER = "postgres.location";
 const STAND_INS = ["nobody", "postgres", "_postgres"];
-/** Node passes a child's uid as a signed 32-bit number; macOS' `nobody` does not fit. */
+/** Highest usable uid: Node passes a child's uid as a signed 32-bit number, and macOS' `nobody` does not fit. */
 const HIGHEST_UID = 2 ** 31 - 1;
 
 export async function makeDirectory(directory: string): Promise<string> {
   const path = resolve(directory);
   try {
     const created = await mkdir(path, { recursive: true });
-    // The umask may deny other accounts; the server's account must enter the directory.
+    // Set the mode explicitly: the umask may deny other accounts, and the server's account must enter the directory.
     if (created !== undefined && isRoot()) await chmod(path, 0o755);
     return path;
   } catch (error) {
@@ -57,8 +60,9 @@ export async function handOverTree(path: string, account: Account | null): Promi
 }
 
 /**
- * The owner of existing data, else of the directory (a checkout mounted into a container: its owner can then delete
- * the files), else `nobody`. `initdb` requires an account with a name, hence the look-up.
+ * Account that runs the server under root: the owner of existing data, otherwise of the directory (in a checkout
+ * mounted into a container, the owner can then delete the files), otherwise `nobody`. It is looked up by name, because
+ * `initdb` requires an account with a name.
  */
 async function chooseAccount(home: string): Promise<Account> {
   const owner = (await ownerOf(join(home, "postgres"))) ?? (await ownerOf(home));
@@ -83,7 +87,10 @@ async function lookUp(nameOrUid: string): Promise<Account | null> {
   return account.uid > 0 && account.uid <= HIGHEST_UID ? account : null;
 }
 
-/** Tried as that account, so that the kernel decides: modes of all parents, access lists and mounts count. */
+/**
+ * True if the account can enter the directory. This is tried as that account, so that the kernel decides: modes of all
+ * parents, access lists and mounts count.
+ */
 async function canEnter(path: string, account: Account) {
   return (await run("/bin/sh", ["-c", 'cd "$1"', "sh", path], account)).code === 0;
 }

@@ -13,16 +13,16 @@ export async function readPostmasterFile(data: string) {
   const text = await readFile(pathIn(data), "utf8").catch(() => "");
   const lines = text.split("\n");
   const pid = Number.parseInt(lines[0] ?? "", 10);
-  // Line 8 is the state that pg_ctl waits for: "starting", "ready", "stopping"; "standby" accepts reads.
+  // Line 8 is the state that pg_ctl waits for: "starting", "ready" or "stopping"; a "standby" accepts reads.
   const state = lines[7]?.trim();
   return Number.isNaN(pid) ? null : { pid, ready: state === "ready" || state === "standby" };
 }
 
 /**
- * Stops or clears an earlier server. We hold the directory's lock, so a running server has lost its supervisor to
- * kill −9: it is stopped. A pid file that names another process is removed: PostgreSQL only checks that the pid is
- * alive, and would refuse to start after its number was reused. That is safe even if backends of the dead server live
- * on: PostgreSQL also refuses while its shared memory is in use.
+ * Stops or clears an earlier server. This process holds the directory's lock, so the supervisor of a server that still
+ * runs was killed by SIGKILL: the server is stopped. A pid file that names another process is removed: PostgreSQL only
+ * checks that the pid is alive, and would refuse to start after its number was reused. Removing it is safe even if
+ * backends of the dead server live on: PostgreSQL also refuses while its shared memory is in use.
  */
 export async function clearLeftover(data: string, clock: Clock, log: (line: string) => void): Promise<void> {
   const file = await readPostmasterFile(data);
@@ -36,7 +36,10 @@ export async function clearLeftover(data: string, clock: Clock, log: (line: stri
   }
 }
 
-/** A postmaster's working directory is its data directory; if the system hides that, its command line has it. */
+/**
+ * True if the process is a postmaster of this data directory: its working directory is the data directory, or, if the
+ * system hides that, its command line names it.
+ */
 async function serves(pid: number, data: string) {
   const live = await findProcess(pid);
   if (live === null || pid === process.pid) return false;

@@ -23,7 +23,8 @@ export interface ServerRequest {
 }
 
 /**
- * The server refused to start: backends of a killed predecessor still use its shared memory. They end by themselves.
+ * The server refused to start because backends of a killed predecessor still use its shared memory. They end by
+ * themselves.
  */
 export class PredecessorAlive extends Error {}
 
@@ -34,7 +35,7 @@ const LOG_KEPT_BYTES = 10_000_000;
 export async function startServer(request: ServerRequest) {
   const logFrom = await startOfLog(request.cluster.logFile);
   const child = await launchServer(request);
-  /** Resolves with how it ended, also if we did not end it. */
+  /** Resolves with the way in which the server ended, even if this process did not end it. */
   const exited = child.ended.then(({ how }) => how);
   const stop = (mode: StopMode) => endChild(child, request.clock, STOP_SIGNALS[mode]);
   const server = { pid: child.handle.pid ?? 0, exited, stop };
@@ -47,11 +48,11 @@ export async function startServer(request: ServerRequest) {
   throw explain(log || (await exited), request);
 }
 
-/** The log goes to a file: an unread pipe would block the server, and the file survives a crash. */
+/** Starts the server. Its log goes to a file: an unread pipe would block the server, and the file survives a crash. */
 async function launchServer({ postgres, cluster, account, port, settings }: ServerRequest) {
   const log = await open(cluster.logFile, "a");
   try {
-    // On the command line: postgresql.conf is not edited, and the next start may differ.
+    // Pass parameters on the command line: postgresql.conf is not edited, and the next start may use others.
     const parameters = Object.entries({ ...DEFAULTS, ...settings, port: String(port) });
     const command = [
       postgres,
@@ -83,7 +84,7 @@ function explain(log: string, { port, cluster }: ServerRequest): Error {
   return new EmbeddedError("START_FAILED", `PostgreSQL did not start: ${line} (${cluster.logFile})`);
 }
 
-/** Appends to the log of earlier runs, unless it is too large. */
+/** Position from which this run's log starts. It is appended to the log of earlier runs, unless that is too large. */
 async function startOfLog(path: string) {
   const size = (await stat(path).catch(() => null))?.size ?? 0;
   if (size <= LOG_KEPT_BYTES) return size;
@@ -91,10 +92,10 @@ async function startOfLog(path: string) {
   return 0;
 }
 
-/** A small but durable server: Fencepost's promises must also hold in `dev`. */
+/** Parameters of a small but durable server: Fencepost's guarantees must also hold in `dev`. */
 const DEFAULTS: Settings = {
   listen_addresses: LOOPBACK,
-  // No socket file: its path is limited to 107 characters, and a checkout may be deeper.
+  // Use no socket file: its path is limited to 107 characters, and a checkout may be deeper.
   unix_socket_directories: "",
   max_connections: "100",
   shared_buffers: "128MB",

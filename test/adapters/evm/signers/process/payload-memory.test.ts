@@ -34,9 +34,9 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   ),
 });
 
-describe("the memory of signed payloads", () => {
+describe("the signing process's record of signed payloads", () => {
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  it("admits no second payload for a nonce without a declaration, in any order of requests", () => {
+  it("allows no second payload for a nonce without a declared reason, in any order of requests", () => {
     fc.assert(
       fc.property(fc.array(asked, { maxLength: 40 }), (sequence) => {
         const memory = new PayloadMemory();
@@ -59,7 +59,7 @@ describe("the memory of signed payloads", () => {
     );
   });
 
-  it("records nothing if one payload of the batch is refused: nothing was signed", () => {
+  it("stores nothing of a batch if one payload is refused, because nothing was signed", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
     expect(memory.admit(SIGNER, 1, [payload(2), payload(1, 2n)])).toMatchObject({ index: 1, undeclared: true });
@@ -67,14 +67,14 @@ describe("the memory of signed payloads", () => {
   });
 
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  it("applies within one request too", () => {
+  it("refuses a second payload for a nonce within one request too", () => {
     const twice = [payload(1), payload(1, 2n, "replace")];
     expect(new PayloadMemory().admit(SIGNER, 1, twice)).toMatchObject({ index: 1, undeclared: false });
     expect(new PayloadMemory().admit(SIGNER, 1, [payload(1), payload(1, 1n, undefined, 2)])).toBeNull();
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts
-  it("is separate for each lane and term: other nodes may have signed in between", () => {
+  it("is separate for each lane and term, because other nodes may have signed in between", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
     expect(memory.admit(OTHER, 1, [payload(1, 2n)])).toBeNull();
@@ -84,7 +84,7 @@ describe("the memory of signed payloads", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("drops payloads whose signing failed, and no others", () => {
+  it("removes payloads whose signing failed, and no others", () => {
     const memory = new PayloadMemory();
     const batch = [payload(1), payload(2)];
     expect(memory.admit(SIGNER, 1, batch)).toBeNull();
@@ -103,7 +103,7 @@ describe("the memory of signed payloads", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts
-  it("has limits: the oldest nonce of a lane, the least recently used lane, many payloads of a nonce", () => {
+  it("is limited in nonces per lane, in total nonces, and in payloads per nonce, and drops the oldest", () => {
     const memory = new PayloadMemory({ nonces: 6, noncesOfLane: 4, payloadsOfNonce: 2 });
     for (let nonce = 0; nonce < 5; nonce++) expect(memory.admit(SIGNER, 1, [payload(nonce)])).toBeNull();
     expect(memory.size).toBe(4);

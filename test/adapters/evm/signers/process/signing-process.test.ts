@@ -25,7 +25,10 @@ describeSignerContract(
   { chainIds: CHAINS },
 );
 
-/** The contract asks for the same nonces over and over, which within a term is refused. */
+/**
+ * Signs each request in a new term: the contract tests request the same nonces repeatedly, which is refused within one
+ * term.
+ */
 function eachInATermOfItsOwn(signer: Signer): Signer {
   let term = 0;
   return { ...signer, sign: (address, transactions) => signer.sign(address, transactions, ++term) };
@@ -53,7 +56,7 @@ async function start(options: Partial<Parameters<typeof openHere>[0]> = {}) {
 
 describe("the signing process", () => {
   // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("refuses by its own rules, and names the payload of the batch", async () => {
+  it("refuses payloads by its own rules, and names the refused payload of the batch", async () => {
     const signer = await start();
     await signer.sign(ADDRESS, [transfer(0)], 1);
     const second = signer.sign(ADDRESS, [transfer(1), transfer(0, 2n)], 1);
@@ -66,7 +69,7 @@ describe("the signing process", () => {
     expect(await signer.sign(ADDRESS, [transfer(0, 3n)], 2)).toHaveLength(1);
   });
 
-  it("signs nothing before it has the policies, and uses the newest, also after a restart", async () => {
+  it("signs nothing before it has the policies, and uses the newest policies, also after a restart", async () => {
     const processes: FakeProcess[] = [];
     const launch = () => {
       const launched = launchHere(() => undefined);
@@ -95,7 +98,7 @@ describe("the signing process", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("drops payloads that its key service did not sign: another price then needs no declaration", async () => {
+  it("removes payloads that its key service did not sign, so that another payload needs no declared reason", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: 1 });
     onTestFinished(() => service.close());
     const remote = { url: service.url, addresses: null, caFile: null, certFile: null, keyFile: null };
@@ -110,7 +113,7 @@ describe("the signing process", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/signers/local-signer.ts, src/adapters/evm/signers/process/signing-process.ts
-  it("gets the requests of many lanes in one message, and answers in few", async () => {
+  it("gets the requests of many lanes in one message, and answers in few messages", async () => {
     let messages = 0;
     const signer = await start({ launch: () => launchHere(() => messages++) });
     messages = 0;
@@ -118,7 +121,7 @@ describe("the signing process", () => {
     expect(messages).toBeLessThanOrEqual(1 + 640 / 64 + 1);
   });
 
-  it("reports why it cannot begin, and fails the start", async () => {
+  it("reports why it cannot start, and the node's start fails", async () => {
     const bad = Promise.resolve(beginningOf(["0xff"], wideBounds([1])));
     const processes: FakeProcess[] = [];
     const starting = openHere({ beginning: bad, launch: () => remember(processes) });
@@ -127,7 +130,7 @@ describe("the signing process", () => {
     expect(await processes[0]?.ended).toBe("exit code 0");
   });
 
-  it("ends with its node, when the channel is closed", async () => {
+  it("ends when its node closes the channel", async () => {
     const processes: FakeProcess[] = [];
     const signer = await openHere({ beginning: BEGINNING, launch: () => remember(processes) });
     await signer.close();
@@ -150,13 +153,13 @@ function remember(processes: FakeProcess[]): FakeProcess {
   return process;
 }
 
-/** The first start and ten requests, five of them at once, are this many messages in both directions. */
+/** Number of messages in both directions for the first start and ten requests, five of them at once. */
 const MESSAGES = 16;
 
-describe("a killed signing process", () => {
+describe("a failing signing process", () => {
   it.each(Array.from({ length: MESSAGES }, (_, at) => at))(
     // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
-    "at message %i owes nothing silently, and another signs what it owed",
+    "loses no request silently if it is killed at message %i, and its successor signs the pending requests",
     async (at) => {
       let count = 0;
       let launches = 0;
@@ -183,7 +186,7 @@ describe("a killed signing process", () => {
     },
   );
 
-  it("rejects its pending requests, and those before another has its keys", async () => {
+  it("rejects its pending requests if it is killed, and new requests are rejected until its successor has the keys", async () => {
     const processes: FakeProcess[] = [];
     const signer = await start({ launch: () => remember(processes) });
     const owed = [0, 1, 2].map((nonce) => signer.sign(ADDRESS, [transfer(nonce)], 1));
@@ -199,7 +202,7 @@ describe("a killed signing process", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
-  it("is started again with growing pauses", async () => {
+  it("is restarted after pauses that grow with each crash", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
     const signer = openHere({ beginning: BEGINNING, clock, launch: () => remember(processes) });
@@ -219,7 +222,7 @@ describe("a killed signing process", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
-  it("is replaced with growing pauses also if the machine could not start one at first", async () => {
+  it("is restarted after growing pauses even if the machine cannot start a process at first", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
     const launchedMs: number[] = [];
@@ -248,7 +251,7 @@ describe("a killed signing process", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
-  it("may be one that no longer answers: it is killed while it has pending work, and not before", async () => {
+  it("is killed if it no longer answers while it has pending work, and not while it is idle", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
     const signer = await openHere({ beginning: BEGINNING, clock, launch: () => remember(processes) });

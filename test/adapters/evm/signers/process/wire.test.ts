@@ -4,7 +4,7 @@ import { Lines } from "../../../../../src/adapters/evm/signers/process/wire.ts";
 
 describe("the line reader of a signing process", () => {
   // protects [Many lanes] src/adapters/evm/signers/process/wire.ts
-  it("returns the same lines for any chunks", () => {
+  it("returns the same lines for any split of the input into chunks", () => {
     const piece = fc.constantFrom("", "a", "\n", "b\n", "\nc", "d\n\ne");
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (chunks) => {
@@ -16,7 +16,7 @@ describe("the line reader of a signing process", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/signers/process/wire.ts
-  it("copies a line of many chunks once", () => {
+  it("copies a line that arrives in many chunks only once", () => {
     const chunk = "a".repeat(64 * 1024);
     const lines = new Lines();
     const before = process.cpuUsage();

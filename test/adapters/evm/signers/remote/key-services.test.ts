@@ -80,14 +80,14 @@ describeSignerContract(
   { runs: 30, repeats: false },
 );
 
-describe("AWS KMS", () => {
+describe("signing with AWS KMS", () => {
   let service: ServiceServer;
   beforeAll(async () => {
     service = await startAwsKms({ "alias/hot": KEY, "arn:aws:kms:us-east-1:111122223333:key/mrk-1": KEY });
   });
   afterAll(() => service.close());
 
-  it("signs requests like AWS's published example", () => {
+  it("signs HTTP requests as in AWS's published example", () => {
     const request = {
       url: new URL("https://example.amazonaws.com/"),
       region: "us-east-1",
@@ -102,7 +102,7 @@ describe("AWS KMS", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
-  it("gives a different signature each time, with high or low s, and each is accepted", async () => {
+  it("accepts a different signature each time, with high or low s", async () => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const signed = await signer.sign(
       ADDRESS,
@@ -115,7 +115,7 @@ describe("AWS KMS", () => {
     );
   });
 
-  it("is asked in the region of the key's ARN", async () => {
+  it("calls the region that the key's ARN names", async () => {
     const arn = "arn:aws:kms:us-east-1:111122223333:key/mrk-1";
     const { AWS_REGION: _, ...environment } = awsEnvironment(service);
     await open({ awsKmsKeyIds: [arn] }, environment);
@@ -143,7 +143,7 @@ describe("AWS KMS", () => {
       /AccessDeniedException: no identity/,
     ],
     ["fails", 500, {}, /answered 500$/],
-  ])("that %s is temporarily away", async (_, status, body, words) => {
+  ])("is temporarily unavailable if the service %s", async (_, status, body, words) => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     service.answer = () => ({ status, body });
     const away = await failure(signer.sign(ADDRESS, [TRANSFER]));
@@ -161,7 +161,7 @@ describe("AWS KMS", () => {
     ["of zero", () => Buffer.from("3006020100020100", "hex")],
     ["that is empty", () => Buffer.alloc(0)],
     // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
-  ])("is not believed with a signature %s", async (_, forge) => {
+  ])("refuses a signature %s", async (_, forge) => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const forged = forge().toString("base64");
     service.answer = () => ({ body: { Signature: forged } });
@@ -181,7 +181,7 @@ describe("AWS KMS", () => {
   });
 });
 
-describe("AWS credentials", () => {
+describe("AWS credentials for KMS", () => {
   const expiring = {
     AccessKeyId: AWS_KEY.id,
     SecretAccessKey: AWS_KEY.secret,
@@ -196,14 +196,14 @@ describe("AWS credentials", () => {
     return { service, environment };
   }
 
-  /** A source of credentials that records its requests. */
+  /** A fake source of credentials that records its requests. */
   async function provider(body: unknown, status = 200) {
     const service = await startServiceServer(() => ({ status, body }));
     onTestFinished(() => service.close());
     return service;
   }
 
-  it("of a container are fetched with its token, and once for many signatures", async () => {
+  it("of a container are fetched with its token, only once for many signatures", async () => {
     const { service, environment } = await kms();
     const source = await provider(expiring);
     const file = join(await folder(), "token");
@@ -218,7 +218,7 @@ describe("AWS credentials", () => {
     expect(service.requests.at(-1)?.headers["x-amz-security-token"]).toBe("session");
   });
 
-  it("that expire soon are fetched again", async () => {
+  it("are fetched again if they expire soon", async () => {
     const { environment } = await kms();
     const source = await provider({ ...expiring, Expiration: new Date(Date.now() + 60_000).toISOString() });
     const where = { AWS_CONTAINER_CREDENTIALS_FULL_URI: source.url };
@@ -227,7 +227,7 @@ describe("AWS credentials", () => {
     expect(source.requests).toHaveLength(2);
   });
 
-  it("of a web identity are those of a role, fetched with the cluster's token", async () => {
+  it("of a web identity are fetched for its role with the cluster's token", async () => {
     const { environment } = await kms();
     const xml = `<AssumeRoleWithWebIdentityResponse><Credentials><AccessKeyId>${AWS_KEY.id}</AccessKeyId><SecretAccessKey>${AWS_KEY.secret}</SecretAccessKey><SessionToken>s</SessionToken><Expiration>2126-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResponse>`;
     const source = await provider(xml);
@@ -251,7 +251,7 @@ describe("AWS credentials", () => {
     );
   });
 
-  it("of an instance are fetched with a token of version 2", async () => {
+  it("of an EC2 instance are fetched with an IMDSv2 token", async () => {
     const { environment } = await kms();
     const source = await startServiceServer(({ method, path, headers }) => {
       if (method === "PUT" && path === "/latest/api/token") return { body: "imds-token" };
@@ -264,7 +264,7 @@ describe("AWS credentials", () => {
     expect(source.requests.at(-1)?.path).toBe("/latest/meta-data/iam/security-credentials/relay-role");
   });
 
-  it("that are missing are reported in one line", async () => {
+  it("are reported in one line if they are missing", async () => {
     const { environment } = await kms();
     const nowhere = { ...environment, AWS_EC2_METADATA_DISABLED: "true" };
     await expect(open({ awsKmsKeyIds: ["alias/hot"] }, nowhere)).rejects.toThrow(
@@ -278,7 +278,7 @@ describe("AWS credentials", () => {
   });
 });
 
-describe("Google Cloud KMS", () => {
+describe("signing with Google Cloud KMS", () => {
   const [version = ""] = versions;
 
   async function gcp() {
@@ -287,7 +287,7 @@ describe("Google Cloud KMS", () => {
     return { service, environment: { CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS: `${service.url}/` } };
   }
 
-  it("is asked as a service account, with one token for many signatures", async () => {
+  it("uses the service account, with one access token for many signatures", async () => {
     const { service, environment } = await gcp();
     const file = join(await folder(), "account.json");
     const content = {
@@ -308,7 +308,7 @@ describe("Google Cloud KMS", () => {
     await expect(opening).rejects.toThrow(/is not the key of a service account/);
   });
 
-  it("that refuses is away, with its text; one with a wrong signature is distinguished", async () => {
+  it("is unavailable with the service's text if the service refuses, and refuses a wrong signature", async () => {
     const { service, environment } = await gcp();
     const signer = await open(
       { gcpKmsKeyVersions: [version] },
@@ -322,7 +322,7 @@ describe("Google Cloud KMS", () => {
     expect(await failure(signer.sign(ADDRESS, [TRANSFER]))).toMatchObject({ lies: true });
   });
 
-  it("without a token has no signer", async () => {
+  it("fails at start if there is no access token", async () => {
     const { service, environment } = await gcp();
     service.answer = () => ({ status: 404, body: "" });
     const opening = open(
@@ -333,7 +333,7 @@ describe("Google Cloud KMS", () => {
   });
 });
 
-describe("Vault", () => {
+describe("keys stored in Vault", () => {
   const environment = (url: string): Environment => ({
     VAULT_ADDR: url,
     VAULT_TOKEN: "hvs.token",
@@ -343,7 +343,7 @@ describe("Vault", () => {
   it.each([
     ["2", { data: { data: { privateKey: KEY }, metadata: { version: 3 } } }],
     ["1", { data: { privateKey: KEY.slice(2) } }],
-  ])("returns keys of version %s of its KV engine, once", async (_, body) => {
+  ])("are read once from version %s of the KV engine", async (_, body) => {
     const service = await startServiceServer(() => ({ body }));
     onTestFinished(() => service.close());
     const signer = await open({ vaultKeyPaths: ["secret/data/hot"] }, environment(service.url));
@@ -358,7 +358,7 @@ describe("Vault", () => {
     ]);
   });
 
-  it("that refuses, or lacks the field, returns none, and the error contains no secret", async () => {
+  it("are missing if Vault refuses or lacks the field, and the error contains no secret", async () => {
     const service = await startServiceServer(() => ({ status: 403, body: { errors: ["permission denied"] } }));
     onTestFinished(() => service.close());
     const opening = () => open({ vaultKeyPaths: ["secret/data/hot"] }, environment(service.url));

@@ -53,8 +53,8 @@ describeSignerContract(
   { runs: 40, accessLists: false },
 );
 
-describe("a remote signer", () => {
-  it("is asked for its accounts at start, and only for the configured ones if they are named", async () => {
+describe("a remote signer (Web3Signer)", () => {
+  it("serves all of its accounts, or only the accounts that are configured", async () => {
     const service = await serve({ keys: CONTRACT_KEYS });
     expect((await open(service)).addresses()).toEqual(CONTRACT_KEYS.map(addressOf));
     const wanted = [addressOf(CONTRACT_KEYS[1] as Hex)];
@@ -65,7 +65,7 @@ describe("a remote signer", () => {
     await expect(open(service)).rejects.toThrow(/names no account/);
   });
 
-  it("may be used beside local keys, but not for the same account", async () => {
+  it("may be used together with local keys, but not for the same account", async () => {
     const service = await serve();
     const other: Hex = `0x${"33".repeat(32)}`;
     const signer = await open(service, { privateKeys: [other] });
@@ -77,7 +77,7 @@ describe("a remote signer", () => {
     );
   });
 
-  it("gets requests in the protocol's format", async () => {
+  it("gets requests in the format of the Web3Signer protocol", async () => {
     const service = await serve();
     await (await open(service)).sign(ADDRESS, [TRANSFER]);
     expect(JSON.parse(service.requests.at(-1)?.body ?? "")).toMatchObject({
@@ -109,7 +109,7 @@ describe("a remote signer", () => {
     ["for a higher fee", { fees: { type: "eip1559", maxFeePerGas: 21n, maxPriorityFeePerGas: 1n } }, "fees differs"],
     ["for another chain", { chainId: 10 }, "chainId differs"],
     // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts
-  ])("that signs %s is not believed", async (_, change, words) => {
+  ])("is reported as dishonest if it signs a transaction %s", async (_, change, words) => {
     const service = await serve();
     const signer = await open(service);
     const { fees, to, accessList: _list, ...content } = { ...TRANSFER, ...change };
@@ -125,14 +125,14 @@ describe("a remote signer", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts
-  it("with another configured chain id is detected at the first signature", async () => {
+  it("is reported as dishonest at the first signature if it is configured for another chain id", async () => {
     const signer = await open(await serve({ chainId: 5 }));
     const refused = await failure(signer.sign(ADDRESS, [TRANSFER]));
     expect(refused).toMatchObject({ lies: true, message: expect.stringContaining("chainId differs") });
   });
 
   // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts
-  it("that drops an access list is detected", async () => {
+  it("is reported as dishonest if it drops the access list", async () => {
     const signer = await open(await serve());
     const listed = { ...TRANSFER, accessList: [{ address: ADDRESS, storageKeys: [] }] };
     const refused = await failure(signer.sign(ADDRESS, [listed]));
@@ -143,7 +143,7 @@ describe("a remote signer", () => {
     ["of another key", `0x${"44".repeat(32)}`, (raw) => raw, /another key than that of/],
     ["with a high s", KEY, withHighS, /no node takes/],
     // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
-  ])("that gives a signature %s is not believed", async (_, key, change, words) => {
+  ])("is reported as dishonest if it returns a signature %s", async (_, key, change, words) => {
     const service = await serve();
     const signer = await open(service);
     const { fees, to, accessList: _list, ...content } = TRANSFER;
@@ -160,7 +160,7 @@ describe("a remote signer", () => {
     ["text", "0xsigned"],
     ["no transaction", "0x02f8"],
     ["nothing", "0x"],
-  ])("that answers %s is not believed", async (_, result) => {
+  ])("is reported as dishonest if it answers %s", async (_, result) => {
     const service = await serve();
     const signer = await open(service);
     service.answer = ({ body }) => ({ body: { jsonrpc: "2.0", id: JSON.parse(body).id, result } });
@@ -173,7 +173,7 @@ describe("a remote signer", () => {
     ["limits the rate", () => ({ status: 429, body: "" }), /limits the rate/],
     ["redirects", () => ({ status: 307, headers: { location: "http://127.0.0.1:1" }, body: "" }), /not JSON/],
     ["says nothing that is JSON", () => ({ body: "<html>" }), /not JSON/],
-  ])("that %s is temporarily away, and not suspected", async (_, answer, words) => {
+  ])("is temporarily unavailable, not dishonest, if it %s", async (_, answer, words) => {
     const service = await serve();
     const signer = await open(service);
     service.answer = answer;
@@ -185,7 +185,7 @@ describe("a remote signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/key-service.ts
-  it("keeps the signatures before the one that failed", async () => {
+  it("keeps the signatures of a batch that were made before one failed", async () => {
     const service = await serve();
     const signer = await open(service);
     const batch = Array.from({ length: 40 }, (_, nonce) => ({ ...TRANSFER, nonce }));
@@ -203,7 +203,7 @@ describe("a remote signer", () => {
   });
 
   // protects [Signers] src/adapters/evm/rpc/http.ts
-  it("that is gone is named by its host only, without path or password", async () => {
+  it("is named in errors only by its host, without path or password, if it is unreachable", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: CHAIN_ID });
     const { host } = new URL(service.url);
     const signer = await open({ url: `http://user:hunter2@${host}/token-of-forty-characters-in-the-path` });
@@ -242,7 +242,7 @@ describe("mTLS to a remote signer", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts, src/adapters/evm/rpc/http.ts
-  it("fails without the authority, and without a certificate", async () => {
+  it("fails without the configured authority, and without a client certificate", async () => {
     const { url } = await serve({ tls });
     const { caFile, certFile, keyFile } = await files();
     await expect(open({ url, certFile, keyFile })).rejects.toThrow(/not reachable/);
@@ -257,7 +257,10 @@ function refusing(code: number, message: string): ServiceHandler {
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** The other valid signature: n − s, with the other parity. Its last 33 bytes are the length and the value of s. */
+/**
+ * The other valid signature of the same payload: n − s, with the other parity. The last 33 bytes of the transaction are
+ * the length and the value of s.
+ */
 function withHighS(raw: Hex): Hex {
   const s = BigInt(`0x${raw.slice(-64)}`);
   const parityAt = raw.length - 64 - 2 - 64 - 2 - 2;
