@@ -116,10 +116,7 @@ function everybody<C>(call: C) {
 
 type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;
 
-/**
- * A request that uses a nonce counts against the key's rate on the node that received it, and not again on the lane's
- * owner.
- */
+/** A request that uses a nonce counts against the key's rate on the node that received it, not on the lane's owner. */
 function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Key): Make<Request, Made> {
   if (principal.createsPerSecond === null) return (request) => make(request, principal.name, principal);
   return async (request) => {
@@ -168,8 +165,7 @@ function found(kind: string) {
     async (by, include) => {
       if (typeof by !== "string") refuseNamed(principal, by);
       const what = typeof by === "string" ? `${kind} ${by}` : `${kind} with request id ${by.requestId}`;
-      // Check first that the key may see the transaction: the chain is not queried about a transaction that it may not
-      // see.
+      // Check first that the key may see the transaction: the chain is not queried about one that is hidden from it.
       if (limited && include?.includes("logs") === true) shown(principal, await call(by), what);
       return shown(principal, await call(by, include), what);
     };
@@ -267,8 +263,7 @@ function namedLane(call: Call<"nonceRuler">, { principal }: Key): Call<"nonceRul
   return async (signer, query = {}) => {
     refuseNamed(principal, { ...query, signer });
     const ruler = await call(signer, query);
-    // If the caller named no chain, the only configured chain was used: check the key's limits against the resulting
-    // lane.
+    // If the caller named no chain, the only configured one was used: check the key's limits against that lane.
     refuseOutside(principal, ruler.lane);
     return ruler;
   };
@@ -319,9 +314,7 @@ function unlimited(does: string) {
     };
 }
 
-/**
- * Kills one signer on all its chains, or all signers. The response lists only the kills that concern the key's signers.
- */
+/** Kills one signer on all its chains, or all signers. The response lists only kills that concern the key's signers. */
 function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill"> {
   return async (order) => {
     if (principal.chains !== null) throw forbidden("chains", "this is for all chains, and this API key is not");
@@ -377,9 +370,7 @@ interface Names {
   readonly chainId?: number;
 }
 
-/**
- * The signer's text is not validated here: a text that is not an address is in no list of signers, so it is refused.
- */
+/** Does not validate the signer's text: a text that is not an address is in no list of signers, so it is refused. */
 function refuseNamed(principal: Principal, named: Names) {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
@@ -390,10 +381,7 @@ function onlyOne<T>(limit: ReadonlySet<T> | null, name: string): Readonly<Record
   return one === undefined ? {} : { [name]: one };
 }
 
-/**
- * Removes the ids of other transactions from an explanation: the transaction that this one waits for may belong to
- * another key.
- */
+/** Removes other transactions' ids from an explanation: the one this transaction waits for may be another key's. */
 function byNonceOnly(txId: string, { blockedBy, causes, ...explanation }: Explanation): Explanation {
   // The path of an action on another transaction contains its id, so drop that action.
   const actions = explanation.actions.filter(

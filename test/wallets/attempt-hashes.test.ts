@@ -8,13 +8,13 @@ const kinds = (...names: Parameters<typeof attempt>[1][]) => names.map((kind, in
 describe("the transaction mined instead of an attempt", () => {
   it.each([
     ["the same payload for more", kinds("initial", "reprice"), 1, 2, hashOf(2)],
-    ["the same payload for less, after all", kinds("initial", "reprice", "reprice"), 3, 1, hashOf(1)],
+    ["the same payload for less", kinds("initial", "reprice", "reprice"), 3, 1, hashOf(1)],
     ["the attempt itself", kinds("initial", "reprice"), 1, 1, null],
     ["a cancel", kinds("initial", "cancel"), 1, 2, null],
     ["a dearer cancel", kinds("initial", "cancel", "reprice"), 1, 3, null],
-    ["the original, where a replacement was asked for", kinds("initial", "replace"), 2, 1, null],
+    ["the original of a replacement", kinds("initial", "replace"), 2, 1, null],
     ["the replacement for more", kinds("initial", "replace", "reprice"), 2, 3, hashOf(3)],
-    ["a transaction of somebody else", kinds("initial", "external"), 1, 2, null],
+    ["a foreign transaction", kinds("initial", "external"), 1, 2, null],
   ])("is found only if it has the same payload: %s", (_, attempts, asked, mined, instead) => {
     expect(minedInstead(sampleTransaction({ attempts }, mined), hashOf(asked))).toBe(instead);
   });

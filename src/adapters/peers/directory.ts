@@ -66,13 +66,11 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
 
   const know = (instances: readonly InstanceRecord[]) => {
     const undead = instances.filter(({ dead }) => !dead);
-    // Keep expired instances with the request numbers that they used: if the database's clock is set back, they are
-    // live again, and old requests must not be replayed.
+    // Keep expired instances' used request numbers: if the database's clock is set back, no request may be replayed.
     for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
     undead.forEach(learn);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
-    // If several instances have one URL, the last one counts: a restarted process replaces its predecessor, and a
-    // trusted process replaces any other.
+    // If instances share a URL, the last counts: a restart replaces its predecessor, a trusted process any other.
     const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
     byUrl = new Map(trustedLast.map((each) => [each.url, each]));
   };

@@ -144,10 +144,7 @@ export class Router {
     return guess ?? (canServe(lane) && !this.isDenied(lane) ? selfUrl : null);
   }
 
-  /**
-   * An attempt to acquire a lane locks its row and delays its owner's commits, so this node does not try with each
-   * create.
-   */
+  /** Acquiring locks the lane's row and delays its owner's commits, so this node does not try with each create. */
   private isDenied(lane: Lane) {
     const atMs = this.deniedAtMs.get(laneKey(lane));
     if (atMs === undefined || this.ports.clock.monotonicMs() - atMs >= TRY_AGAIN_MS) return false;

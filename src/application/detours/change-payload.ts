@@ -94,10 +94,7 @@ interface QueuedWork extends LaneWork {
   readonly change: PayloadChange;
 }
 
-/**
- * Changes the payload of a transaction that waits to be signed: nothing is signed until the change is durable and the
- * lane was reloaded.
- */
+/** Changes a payload that waits to be signed: nothing is signed until the change is durable and the lane reloaded. */
 export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
   const { ports, lane, record, change } = work;
   const { txId } = record;
@@ -115,8 +112,7 @@ export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
     const tx = queued({ ...record, nonce: record.nonce as number });
     const amended = { kind: change.kind, payload, gas };
     await commitPlanned(ports, lane, [plan(tx, "amend", { change: amended, spends, ...decided(change) })]);
-    // Reload the lane: its copy of the row in memory, or one that allocation is handing over, still has the old
-    // payload.
+    // Reload the lane: its row in memory, or one that allocation is handing over, still has the old payload.
     lane.term.readAgain(`${txId} is to be signed with another payload`);
     return "done";
   } finally {
@@ -267,10 +263,7 @@ export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
 }
 
-/**
- * True if the newest attempt already does what the action requests. Only while the transaction is tracked: after STUCK
- * the action counts as a new one.
- */
+/** True if the newest attempt already does what the action requests. After STUCK, the action counts as a new one. */
 export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const newest = tx.attempts.findLast(isSendable);
   if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
@@ -283,10 +276,7 @@ export async function standsAlready(ports: LanePorts, tx: Tracked, change: Paylo
   return change.kind === "reprice" && Object.keys(change.fees).length > 0;
 }
 
-/**
- * True if every named fee is offered: at least that much, or exactly that much if the action changes nothing but the
- * fee.
- */
+/** True if every named fee is offered: at least that much, or exactly that much if only the fee changes. */
 function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
   const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
@@ -298,10 +288,7 @@ function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   return isCovered(gasPrice ?? maxFeePerGas, feeCap(fees)) && isCovered(maxPriorityFeePerGas, tip);
 }
 
-/**
- * True if the newest attempt has this payload's content; fields that the payload omits were chosen when that attempt
- * was made.
- */
+/** True if the newest attempt has this payload's content; fields that the payload omits are not compared. */
 async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload) {
   const unsigned = (await decodedNewest(ports, tx))?.unsigned;
   if (unsigned?.to !== payload.to || unsigned.data !== payload.data || unsigned.value !== payload.value) return false;
@@ -321,10 +308,7 @@ interface Resolution extends LaneWork {
 /** "repeated": the decision was carried out before. "movedOn": read the transaction again. */
 export type ResolutionResult = "applied" | "repeated" | "movedOn";
 
-/**
- * If the term ended during the work, returns "movedOn": the transaction must be read again, which finds what was
- * committed.
- */
+/** If the term ended during the work, returns "movedOn": a new read of the transaction finds what was committed. */
 export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
   return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
 }
@@ -344,20 +328,14 @@ export async function resolveStuck(resolution: Resolution): Promise<ResolutionRe
   return "applied";
 }
 
-/**
- * Refuses a decision about a nonce that was filled or moved meanwhile: it would use up the nonce of a transaction that
- * it was not about.
- */
+/** Refuses a decision about a nonce that was filled or moved meanwhile: it would use up another transaction's nonce. */
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;
   throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
 }
 
-/**
- * The transaction waits for a lower nonce that no transaction holds: a placeholder fills that nonce, and the
- * transaction keeps its own payload.
- */
+/** Fills the hole that the transaction waits for with a placeholder; the transaction keeps its own payload. */
 async function fillBelow(work: Resolution, tx: Tracked, hole: Hole) {
   if ((await placeHolder({ ...work, hole })) !== "settled") {
     throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);

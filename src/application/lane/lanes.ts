@@ -53,10 +53,7 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
 type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
-/**
- * How long a busy database is retried: half of the router's wait, so that the caller gets an answer in time to try
- * another node.
- */
+/** How long a busy database is retried: half of the router's wait, so that the caller can try another node in time. */
 const BUSY: Patience = {
   forMs: 2_000,
   pauseMs: 50,
@@ -68,10 +65,7 @@ export class Lanes {
   private readonly ports;
   private readonly termPorts: TermPorts;
   private readonly held = new Map<LaneKey, OwnedLane>();
-  /**
-   * Cached values of `held`, until it changes: they are iterated many times a second, and ten thousand lanes must not
-   * be copied each time.
-   */
+  /** Cached values of `held`, until it changes: ten thousand lanes must not be copied many times a second. */
   private listed: readonly OwnedLane[] | null = null;
   private readonly listedByChain = new Map<number, readonly OwnedLane[]>();
   private readonly acquiring = new Map<LaneKey, Promise<OwnedLane>>();
@@ -109,9 +103,7 @@ export class Lanes {
     return found;
   }
 
-  /**
-   * Returns the lane under our own term; acquires it if it is free. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE.
-   */
+  /** Returns the lane under our own term; acquires a free lane. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE. */
   async own(lane: Lane): Promise<OwnedLane> {
     const key = laneKey(lane);
     const owned = this.held.get(key);
@@ -148,18 +140,14 @@ export class Lanes {
     this.claimOwed = free.length < missing.length;
     await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
       const { lane } = acquisition.fence;
-      // A create that arrived meanwhile may have resumed the lane already; two copies of one lane in memory would act
-      // twice.
+      // A create that arrived meanwhile may have resumed the lane already; two copies in memory would act twice.
       if (this.held.has(laneKey(lane))) return;
       await this.acquire(lane, async () => acquisition).catch(() => undefined);
     });
     this.summarise(claimed.map(({ result }) => result));
   }
 
-  /**
-   * Lanes that this node should claim: its own by placement, and unowned ones. If the database does not answer, the
-   * next claim repeats the read.
-   */
+  /** Lanes to claim: this node's by placement, and unowned ones. If that read fails, the next claim repeats it. */
   private async claimable(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     const { placement } = this.ports;
     const ours = new Set(lanes.filter((lane) => placement.isOurs(lane)));
@@ -209,10 +197,7 @@ export class Lanes {
     }
   }
 
-  /**
-   * Applies acknowledged commits to the lane's memory. A lane that was released meanwhile does not need them: it is
-   * reloaded only after its last write is over.
-   */
+  /** Applies acknowledged commits to the lane's memory, unless it was released: it is reloaded after its last write. */
   fold({ lane, token, changes }: LaneChanges): void {
     const owned = this.held.get(laneKey(lane));
     if (owned === undefined || owned.fence.token !== token) return;
@@ -230,9 +215,7 @@ export class Lanes {
     if (lane?.fence.token === fence.token) this.drop(lane, "fenced", "lost");
   }
 
-  /**
-   * A write was not made. If its term is over by now, it was too late and would have been refused: count it as fenced.
-   */
+  /** A write was not made. If its term is over by now, it would have been refused as too late: count it as fenced. */
   giveUp(fence: Fence, write: string): void {
     const { lease, telemetry } = this.ports;
     if (lease.mayAct() && lease.instanceId === fence.instanceId) return;

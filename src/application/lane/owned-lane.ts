@@ -37,18 +37,13 @@ interface WorkUnderWay {
   readonly creating: number;
   /** Number of suspend actions that are not durable yet: no work begins meanwhile. */
   readonly suspending: number;
-  /**
-   * Number of changes to queued transactions under way: nothing is signed meanwhile, because it might be the old
-   * payload.
-   */
+  /** Number of changes to queued transactions under way. Nothing is signed meanwhile: it might be the old payload. */
   readonly amending: number;
   /** The read of the lane's intake rows that is under way, plus the later reads that skipped this lane. */
   readonly intake: number;
 }
 
-/**
- * One owned lane for one term: its owner's complete state in memory, built from the database and dropped with the term.
- */
+/** One owned lane for one term: its complete state in memory, built from the database and dropped with the term. */
 export class OwnedLane {
   readonly term;
   readonly fence;
@@ -57,10 +52,7 @@ export class OwnedLane {
   /** The state that the database has acknowledged; only `fold` replaces it. */
   ledger;
   private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
-  /**
-   * The database did not report the outcome of a move: it may be durable now or later. Set once, when this copy of the
-   * lane ends.
-   */
+  /** True if a move's outcome is unknown: it may be durable now or later. Set once, when this copy of the lane ends. */
   mayStillCommit = false;
   /** When the lane is next checked, and what was learned under this term; only `happened` changes it. */
   pace: LanePace = NEW_LANE_PACE;
@@ -72,10 +64,7 @@ export class OwnedLane {
   readonly unmined = new Map<number, Tracked>();
   /** Transactions that are mined and not final, by nonce. */
   readonly mined = new Map<number, Tracked>();
-  /**
-   * Blocks with settled transactions that are still watched. Keyed by hash: a height may have had two blocks, one of
-   * them reorged away.
-   */
+  /** Blocks with settled transactions still watched, by hash: a height may have had two blocks, one reorged away. */
   readonly watched = new Map<Hash, number>();
   readonly outcomes = new Outcomes();
   /** Steps that the database has not acknowledged yet, with their transactions. */
@@ -189,10 +178,7 @@ export class OwnedLane {
     return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > own;
   }
 
-  /**
-   * True if nothing is signed or sent: this node may not act, an operator suspended the lane, or it is uncertain
-   * whether this is still the same chain.
-   */
+  /** True if nothing is signed or sent: this node may not act, the lane is suspended, or the chain is in doubt. */
   get held(): boolean {
     return this.suspended || isUnsure(this.pace) || !this.term.mayAct;
   }
@@ -244,10 +230,7 @@ export class OwnedLane {
     this.follow(tx);
   }
 
-  /**
-   * Indexes every attempt of the transaction by its hash; does nothing if the term has ended, because a newer copy of
-   * the lane may be indexed.
-   */
+  /** Indexes the transaction's attempts by hash; not after the term, when a newer copy of the lane may be indexed. */
   follow(tx: Tracked): void {
     if (this.term.hasEnded) return;
     this.index.onChain.add(this);
@@ -338,10 +321,7 @@ export class OwnedLane {
     return due.slice(0, limit);
   }
 
-  /**
-   * Transactions that a node accepted but that are not mined in time: the lane's loop decides whether to resend or
-   * reprice them.
-   */
+  /** Transactions that a node accepted, not mined in time: the lane's loop decides whether to resend or reprice. */
   toJudge(nowMs: number): readonly Tracked[] {
     return this.due(nowMs).filter((tx) => awaitsVerdict(tx.pace));
   }
@@ -379,9 +359,7 @@ export class OwnedLane {
     await Promise.all(Object.values(this.activities ?? {}).map((activity: Activity) => activity.settled()));
   }
 
-  /**
-   * The in-flight window: as configured; only the head while the node refuses future nonces; then one more as a trial.
-   */
+  /** The in-flight window: as configured; only the head while the node refuses future nonces; then one more to try. */
   openWindow(configured: number, nowMs: number): number {
     return Math.min(configured, openNonces(this.pace, nowMs) ?? configured);
   }

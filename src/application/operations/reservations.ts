@@ -65,10 +65,7 @@ export function reservationCalls(
     /** Reserves a nonce for a caller that signs itself; a repeat of the request id returns the same reservation. */
     reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
-    /**
-     * `{ rawTransaction }`, signed for the reserved nonce: becomes a tracked transaction. CONFLICT if the reservation
-     * has already ended.
-     */
+    /** `{ rawTransaction }`, signed for the reserved nonce: is tracked. CONFLICT if the reservation has ended. */
     submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
     /** `{ txHash }` of a transaction that the caller sent itself: it is tracked, but never sent from here. */
     markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
@@ -199,10 +196,7 @@ function given(result: ReserveResult, { requestId, owner }: Wanted, { maxReserva
 }
 
 type Used = Named & { readonly request: unknown };
-/**
- * Submits a transaction for a reserved nonce. It is tracked like any other: its bytes are stored, claimed, sent and
- * resent.
- */
+/** Submits a transaction for a reserved nonce. It is tracked like any other: stored, claimed, sent and resent. */
 const submitReserved: Operation<
   ReservationPorts,
   Used,
@@ -255,8 +249,7 @@ async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonc
 async function usableReservation(ports: ReservationPorts, reservationId: string) {
   const reservation = await findReservation(ports, reservationId);
   const { state, txId } = reservation;
-  // The reservation is expired, and this node sees no transaction at its nonce: the lane's owner decides, under its
-  // lock.
+  // The reservation expired, and this node sees no transaction at its nonce: the lane's owner decides under its lock.
   if (state === "RESERVED" || (state === "EXPIRED" && txId === null)) return reservation;
   throw overAlready(reservation);
 }

@@ -64,9 +64,7 @@ const MAX_IN_FLIGHT = 2;
  * this rate a thousand transactions a second share commits.
  */
 const COMMIT_EVERY_MS = 16;
-/**
- * Number of commits that may start without waiting: the writes of a single transaction until it is sent, and one more.
- */
+/** Number of commits that may start without waiting: one transaction's writes until it is sent, and one more. */
 const COMMITS_IN_RESERVE = 4;
 /**
  * Longer intervals while creates of many lanes are committed alone: both kinds gather for longer, and moves, for which
@@ -271,10 +269,7 @@ export class Committer {
     if (cargo === "creates" && this.queue.length > 0) this.flushInTurn();
   }
 
-  /**
-   * Starts the next transaction; a few creates wait for the end of this turn of the event loop, which often brings
-   * more.
-   */
+  /** Starts the next transaction; a few creates wait for the end of this event-loop turn, which often brings more. */
   private goOn() {
     const isFew = this.queuedItems < WORTH_A_COMMIT && this.queue.every(({ sort }) => sort === "create");
     if (isFew && this.inFlight === 0) this.flushSoon();
@@ -344,10 +339,7 @@ export class Committer {
     }
   }
 
-  /**
-   * Commits a batch. After a lock, idle or statement timeout nothing was committed, so it is retried before a caller
-   * gets an error.
-   */
+  /** Commits a batch; retries it after a lock, idle or statement timeout, which committed nothing. */
   private async commitPatiently(batch: readonly Entry[], beforeRetry: () => Promise<void>): Promise<Undelivered> {
     for (let failures = 1; ; failures++) {
       const merged = mergeAllocations(batch);

@@ -72,7 +72,6 @@ export async function composeNode(parts: NodeParts) {
     const { config, patience, failpoint = noFailpoints } = parts;
     const mask = createMask(config.secrets);
     const { sinks, stuckHook, repricing, tracing } = keep(parts.extensions);
-    // Keeps recent alerts for later queries.
     const alerts = new RecentAlerts(systemClock);
     const telemetry = createTelemetry([...parts.sinks, ...sinks, (event) => alerts.observe(event)], mask);
     const entropy = createEntropy(systemClock);
@@ -80,9 +79,8 @@ export async function composeNode(parts: NodeParts) {
     // URL that bypasses a transaction pooler, for session state (advisory locks, LISTEN).
     const directUrl = config.directDatabaseUrl ?? databaseUrl;
     const direct = { directUrl, schema, clock: systemClock, entropy, telemetry };
-    // Start the session lock first. An earlier node counts as dead after two checks that found its session lock free,
-    // some time apart, while this node holds its own. The first check is made now, and the rest of the start fills the
-    // time until the second.
+    // Start the session lock first. An earlier node counts as dead once two checks, some time apart, found its lock
+    // free while this node holds its own. The first check is made now; the second follows the rest of the start.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
     const [policies, signer, chains, url] = await Promise.all([

@@ -190,10 +190,10 @@ describe("receipts from an endpoint", () => {
 
   it.each([
     ["blobs", { blobGasUsed: "0x20000", blobGasPrice: "0x3" }, { besideGas: 393_216n }],
-    ["blobs at a price that is not told", { blobGasUsed: "0x20000" }, { besideGas: 0n, besideGasUnsure: true }],
-    ["a rollup's fee for data", { l1Fee: "0x7" }, { besideGas: 7n }],
+    ["blobs at an unknown price", { blobGasUsed: "0x20000" }, { besideGas: 0n, besideGasUnsure: true }],
+    ["a rollup's data fee", { l1Fee: "0x7" }, { besideGas: 7n }],
     ["both", { blobGasUsed: "0x1", blobGasPrice: "0x3", l1Fee: "0x7" }, { besideGas: 10n }],
-    ["more than there is", { l1Fee: `0x${"f".repeat(64)}` }, { besideGas: 0n, besideGasUnsure: true }],
+    ["more wei than can exist", { l1Fee: `0x${"f".repeat(64)}` }, { besideGas: 0n, besideGasUnsure: true }],
     ["nothing", { blobGasUsed: "0x0", blobGasPrice: "0x3", l1Fee: null }, {}],
   ])("include costs in addition to gas: %s", async (_, said, beside) => {
     const { server, chain } = await bench();
@@ -249,8 +249,8 @@ describe("receipts from an endpoint", () => {
   });
 
   it.each([
-    ["takes no batches", { code: -32600, message: "batch requests are not supported" }],
-    ["limits calls a second", { code: -32005, message: "too many requests" }],
+    ["accepts no batches", { code: -32600, message: "batch requests are not supported" }],
+    ["limits calls per second", { code: -32005, message: "too many requests" }],
   ])("are read in one call if many of a block are needed, although the endpoint %s", async (_, error) => {
     const { server, chain } = await bench();
     const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));

@@ -11,13 +11,13 @@ const hashesOf = (receipts: readonly ({ readonly txHash: string } | null)[]) => 
 /** False positions that a receipt may report although it names its block correctly and the block contradicts them. */
 const CONTRADICTIONS: readonly (readonly [string, Record<string, unknown>])[] = [
   ["the number of an older block", { blockNumber: "0x1" }],
-  ["the number of a block to come", { blockNumber: "0x63" }],
-  ["a place that no block has", { transactionIndex: "0x7fffffffffff" }],
+  ["the number of a future block", { blockNumber: "0x63" }],
+  ["an index that no block has", { transactionIndex: "0x7fffffffffff" }],
 ];
 
 const LISTS: readonly (readonly [string, readonly unknown[]])[] = [
   ["one twice and another not at all", [receiptJson(1), receiptJson(1)]],
-  ["one that is not of the block", [receiptJson(1), receiptJson(3, { transactionIndex: "0x1" })]],
+  ["one from another transaction, not in the block", [receiptJson(1), receiptJson(3, { transactionIndex: "0x1" })]],
   ["one more than the block has", [receiptJson(1), receiptJson(2), receiptJson(2)]],
   ["fewer than the block has", [receiptJson(1)]],
   ["none", []],
@@ -36,10 +36,10 @@ describe("the receipts of a block", () => {
   });
 
   it.each([
-    ["is more than is taken", { kind: "raw", body: " ".repeat(33 * 1024 * 1024) } as const],
-    ["is more than the node gives", new Refusal(-32008, "Response is too big")],
-    ["is more than the node gives, in other words", new Refusal(-32003, "response too large")],
-    ["takes the node too long", new Refusal(-32002, "request timed out")],
+    ["is larger than the size limit", { kind: "raw", body: " ".repeat(33 * 1024 * 1024) } as const],
+    ["is refused as too big", new Refusal(-32008, "Response is too big")],
+    ["is refused as too large", new Refusal(-32003, "response too large")],
+    ["times out on the node", new Refusal(-32002, "request timed out")],
     // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
   ])("are fetched by transaction hash if the block's receipt list %s", async (_, trouble) => {
     const { server, chain } = await bench();

@@ -221,7 +221,7 @@ describe("simulating a transaction", () => {
     ["a timeout in the node", [-32000, "execution aborted (timeout = 5s)"]],
     ["an internal error", [-32603, "Internal error"]],
     ["bad parameters", [-32602, "invalid argument 0"]],
-    ["no words", [0, ""]],
+    ["an empty error text", [0, ""]],
   ])("is unavailable, not a failed transaction, after %s", async (_, refused) => {
     await expect(outcomeOf(refused)).rejects.toThrow(ChainUnavailable);
     await expect(outcomeOf(refused, 25_000n)).rejects.toThrow(ChainUnavailable);

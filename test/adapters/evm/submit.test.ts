@@ -189,11 +189,11 @@ describe("submitting transactions with several endpoints", () => {
   });
 
   it.each([
-    ["used up", "nonce too low", "nonceConsumed"],
-    ["short of money", "insufficient funds for gas * price + value", "insufficientFunds"],
+    ["with a used nonce", "nonce too low", "nonceConsumed"],
+    ["too expensive for the balance", "insufficient funds for gas * price + value", "insufficientFunds"],
     // The second endpoint did not get the lower nonces, so its "nonce too high" says nothing about the lane.
-    ["too early", "nonce too high", "rejected"],
-    ["beyond words", "hmm", "rejected"],
+    ["with too high a nonce", "nonce too high", "rejected"],
+    ["invalid for an unknown reason", "hmm", "rejected"],
   ])(
     "returns the right result of a final rejection if the second endpoint finds the transaction %s",
     async (_, words, answer) => {
@@ -274,14 +274,14 @@ describe("submitting transactions to all endpoints at once", () => {
   const everywhere = true;
 
   it.each([
-    ["one takes it, one is down", undefined, "down", "accepted"],
-    ["one takes it, one says it is too late", undefined, "nonce too low", "accepted"],
-    ["one knows it, one rejects it", "already known", "exceeds block gas limit", "alreadyKnown"],
+    ["one accepts it, one is down", undefined, "down", "accepted"],
+    ["one accepts it, one reports its nonce as too low", undefined, "nonce too low", "accepted"],
+    ["one has it already, one rejects it", "already known", "exceeds block gas limit", "alreadyKnown"],
     ["one rejects it, one has just gone down", "exceeds block gas limit", "down", "unknown"],
     ["both reject it", "exceeds block gas limit", "oversized data", "rejected"],
-    ["one wants more money, one rejects it", "transaction underpriced", "oversized data", "underpriced"],
-    ["one has no words, one has", "hmm", "insufficient funds for transfer", "insufficientFunds"],
-    ["both are lost for words", "hmm", "ahem", "unknown"],
+    ["one wants a higher fee, one rejects it", "transaction underpriced", "oversized data", "underpriced"],
+    ["one error text is unknown, the other is known", "hmm", "insufficient funds for transfer", "insufficientFunds"],
+    ["both error texts are unknown", "hmm", "ahem", "unknown"],
   ])("combines the results: %s", async (_, first, second, answer) => {
     const b = await bench({ endpoints: 2 });
     for (const [server, words] of [

@@ -33,7 +33,7 @@ describe("/readyz", () => {
   it.each([
     ["the database", { ...ready, ready: false, database: false }],
     ["a chain", { ...ready, ready: false, chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0 }] }],
-    ["a node that leaves", { ...ready, ready: false, draining: true }],
+    ["a node that is shutting down", { ...ready, ready: false, draining: true }],
   ])("is 503 and names the missing part: %s", async (_, readiness) => {
     const response = await httpApp({ readiness: () => Promise.resolve(readiness) }).inject("/readyz");
     expect(response.statusCode).toBe(503);

@@ -55,7 +55,7 @@ describe("the authentication of another node", () => {
     ["nothing", ""],
     ["an API key", "Bearer key"],
     ["the scheme alone", "Fencepost-Instance"],
-    ["a secret in the database, as releases before took it", `Fencepost-Node ${"0".repeat(96)}`],
+    ["a secret from the database, as in earlier releases", `Fencepost-Node ${"0".repeat(96)}`],
   ])("refuses %s as authorization", async (_, authorization) => {
     const { post, create } = bench();
     const response = await post(sound, authorization);
@@ -124,18 +124,18 @@ describe("a create forwarded by another node", () => {
     ["a list", []],
     ["no creates", { repeat: false }],
     ["creates that are none", { creates: {}, repeat: false }],
-    ["no word on repeating", { creates: [] }],
-    ["another word on repeating", { creates: [], repeat: "no" }],
+    ["no flag for repeats", { creates: [] }],
+    ["an invalid flag for repeats", { creates: [], repeat: "no" }],
     ["a create that is none", { creates: [null], repeat: false }],
     ["a create without an id", { creates: [{ request: {} }], repeat: false }],
     ["an id that is no UUID", { creates: [{ txId: "tx-1", request: {} }], repeat: false }],
     ["an id in capitals", { creates: [{ txId: sampleTxId(10).toUpperCase(), request: {} }], repeat: false }],
     ["a create without a request", { creates: [{ txId: sampleTxId(1) }], repeat: false }],
     ["a chosen signer that is none", { creates: [{ txId: sampleTxId(1), request: {}, chosen: "A" }], repeat: false }],
-    ["a share above all", { creates: [{ txId: sampleTxId(1), request: {}, queueShare: 2 }], repeat: false }],
+    ["a queue share above 1", { creates: [{ txId: sampleTxId(1), request: {}, queueShare: 2 }], repeat: false }],
     ["a request that is a list", { creates: [{ txId: sampleTxId(1), request: [] }], repeat: false }],
     [
-      "too many",
+      "too many creates",
       { creates: Array.from({ length: 1_001 }, (_, n) => ({ txId: sampleTxId(n), request: {} })), repeat: true },
     ],
   ])("is refused with 400 if the body is invalid: %s", async (_, body) => {
@@ -277,7 +277,7 @@ describe("a kill forwarded by another node", () => {
     ["no id", { ...order, killId: "1" }],
     ["no signer", { ...order, signer: undefined }],
     ["a signer that is none", { ...order, signer: "0xAB" }],
-    ["nobody who gave it", { ...order, actor: 7 }],
+    ["no actor", { ...order, actor: 7 }],
   ])("is refused with 400 if it has %s", async (_, body) => {
     const { post, kill } = bench();
     expect((await post(body, AUTHORIZATION, KILLS)).statusCode).toBe(400);

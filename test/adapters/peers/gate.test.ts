@@ -165,9 +165,9 @@ describe("the sender of a signed request between nodes", () => {
 
   it.each([
     ["was declared dead", { dead: true }],
-    ["let its heartbeat run out", { expired: true }],
-    ["is of a release before keys", { publicKey: null }],
-    ["has published what is no key", { publicKey: "x" }],
+    ["has an expired heartbeat", { expired: true }],
+    ["has no key, as in earlier releases", { publicKey: null }],
+    ["has published an invalid key", { publicKey: "x" }],
     // protects [Attacks] src/adapters/peers/directory.ts
   ])("is refused if its instance %s", async (_, change) => {
     rows.change(sender.instanceId, change);

@@ -161,10 +161,10 @@ describe("the other nodes, as read from the database,", () => {
   });
 
   it.each([
-    ["that nobody registered", () => "http://127.0.0.1:1"],
+    ["that no instance registered", () => "http://127.0.0.1:1"],
     ["of an instance that is dead", () => died({ dead: true })],
-    ["of one that has expired", () => died({ expired: true })],
-    ["of a release before keys", () => died({ publicKey: null })],
+    ["of an expired instance", () => died({ expired: true })],
+    ["of an instance without a key, as in earlier releases", () => died({ publicKey: null })],
     // protects [Attacks] src/adapters/peers/http-peers.ts
   ])("get no request at a URL %s", async (_, urlOf) => {
     const url = urlOf();

@@ -141,10 +141,10 @@ describe("one database round trip after the database's history has changed", () 
   });
 
   it.each([
-    ["what was acknowledged is gone", "UPDATE fencepost.commit_marker SET marker = gen_random_uuid()"],
-    ["the feed has gone back", "UPDATE fencepost.feed SET last_seq = 4"],
-    ["it was another system that was last seen", "UPDATE fencepost.database_history SET system_identifier = 'another'"],
-    ["its log was further on", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
+    ["an acknowledged commit is missing", "UPDATE fencepost.commit_marker SET marker = gen_random_uuid()"],
+    ["the feed's last number is lower than before", "UPDATE fencepost.feed SET last_seq = 4"],
+    ["the recorded system is another one", "UPDATE fencepost.database_history SET system_identifier = 'another'"],
+    ["the recorded WAL position is higher", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
     // protects [Short of time] src/adapters/postgres/statements/session.ts
   ])("registers nothing if %s, and the ordinary transaction then begins an epoch", async (_, change) => {
     const before = anInstance();

@@ -176,9 +176,9 @@ const LEFT_INTENTS: Topic = {
 
 describe("every condition of the SQL statements has a test case that fails without it", () => {
   it.each([
-    ["what is left for the owner of a lane, begun once and answered by whoever began it", LEFT_REQUESTS],
-    ["what keys have used, counted for one key and chain and within the hour and the day", KEY_USE],
-    ["which orders were carried out", ORDER_KEYS],
+    ["requests enqueued for the owner of a lane, begun once and answered by the node that began them", LEFT_REQUESTS],
+    ["the use of API keys, counted per key and chain, within the hour and the day", KEY_USE],
+    ["actions that were carried out", ORDER_KEYS],
     ["intents whose sender waits for an answer", LEFT_INTENTS],
     // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts, src/adapters/postgres/statements/left-intent.ts, src/adapters/postgres/statements/policy.ts, src/adapters/postgres/statements/order-key.ts
   ])("in the statements about %s", async (_, topic) => {

@@ -406,9 +406,9 @@ it.each([
     "one block of 250 ms, two confirmations at 2 s, twenty at 12 s, a finalized tag",
     [0.25, 4, 240, 900],
   ],
-  ["time_to_broadcast_seconds", "what is promised under load, and one block of 12 s", [0.02, 0.15, 12]],
-  ["rpc_duration_seconds", "a node on the same machine, and one that is given up on", [0.001, 30]],
-  ["http_request_duration_seconds", "a read, and a long poll that ends with its time", [0.001, 30]],
+  ["time_to_broadcast_seconds", "the promised latency under load, and one block of 12 s", [0.02, 0.15, 12]],
+  ["rpc_duration_seconds", "a node on the same machine, and one that times out", [0.001, 30]],
+  ["http_request_duration_seconds", "a read, and a long poll that times out", [0.001, 30]],
 ])("%s has a bucket for %s", async (name, _, edges) => {
   const metrics = createMetrics({ processMetrics: false });
   everyGauge(metrics);

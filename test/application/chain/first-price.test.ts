@@ -31,7 +31,7 @@ async function capOf({ context }: ChainBench): Promise<bigint> {
 describe("a transaction's first fee", () => {
   it.each([
     ["the whole history", {}],
-    ["the last base fee, with no history beside it", { baseFees: [FORTUNE], priorityFees: [] }],
+    ["the last base fee, without a fee history", { baseFees: [FORTUNE], priorityFees: [] }],
     ["the tips", { baseFees: [GWEI] }],
     // protects [Sent again, priced again, stuck] src/application/chain/chain-context.ts
   ])("is bounded by the base fees of followed blocks if one endpoint lies about %s", async (_, market) => {
@@ -98,7 +98,7 @@ describe("a transaction's first fee", () => {
   it.each([
     ["have a base fee of zero", 0n, {}],
     ["have no base fee", null, { baseFees: [] }],
-    ["tell the same lie from the first one on", FORTUNE, {}],
+    ["have the same false base fee from the first one on", FORTUNE, {}],
     // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
   ])("ends at the configured ceiling, and names it, if blocks %s", async (_, baseFee, market: Partial<FeeMarket>) => {
     const bench = await offered(market, { chain: { baseFee } });

@@ -43,7 +43,7 @@ describe("the gas cap of one transaction", () => {
   });
 
   it.each([
-    ["so low that hardly anything would pass", 999_999n, 17_000_000n],
+    ["so low that almost no transaction would fit", 999_999n, 17_000_000n],
     ["that the refused payload did not exceed", CAP, CAP],
     // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/chain-context.ts
   ])("is not learned from a refusal that names a cap %s", (_, cap, gas) => {

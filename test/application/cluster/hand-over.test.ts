@@ -69,7 +69,10 @@ describe("hand-over of lanes", () => {
   });
 
   it.each([
-    ["a node that leaves", async (nodes: WorldNode[]) => world.settle((nodes[0] as WorldNode).node.close(), 30_000)],
+    [
+      "a node that shuts down",
+      async (nodes: WorldNode[]) => world.settle((nodes[0] as WorldNode).node.close(), 30_000),
+    ],
     ["a node that joins", async (nodes: WorldNode[]) => void nodes.push(await world.startNode())],
     // protects [Processes that end, and those that only seem to] src/application/lane/lanes.ts, src/application/loops/node.ts
   ])("does not wait for broadcasts that hang, with %s", async (_, change) => {

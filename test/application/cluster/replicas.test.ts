@@ -159,7 +159,7 @@ describe("a create that the lane's owner refuses", () => {
 
   it.each([
     ["a field that is not there", { payload: { to: TO, vlaue: 1 } }, "INVALID_REQUEST"],
-    ["a signer that nobody has", { signer: `0x${"c".repeat(40)}` }, "UNKNOWN_SIGNER"],
+    ["a signer that no node has", { signer: `0x${"c".repeat(40)}` }, "UNKNOWN_SIGNER"],
   ])("is refused by the replica without asking the owner if it has %s", async (_, wrong, code) => {
     const { other, signer } = await pair();
     expect(await world.refusal(send(other, transfer({ signer, ...wrong })))).toMatchObject({ code });

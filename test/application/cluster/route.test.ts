@@ -92,7 +92,7 @@ describe("an embedded node enqueues a request for the lane's owner", () => {
   it.each([
     ["another node has the lane", notLeader("another node acts for this signer")],
     ["the lane changes hands", new BetweenOwners("this signer is between two owners")],
-    ["no node could be asked", new NobodyActs(null)],
+    ["no node could be called", new NobodyActs(null)],
   ])("if %s", async (_, result) => {
     expect(await resultOf(result)).toBe(ENQUEUED);
     expect(await resultOf(result, "http://here"), "not by a node that can be asked itself").toBe(result);
@@ -105,12 +105,12 @@ describe("an embedded node enqueues a request for the lane's owner", () => {
   });
 
   it.each([
-    ["it may have been accepted, unheard", outcomeUnknown("no answer", { txId: "tx" })],
-    ["the next owner has to say what became of it", new LeftInDoubt(null, { txId: "tx" })],
-    ["the owner has no room for it", queueFull()],
-    ["its chain is away", unavailable("the chain does not answer")],
+    ["it may have been accepted, but its answer was lost", outcomeUnknown("no answer", { txId: "tx" })],
+    ["its outcome is unknown until the next owner reads it", new LeftInDoubt(null, { txId: "tx" })],
+    ["the owner's queue is full", queueFull()],
+    ["its chain is unavailable", unavailable("the chain does not answer")],
     ["the request itself was refused", new FencepostError("SUBMISSION_REJECTED", "it reverts")],
-    ["it was done", "done"],
+    ["it succeeded", "done"],
     // protects [Replicas that embed the library] src/application/cluster/route.ts
   ])("but not if %s", async (_, result) => {
     expect(await resultOf(result)).toBe(result);

@@ -207,7 +207,7 @@ describe("the comparison of a lane with the chain", () => {
 
 describe("a chain that differs from the known one", () => {
   it.each([
-    ["was reset: it begins differently", () => anotherChain()],
+    ["was reset and has another first block", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
     // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
   ])("because it %s: the lane stops, sends and decides nothing, and resumes with the known chain", async (_, other) => {

@@ -76,22 +76,14 @@ function bench(script: Script = {}) {
 
 describe("a lane held after the database's history changed", () => {
   it.each<[string, Script, number]>([
-    ["the chain has no more than we gave: nothing to prove", { latest: [5] }, 5],
-    ["less was mined than we gave", { latest: [3], pending: [4] }, 5],
-    ["more was mined", { latest: [8] }, 8],
-    ["more is pending", { latest: [5], pending: [9] }, 9],
-    ["the pending count falls: what stands in both looks is there", { latest: [5], pending: [9, 7] }, 7],
-    [
-      "the mined count grows meanwhile: the first look is the one that is proved",
-      { latest: [6, 7], pending: [6, 7] },
-      6,
-    ],
+    ["the chain has mined no more nonces than were allocated, so nothing must be proved", { latest: [5] }, 5],
+    ["fewer were mined than allocated", { latest: [3], pending: [4] }, 5],
+    ["more were mined than allocated", { latest: [8] }, 8],
+    ["more are pending than allocated", { latest: [5], pending: [9] }, 9],
+    ["the pending count falls: the part that both reads show is proved", { latest: [5], pending: [9, 7] }, 7],
+    ["the mined count grows meanwhile: the first read is proved", { latest: [6, 7], pending: [6, 7] }, 6],
     ["another endpoint agrees", { latest: [8], elsewhere: { kind: "says", count: 8 } }, 8],
-    [
-      "another endpoint is late, and counts as many all the same",
-      { latest: [8], elsewhere: { kind: "behind", count: 8 } },
-      8,
-    ],
+    ["another endpoint lags, but reports the same count", { latest: [8], elsewhere: { kind: "behind", count: 8 } }, 8],
   ])("resumes if %s", async (_, script, cursor) => {
     const { run, aHeldLane, seen, telemetry } = bench(script);
     const lane = aHeldLane();
@@ -103,14 +95,14 @@ describe("a lane held after the database's history changed", () => {
   });
 
   it.each<[string, Script]>([
-    ["a second look takes the count back", { latest: [8, 5] }],
-    ["another endpoint has not seen it", { latest: [8], elsewhere: { kind: "says", count: 5 } }],
+    ["a second read returns a lower count", { latest: [8, 5] }],
+    ["another endpoint reports a lower count", { latest: [8], elsewhere: { kind: "says", count: 5 } }],
     // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts
-    ["another endpoint has not come so far", { latest: [8], elsewhere: { kind: "behind", count: 5 } }],
+    ["another endpoint lags behind the block", { latest: [8], elsewhere: { kind: "behind", count: 5 } }],
     // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts
     ["another endpoint gives no answer", { latest: [8], elsewhere: { kind: "silent" } }],
     ["the chain does not answer", { latest: [new ChainUnavailable("away")] }],
-    ["it stops answering in between", { latest: [8, new ChainUnavailable("away")] }],
+    ["the chain stops answering between the reads", { latest: [8, new ChainUnavailable("away")] }],
   ])("stays held while %s", async (_, script) => {
     const { run, aHeldLane, seen } = bench(script);
     const lane = aHeldLane();

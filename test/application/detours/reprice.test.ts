@@ -113,13 +113,13 @@ describe("a transaction whose fee is below the market", () => {
 
 describe("a transaction is not signed again with higher fees", () => {
   it.each<[string, (scene: Scene) => void]>([
-    ["where the offer is not below the market", ({ bench }) => bench.simulated.setBaseFee(GWEI)],
-    ["where no endpoint says what blocks take", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
+    ["if its offer is not below the market", ({ bench }) => bench.simulated.setBaseFee(GWEI)],
+    ["if no endpoint reports the market", ({ bench }) => void bench.faults.inject({ kind: "unavailable" })],
     [
-      "over what no node took or called underpriced",
+      "if no node accepted it or called it underpriced",
       ({ tx }) => void stored(paced(tx, { answer: "unknown" }), { acceptedOrdinal: null }),
     ],
-    ["for what is being sent", ({ tx }) => void paced(tx, { inHand: true })],
+    ["while it is being sent", ({ tx }) => void paced(tx, { inHand: true })],
   ])("%s", async (_, prepare) => {
     const made = await scene();
     prepare(made);
@@ -174,12 +174,12 @@ describe("a transaction is not signed again with higher fees", () => {
 
   it.each<[string, (scene: Scene) => void, string]>([
     [
-      "where it was mined meanwhile",
+      "if it was mined meanwhile",
       ({ bench, tx }) => mineIn(bench.lane, tx, receiptOf(1, { number: 9, hash: "0x09" })),
       "kept",
     ],
-    ["where the lane was lost meanwhile", ({ bench }) => bench.lane.stop(), "TermOver"],
-    ["past our own deadline", ({ bench }) => void Object.assign(bench.control, { mayAct: false }), "TermOver"],
+    ["if the lane was lost meanwhile", ({ bench }) => bench.lane.stop(), "TermOver"],
+    ["after the lease deadline", ({ bench }) => void Object.assign(bench.control, { mayAct: false }), "TermOver"],
   ])("%s", async (_, happen, result) => {
     const made = await scene();
     made.bench.control.at = (name) => name === "another.signed" && happen(made);

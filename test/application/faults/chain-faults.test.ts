@@ -40,8 +40,8 @@ describe("an RPC endpoint", () => {
   });
 
   it.each([
-    ["is gone: nothing is sent before it has shown which chain it serves", { kind: "unavailable" }, 0],
-    ["limits the rate: it has not gone away, and sending goes on", { kind: "httpError", status: 429 }, 3],
+    ["is unreachable: nothing is sent before its chain is checked again", { kind: "unavailable" }, 0],
+    ["limits the rate: it counts as up, and sends continue", { kind: "httpError", status: 429 }, 3],
     // protects [Chains that differ] src/application/loops/chain-loop.ts
   ] as const)("that %s", async (_, fault, sent) => {
     world = new World();

@@ -226,7 +226,7 @@ describe("a lane's head that is not mined", () => {
   });
 
   it.each([
-    ["and what is sent again is called consumed", INTERVAL_MS],
+    ["and a repeated send is answered with nonce too low", INTERVAL_MS],
     ["and nothing is sent again", null],
     // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
   ])("is not STUCK while it is unknown whether it was mined, %s", async (_, resubmitIntervalMs) => {

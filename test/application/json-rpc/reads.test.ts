@@ -241,7 +241,7 @@ describe("JSON-RPC methods forwarded to the chain", () => {
     ["10,001 blocks", { fromBlock: "0x1", toBlock: "0x2711" }],
     ["10,001 blocks up to the newest", { fromBlock: "0x1" }],
     ["all blocks", { fromBlock: "earliest", toBlock: "safe" }],
-    ["them under a name that geth knows as well", { fromblock: "0x0" }],
+    ["all blocks, by a misspelt name that geth accepts", { fromblock: "0x0" }],
     ["a block that is none", { fromBlock: { blockNumber: "0x0" } }],
     ["all blocks beside the hash of one", { blockHash: `0x${"ab".repeat(32)}`, fromBlock: "0x0", toBlock: "0x2711" }],
     ["all blocks beside a hash that is none", { blockHash: "", fromBlock: "0x0" }],

@@ -113,17 +113,17 @@ describe("eth_sendTransaction", () => {
     ["a receiver, or code to deploy", { to: undefined }, "params.0.to"],
     ["a receiver that is an address", { to: "0x" }, "params.0.to"],
     ["a value in hex", { value: "10" }, "params.0.value"],
-    ["a value of money, not a number of JSON", { value: 10 }, "params.0.value"],
-    ["data and input alike", { data: "0xaa", input: "0xbb" }, "params.0.input"],
-    ["its own chain", { chainId: "0x1" }, "params.0.chainId"],
-    ["no field that is not known", { gaz: "0x1" }, "params.0.gaz"],
+    ["a value as a hex string, not as a JSON number", { value: 10 }, "params.0.value"],
+    ["equal data and input", { data: "0xaa", input: "0xbb" }, "params.0.input"],
+    ["the chain of this endpoint", { chainId: "0x1" }, "params.0.chainId"],
+    ["only known fields", { gaz: "0x1" }, "params.0.gaz"],
     ["no blobs", { blobVersionedHashes: [] }, "params.0.blobVersionedHashes"],
     ["no blob type", { type: "0x3" }, "params.0.type"],
     ["no delegation", { type: "0x4" }, "params.0.type"],
-    ["no type that nobody knows", { type: "0x9" }, "params.0.type"],
-    ["fees that fit each other", { gasPrice: "0x1" }, "params.0.gasPrice"],
+    ["a known type", { type: "0x9" }, "params.0.type"],
+    ["fees that do not contradict each other", { gasPrice: "0x1" }, "params.0.gasPrice"],
     ["a nonce in hex", { nonce: 3 }, "params.0.nonce"],
-    ["a nonce that is one", { nonce: `0x${"f".repeat(64)}` }, "params.0.nonce"],
+    ["a nonce in the valid range", { nonce: `0x${"f".repeat(64)}` }, "params.0.nonce"],
     ["a printable request id", { fencepostRequestId: "a\u0000b" }, "params.0.fencepostRequestId"],
   ])("needs %s: otherwise -32602 with the path, and no nonce is consumed", async (_, overrides, path) => {
     await start();
@@ -171,7 +171,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
         )),
     ],
     [
-      "its signer is away",
+      "its signer is unavailable",
       async () => void Object.assign(entry.signer, { sign: () => Promise.reject(new Error("connection refused")) }),
     ],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts

@@ -39,8 +39,8 @@ const EFFECTS = ["write", "sign", "submit", "sendUnsigned"];
 
 const ENDINGS: readonly [string, (bench: StageBench) => void][] = [
   ["the lane was lost", ({ lane }) => lane.stop("lost")],
-  ["the lane is to be read again", ({ lane }) => lane.stop("putOff")],
-  ["our own deadline came", ({ control }) => void Object.assign(control, { mayAct: false })],
+  ["the lane is to be reloaded", ({ lane }) => lane.stop("putOff")],
+  ["the lease deadline has passed", ({ control }) => void Object.assign(control, { mayAct: false })],
 ];
 
 /** Counts every call to the outside, and ends the term during call number `step`. */

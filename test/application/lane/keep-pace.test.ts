@@ -94,17 +94,17 @@ describe("the next broadcast time of a transaction loaded from the database", ()
   };
 
   it.each([
-    ["a node took them", {}, ["alreadyKnown", at(41_000)]],
-    ["a node took them, and no block in time", { subState: "STALE" }, ["alreadyKnown", at(41_000)]],
-    ["they are stuck", { state: "STUCK", subState: null }, ["alreadyKnown", at(41_000)]],
+    ["a node accepted it", {}, ["alreadyKnown", at(41_000)]],
+    ["a node accepted it, and it was not mined in time", { subState: "STALE" }, ["alreadyKnown", at(41_000)]],
+    ["it is stuck", { state: "STUCK", subState: null }, ["alreadyKnown", at(41_000)]],
     [
-      "they were sent by a clock ahead of ours",
+      "it was sent by a node whose clock is ahead",
       { lastSubmittedAt: new Date(NOW.getTime() + 9_000) },
       ["alreadyKnown", at(61_000)],
     ],
     ["no endpoint has answered", { subState: "PENDING", acceptedOrdinal: null }, [null, AT_ONCE]],
     ["a receipt was withdrawn", { subState: "PENDING" }, [null, AT_ONCE]],
-    ["the last word was a refusal", { lastError: "insufficientFunds: too poor" }, [null, AT_ONCE]],
+    ["the last answer was a refusal", { lastError: "insufficientFunds: too poor" }, [null, AT_ONCE]],
   ] as const)("follows its stored state: %s", (_, overrides, expected) => {
     expect(due(overrides)).toEqual(expected);
   });

@@ -22,10 +22,10 @@ function allocated(txId: string, owner: string): Change {
 describe("the count of a key's pending transactions on a lane", () => {
   it.each<readonly [string, readonly Change[], number]>([
     ["nothing else happens", [], 2],
-    ["one is mined, and was read as it stood before", [moved("a", "mine")], 1],
-    ["one is mined and taken out of its block again", [moved("a", "mine"), moved("a", "withdraw")], 2],
+    ["one is mined, and was read as pending", [moved("a", "mine")], 1],
+    ["one is mined and then withdrawn by a reorg", [moved("a", "mine"), moved("a", "withdraw")], 2],
     ["one that was read as mined is final", [moved("c", "confirm")], 2],
-    ["one that was read as mined is taken out of its block", [moved("c", "withdraw")], 3],
+    ["one that was read as mined is withdrawn by a reorg", [moved("c", "withdraw")], 3],
     ["one more is allocated", [allocated("d", "shop")], 3],
     ["one more is allocated, and mined at once", [allocated("d", "shop"), moved("d", "mine")], 2],
     ["one of another key is allocated", [allocated("d", "wallet")], 2],

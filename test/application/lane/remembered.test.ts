@@ -35,7 +35,7 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
     await sent(await open());
     return { subState: "BROADCAST", submitAttempts: 1, acceptedOrdinal: 1 };
   },
-  async "is sent again, because no answer came"() {
+  async "is sent again after no answer"() {
     const entry = await open();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
     await sent(entry);
@@ -104,7 +104,7 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
     await world.until(() => row()?.subState === "BROADCAST", 600_000);
     return { acceptedOrdinal: 1, lastError: null, attempts: [{ nodeSigned: true, txHash: expect.any(String) }] };
   },
-  async "was stuck when a chain node took it and said no hash"() {
+  async "was stuck when a chain node accepted it without returning a hash"() {
     const settings = { stuckAfterMs: 5_000, grayZoneTimeoutMs: 20_000, grayZoneIntervalMs: 5_000 };
     const entry = await open({ signers: [], nodeSigners: [AT_NODE], settings });
     entry.rpc.sendUnsigned = async () => ({ answer: "accepted", detail: null, txHash: null });

@@ -33,8 +33,8 @@ type Bench = ReturnType<typeof bench>;
 
 const ENDS: readonly [string, (bench: Bench) => void, late: number][] = [
   ["the lane was lost", ({ term }) => term.end("lost"), 1],
-  ["the lane was put off", ({ term }) => term.end("putOff"), 0],
-  ["our own deadline came", ({ control }) => void Object.assign(control, { mayAct: false, maySend: false }), 1],
+  ["the lane is to be reloaded", ({ term }) => term.end("putOff"), 0],
+  ["the lease deadline has passed", ({ control }) => void Object.assign(control, { mayAct: false, maySend: false }), 1],
 ];
 
 describe("a read within a lane's term", () => {
@@ -128,10 +128,10 @@ describe("a write within a lane's term", () => {
   });
 
   it.each<[string, (bench: Bench) => void, boolean]>([
-    ["is too late where the lane was lost", ({ term }) => term.end("lost"), true],
-    ["is too late past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false }), true],
-    ["is the database's failure where it was put off", ({ term }) => term.end("putOff"), false],
-    ["is the database's failure while the term lasts", () => undefined, false],
+    ["is too late if the lane was lost", ({ term }) => term.end("lost"), true],
+    ["is too late after the lease deadline", ({ control }) => void Object.assign(control, { mayAct: false }), true],
+    ["is a database failure if the lane is to be reloaded", ({ term }) => term.end("putOff"), false],
+    ["is a database failure while the term lasts", () => undefined, false],
   ])("that the database did not accept %s", async (_, end, isLate) => {
     const made = bench();
     const waiting = made.term.write({ kind: "expire" });

@@ -13,7 +13,7 @@ function reception(cluster: { readonly peers: number; readonly forwards: boolean
 describe("a node whose queue is full", () => {
   it.each([
     ["is alone", { peers: 0, forwards: true }],
-    ["takes nothing to others", { peers: 2, forwards: false }],
+    ["forwards nothing to other nodes", { peers: 2, forwards: false }],
   ])("refuses creates before reading them if it %s", (_, cluster) => {
     expect(reception(cluster, 10).admittance()).toMatchObject({ kind: "closed" });
     expect(reception(cluster, 9).admittance()).toEqual({ kind: "open" });

@@ -369,14 +369,14 @@ describe("a stuck hook that", () => {
       },
     ],
     ["hangs", () => new Promise(() => undefined)],
-    ["answers nothing", undefined],
-    ["answers text", "CANCEL"],
-    ["answers without a reason", { action: "CANCEL" }],
-    ["names no known action", { action: "EXPLODE", reason: "r" }],
-    ["brings a payload to a cancel", { action: "CANCEL", reason: "r", payload: { to: TO } }],
-    ["brings unknown members", { action: "CANCEL", reason: "r", nonce: 7 }],
+    ["returns nothing", undefined],
+    ["returns text", "CANCEL"],
+    ["returns no reason", { action: "CANCEL" }],
+    ["returns an unknown action", { action: "EXPLODE", reason: "r" }],
+    ["returns a payload for a cancel", { action: "CANCEL", reason: "r", payload: { to: TO } }],
+    ["returns unknown members", { action: "CANCEL", reason: "r", nonce: 7 }],
     [
-      "brings bytes that are no transaction of this signer",
+      "returns bytes that are no transaction of this signer",
       { action: "REPLACE", reason: "r", rawTransaction: "0x02c0" },
     ],
     // protects [The hook] src/application/operations/stuck-hook.ts
@@ -436,7 +436,7 @@ describe("the action resolve", () => {
 
   it.each<[string, Answer]>([
     ["bytes for another nonce", () => ({ action: "REPLACE", reason: "r", rawTransaction: rawOf(1) })],
-    ["a price that replaces nothing", { action: "CANCEL", reason: "r", fees: { gasPrice: "1" } }],
+    ["a fee too low to replace the attempt", { action: "CANCEL", reason: "r", fees: { gasPrice: "1" } }],
   ])("returns UNAVAILABLE, not a caller's error, for %s in the hook's response", async (_, answer) => {
     const node = await start(answer);
     world.holdBlocks();

@@ -39,8 +39,8 @@ describe("the attention list", () => {
   });
 
   it.each([
-    ["the signer refuses another price for", {}, (entry: WorldNode) => entry.signer.refuse(() => true)],
-    ["as many payloads were signed as may be for", { maxAttempts: 2, repricing: linearRepricing(20) }, () => undefined],
+    ["the signer refuses to reprice", {}, (entry: WorldNode) => entry.signer.refuse(() => true)],
+    ["has reached its maximum number of attempts", { maxAttempts: 2, repricing: linearRepricing(20) }, () => undefined],
     // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
   ] as const)("shows a transaction that %s, until the base fee is below its price", async (_, settings, refuse) => {
     const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR, ...settings } });

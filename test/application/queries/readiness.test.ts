@@ -48,9 +48,9 @@ describe("readiness of a node with several chains", () => {
   });
 
   it.each<[string, Partial<ReadinessParts>]>([
-    ["the database is away", { store: { ping: () => Promise.reject(new Error("away")) } }],
-    ["its lease has run out", { lease: { mayAct: () => false } }],
-    ["it is leaving", { draining: true }],
+    ["the database is unavailable", { store: { ping: () => Promise.reject(new Error("away")) } }],
+    ["its lease has expired", { lease: { mayAct: () => false } }],
+    ["it is shutting down", { draining: true }],
   ])("is false for every chain if %s", async (_, overrides) => {
     const all = await parts([1, 10], overrides);
     expect(await readiness(all)).toMatchObject({ ready: false });

@@ -134,14 +134,14 @@ describe("no transaction is broadcast", () => {
       "on a lane that is not reconciled",
       ({ lane }) => void Object.assign(lane, { ledger: { ...lane.ledger, reconciled: false } }),
     ],
-    ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
+    ["after the lease deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     [
-      "past our own deadline, nor claimed to be",
+      "or claimed after the lease deadline",
       (bench) => void Object.assign(bench.control, { mayAct: paced(only(bench), { claimed: false }).pace.claimed }),
     ],
-    ["before its time", (bench) => void paced(only(bench), { send: at(1) })],
-    ["that owes a look for its receipt", (bench) => void paced(only(bench), { look: LOOK_OWED })],
-    ["that is being sent already", (bench) => void paced(only(bench), { inHand: true })],
+    ["before its scheduled time", (bench) => void paced(only(bench), { send: at(1) })],
+    ["before its receipt is looked up, if that is due", (bench) => void paced(only(bench), { look: LOOK_OWED })],
+    ["twice, if it is already being sent", (bench) => void paced(only(bench), { inHand: true })],
   ])("%s", async (_, prepare) => {
     const bench = wired(due(1));
     prepare(bench);
@@ -152,7 +152,7 @@ describe("no transaction is broadcast", () => {
 
   it.each<[string, (bench: Wired) => void]>([
     ["the lane stopped", ({ lane }) => lane.stop()],
-    ["our deadline came", ({ control }) => void Object.assign(control, { mayAct: false })],
+    ["the lease deadline passed", ({ control }) => void Object.assign(control, { mayAct: false })],
   ])("if %s while the send was being claimed", async (_, lose) => {
     const bench = wired(paced(due(1), { claimed: false }));
     bench.control.meanwhile = () => lose(bench);

@@ -115,7 +115,7 @@ describe("a nonce that another program used", () => {
   it.each([
     ["by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     ["by counts of old blocks", () => undefined],
-    ["by reading block after block where the node is pruned", (faults: Faults) => faults.prune(1)],
+    ["by reading block after block if the node is pruned", (faults: Faults) => faults.prune(1)],
     // protects [Another program at the key] src/application/chain/find-sent.ts
     // protects [Keys of the node, other chains, comparison] src/application/chain/find-sent.ts
   ])("is found far back in the chain %s", async (_, ability) => {
@@ -136,7 +136,7 @@ describe("a nonce that another program used", () => {
 
   it.each([
     ["has its state again", (faults: Faults) => faults.heal()],
-    ["can be asked by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
+    ["supports look-ups by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
     // protects [Another program at the key] src/application/chain/find-sent.ts
   ])(
     "out of reach of a pruned node decides nothing, raises an alert, and is found once the node %s",

@@ -328,8 +328,8 @@ describe("a receipt that is verified before finality", () => {
   });
 
   it.each([
-    ["no endpoint tells it", { effectiveGasPrice: null }],
-    ["both tell another one", { effectiveGasPrice: 7n }],
+    ["no endpoint reports it", { effectiveGasPrice: null }],
+    ["both report another one", { effectiveGasPrice: 7n }],
   ])(
     // protects [False receipts] src/application/stages/6-finality/finality.ts
     "is not called false because of its gas price alone: if %s, only the price is corrected",
@@ -432,9 +432,9 @@ describe("a transaction whose block left the chain", () => {
   it.each([
     ["two endpoints show another block", { kind: "agreed", hash: hashNumber(5) }, ["reorg tx 1"]],
     ["there is no second endpoint", { kind: "none" }, ["reorg tx 1"]],
-    ["two endpoints still show it", { kind: "agreed", hash: hashNumber(77) }, []],
-    ["one has not come so far", { kind: "behind" }, []],
-    ["they differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],
+    ["two endpoints still show the block", { kind: "agreed", hash: hashNumber(77) }, []],
+    ["one lags behind the block", { kind: "behind" }, []],
+    ["the endpoints differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],
     // protects [False receipts] src/application/stages/6-finality/finality.ts
   ] as const)(
     "after finality is revoked unless another endpoint disagrees or lags: %s (%j)",

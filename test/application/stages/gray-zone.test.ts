@@ -142,7 +142,7 @@ describe("the gray zone (submit result unknown)", () => {
   it.each([
     ["by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     ["by counts of old blocks", () => undefined],
-    ["by scanning back where the node is pruned", (faults: Faults) => faults.prune(1)],
+    ["by scanning blocks if the node is pruned", (faults: Faults) => faults.prune(1)],
   ])("ends if the payload was mined meanwhile and is found %s", async (_, ability) => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });

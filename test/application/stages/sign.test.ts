@@ -73,8 +73,8 @@ describe("no transaction is signed", () => {
       "on a lane that is not reconciled",
       ({ lane }) => void Object.assign(lane, { ledger: { ...lane.ledger, reconciled: false } }),
     ],
-    ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
-    ["where nothing waits", ({ lane }) => lane.backlog.signed(lane.backlog.atHand)],
+    ["after the lease deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
+    ["if no transaction is queued", ({ lane }) => lane.backlog.signed(lane.backlog.atHand)],
   ])("%s", async (_, prepare) => {
     const bench = waiting(2);
     prepare(bench);

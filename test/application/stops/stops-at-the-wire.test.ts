@@ -135,8 +135,8 @@ describe("a transaction that is held while it waits to be sent", () => {
   });
 
   it.each([
-    ["while it waits for the wire", 0],
-    ["when it was left out of its request", A_WHILE_MS],
+    ["while its request is waiting", 0],
+    ["if it was left out of its request", A_WHILE_MS],
   ])("is not sent until its resume is durable, %s", async (_, afterMs) => {
     const entry = await start();
     const created = await threeOfTwenty(entry);

@@ -14,9 +14,9 @@ function list(...blocks: readonly (readonly [number: number, hash: number])[]): 
 describe("the stored list of confirming blocks", () => {
   it.each([
     ["nothing is stored and nothing seen", list(), list()],
-    ["both are the same", list([1, 1], [2, 2]), list([1, 1], [2, 2])],
-    ["less is seen than was", list([1, 1], [2, 2]), list([1, 1])],
-    ["nothing is seen any more", list([1, 1]), list()],
+    ["the observed list equals the stored one", list([1, 1], [2, 2]), list([1, 1], [2, 2])],
+    ["fewer blocks are observed than stored", list([1, 1], [2, 2]), list([1, 1])],
+    ["no block is observed any more", list([1, 1]), list()],
   ])("stays the same if %s", (_, stored, observed) => {
     expect(reviseConfirmations(stored, observed)).toEqual({ kind: "same" });
   });

@@ -74,7 +74,7 @@ describe("an operator's acknowledgement of a notice", () => {
     ],
     ["is refused if it happened again since", { acknowledged: null, times: 3 }, null, { ...asked, times: 2 }, "grown"],
     ["is unchanged if the same person repeats it", done, null, asked, "stands"],
-    ["is refused if somebody else made one", done, null, { ...asked, by: "operator:bob" }, "taken"],
+    ["is refused if another person made one", done, null, { ...asked, by: "operator:bob" }, "taken"],
     ["is refused with another text", done, null, { ...asked, why: "stolen" }, "taken"],
     ["is repeated under its key", done, order, { ...asked, order }, "stands"],
     [

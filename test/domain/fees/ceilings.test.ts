@@ -91,18 +91,23 @@ describe("the fee ceilings of a chain", () => {
 describe("the highest price per gas under the ceilings", () => {
   const own = ceilings({ maxFeeWei: 100n, maxGasCostWei: 10_000n, maxCostWei: 15_000n });
   it.each<[string, Ceilings, Content, FeeLimit]>([
-    ["is the fee's", own, { gas: 10n, value: 0n }, { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" }],
-    ["is what much gas leaves", own, { gas: 101n, value: 0n }, { most: 99n, variable: "FENCEPOST_MAX_GAS_COST_WEI" }],
-    ["is what the value leaves", own, { gas: 100n, value: 6_000n }, { most: 90n, variable: "FENCEPOST_MAX_COST_WEI" }],
-    ["may be nothing", own, { gas: 100n, value: 15_000n }, { most: 0n, variable: "FENCEPOST_MAX_COST_WEI" }],
+    ["is the fee ceiling", own, { gas: 10n, value: 0n }, { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" }],
+    ["is lower for more gas", own, { gas: 101n, value: 0n }, { most: 99n, variable: "FENCEPOST_MAX_GAS_COST_WEI" }],
     [
-      "is below nothing for too much",
+      "is what the value leaves of the cost ceiling",
+      own,
+      { gas: 100n, value: 6_000n },
+      { most: 90n, variable: "FENCEPOST_MAX_COST_WEI" },
+    ],
+    ["may be zero", own, { gas: 100n, value: 15_000n }, { most: 0n, variable: "FENCEPOST_MAX_COST_WEI" }],
+    [
+      "is negative if the value alone is too high",
       own,
       { gas: 1n, value: 15_001n },
       { most: -1n, variable: "FENCEPOST_MAX_COST_WEI" },
     ],
     [
-      "counts what blobs may cost",
+      "includes the cost of blobs",
       own,
       { gas: 100n, value: 0n, blobCost: 9_000n },
       { most: 10n, variable: "FENCEPOST_MAX_GAS_COST_WEI" },

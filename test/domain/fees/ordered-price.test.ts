@@ -150,9 +150,9 @@ describe("a gas oracle's price", () => {
 
   it.each<[string, bigint, boolean, Fees]>([
     ["is followed above the market", 300n, false, dynamic(300n, 5n)],
-    ["is an answer like any other: not above what the loop may offer", 5_000n, false, dynamic(400n, 5n)],
-    ["that lags behind the blocks is passed over", 20n, false, dynamic(205n, 5n)],
-    ["of the operator's own needs nobody's word", 5_000n, true, dynamic(5_000n, 5n)],
+    ["is not above the limit of the repricing loop", 5_000n, false, dynamic(400n, 5n)],
+    ["is ignored if it is below what blocks require", 20n, false, dynamic(205n, 5n)],
+    ["is exempt from that limit if the operator fixed it", 5_000n, true, dynamic(5_000n, 5n)],
   ])("follows the rule: %s", (_, cap, isFixed, fees) => {
     expect(offered(order(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
   });

@@ -225,11 +225,11 @@ describe("a custom repricing strategy", () => {
   });
 
   it.each([
-    ["answers later", async () => dynamic(500n, 50n)],
-    ["answers with numbers", () => ({ type: "eip1559", maxFeePerGas: 5, maxPriorityFeePerGas: 1 })],
-    ["answers with less than nothing", () => ({ type: "legacy", gasPrice: -1n })],
-    ["knows an envelope of its own", () => ({ type: "eip4844", gasPrice: 1n })],
-    ["forgets to answer", () => undefined],
+    ["returns a promise", async () => dynamic(500n, 50n)],
+    ["returns numbers instead of bigints", () => ({ type: "eip1559", maxFeePerGas: 5, maxPriorityFeePerGas: 1 })],
+    ["returns a negative price", () => ({ type: "legacy", gasPrice: -1n })],
+    ["returns an unknown transaction type", () => ({ type: "eip4844", gasPrice: 1n })],
+    ["returns nothing", () => undefined],
   ])("that %s does not stop the lane: the market strategy is used instead", (_, propose) => {
     expect(guarded(propose).propose(refused)).toEqual(asked);
     expect(failures).toEqual(["it proposed neither null nor fees in wei (bigint)"]);

@@ -31,15 +31,19 @@ const anyPool = fc
 
 describe("the signer chosen from a pool", () => {
   it.each<[string, readonly MemberFacts[], number | string]>([
-    ["has fewest before it", [member(1, { ahead: 2 }), member(2, { ahead: 1 })], 2],
-    ["of equals, has the younger head", [member(1, { ahead: 1, headAgeMs: 9 }), member(2, { ahead: 1 })], 2],
-    ["of equals, was chosen longest ago", [member(1, { lastChosen: 7 }), member(2, { lastChosen: 6 })], 2],
-    ["sends, however many stand before it", [member(1, { passage: "blocked" }), member(2, { ahead: 99 })], 2],
-    ["is blocked sooner than stopped", [member(1, { passage: "stopped" }), member(2, { passage: "blocked" })], 2],
-    ["is stopped if all are", [member(1, { passage: "stopped" }), member(2, { passage: "outOfReach" })], 1],
+    ["has the shortest queue", [member(1, { ahead: 2 }), member(2, { ahead: 1 })], 2],
+    ["among equals, has the younger head", [member(1, { ahead: 1, headAgeMs: 9 }), member(2, { ahead: 1 })], 2],
+    ["among equals, was chosen longest ago", [member(1, { lastChosen: 7 }), member(2, { lastChosen: 6 })], 2],
+    ["can send, however long its queue is", [member(1, { passage: "blocked" }), member(2, { ahead: 99 })], 2],
+    ["is blocked rather than stopped", [member(1, { passage: "stopped" }), member(2, { passage: "blocked" })], 2],
+    [
+      "is stopped if the others are out of reach",
+      [member(1, { passage: "stopped" }), member(2, { passage: "outOfReach" })],
+      1,
+    ],
     ["can pay", [member(1, { balance: 99n }), member(2, { balance: 100n, ahead: 50 })], 2],
     ["may be one whose balance is not known", [member(1, { balance: 99n }), member(2)], 2],
-    ["has room", [member(1, { isFull: true }), member(2, { passage: "stopped" })], 2],
+    ["has space in its queue", [member(1, { isFull: true }), member(2, { passage: "stopped" })], 2],
     ["is none if those that can pay are full", [member(1, { isFull: true }), member(2, { balance: 1n })], "full"],
     ["is none if none can pay", [member(1, { balance: 1n, isFull: true }), member(2, { balance: 99n })], "funds"],
   ])("follows the rule that it %s", (_, members, expected) => {

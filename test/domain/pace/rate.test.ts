@@ -4,8 +4,8 @@ import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 
 describe("a rate limit", () => {
   it.each([
-    ["as much as a second holds, of a bucket that was never drawn from", 10, null, 10, { given: 10, left: 0 }],
-    ["and no more", 10, null, 11, { given: 10, left: 0 }],
+    ["as much as one second allows, from an unused bucket", 10, null, 10, { given: 10, left: 0 }],
+    ["no more than one second allows", 10, null, 11, { given: 10, left: 0 }],
     ["nothing if it was just emptied", 10, 2_000, 1, { given: 0, left: 0 }],
     ["one after the time that one takes", 10, 1_900, 5, { given: 1, left: 0 }],
     ["half of it after half a second", 10, 1_500, 3, { given: 3, left: 2 }],

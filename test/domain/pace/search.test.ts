@@ -10,14 +10,18 @@ function searched(...looks: readonly (readonly [atMs: number, found: boolean])[]
 
 describe("the search for a transaction of an expired reservation's caller", () => {
   it.each<[string, Search | undefined, boolean]>([
-    ["no look", searched(), false],
-    ["one look that found nothing", searched([5_000, false]), false],
-    ["two looks, not long enough apart", searched([0, false], [999, false]), false],
-    ["two looks as far apart as the nonce was kept", searched([0, false], [1_000, false]), true],
-    ["looks all the way", searched([0, false], [500, false], [1_100, false]), true],
-    ["something found in between", searched([0, false], [500, true], [1_100, false]), false],
-    ["something found last", searched([0, false], [1_000, false], [1_100, true]), false],
-    ["the whole time again after that", searched([0, true], [100, false], [1_099, false], [1_100, false]), true],
+    ["no check", searched(), false],
+    ["one check that found nothing", searched([5_000, false]), false],
+    ["two checks, not far enough apart", searched([0, false], [999, false]), false],
+    ["two checks as far apart as the reservation lasted", searched([0, false], [1_000, false]), true],
+    ["checks during the whole time", searched([0, false], [500, false], [1_100, false]), true],
+    ["a transaction found in between", searched([0, false], [500, true], [1_100, false]), false],
+    ["a transaction found last", searched([0, false], [1_000, false], [1_100, true]), false],
+    [
+      "the whole time again after one was found",
+      searched([0, true], [100, false], [1_099, false], [1_100, false]),
+      true,
+    ],
     // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
   ])("ends after finding nothing for as long as the reservation lasted: %s", (_, search, through) => {
     expect(isThrough(search, TTL_MS)).toBe(through);

@@ -242,9 +242,9 @@ describe("the first price of a transaction", () => {
 
 describe("the current base fee", () => {
   it.each<[string, readonly bigint[], bigint | undefined]>([
-    ["is nothing that is known on a chain without base fees", [], undefined],
-    ["is all there is of one block", [5n], 5n],
-    ["is what the next block is foretold to cost", [9n, 3n, 5n], 5n],
+    ["is unknown on a chain without base fees", [], undefined],
+    ["is the only block's", [5n], 5n],
+    ["is the forecast of the next block", [9n, 3n, 5n], 5n],
     ["is the newest block's if the next is forecast to be cheaper", [9n, 5n, 4n], 5n],
   ])("follows the rule that it %s", (_, baseFees, now) => {
     expect(baseFeeNow(market({ baseFees }))).toBe(now);

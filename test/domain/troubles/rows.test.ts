@@ -113,7 +113,7 @@ describe("a hole in the nonces of a lane", () => {
 
   it.each([
     ["with nothing above it", { ...quiet, hole }],
-    ["that what is open lies below", { ...quiet, head: { ...head, state: "TRACKING", nonce: 5 }, hole }],
+    ["above all open transactions", { ...quiet, head: { ...head, state: "TRACKING", nonce: 5 }, hole }],
     [
       "that was left a moment ago",
       { ...quiet, head: { ...head, state: "TRACKING" }, hole: { ...hole, since: ago(2) } },

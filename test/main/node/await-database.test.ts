@@ -17,22 +17,22 @@ describe("a starting node waits for its database if", () => {
     ["nothing listens at any of its addresses", new AggregateError([REFUSED, node("ECONNREFUSED")])],
     ["the connection is reset", node("ECONNRESET")],
     ["the host is silent", node("ETIMEDOUT")],
-    ["the host is silent, by our own patience", new Error("timeout expired")],
-    ["no connection in time", new Error("Connection terminated due to connection timeout")],
-    ["the host has no name yet", node("ENOTFOUND")],
-    ["names cannot be asked for", node("EAI_AGAIN")],
-    ["its socket is not there yet", node("ENOENT")],
+    ["the connection attempt times out in the client", new Error("timeout expired")],
+    ["no connection is made in time", new Error("Connection terminated due to connection timeout")],
+    ["the host name is unknown", node("ENOTFOUND")],
+    ["names cannot be resolved", node("EAI_AGAIN")],
+    ["its socket does not exist yet", node("ENOENT")],
     ["it starts", sql("57P03", "the database system is starting up")],
     ["it is shut down", sql("57P01")],
-    ["it has no place for one more", sql("53300", "sorry, too many clients already")],
+    ["it has no free connection", sql("53300", "sorry, too many clients already")],
     ["a pooler cannot reach it", sql("08P01", "server login has been failing, cached error: connect failed")],
-    ["it ends a transaction that it did not hear of for too long", sql("25P03")],
+    ["it ends an idle transaction", sql("25P03")],
     [
-      "a first transaction of the store had too little time",
+      "the store's first transaction had too little time",
       new StoreUnavailable("x", { cause: sql("57014"), busy: true }),
     ],
     ["it is unknown whether the store's first transaction was committed", new OutcomeUnknown("the connection ended")],
-    ["the store has wrapped what happened", new StoreUnavailable("no connection: x", { cause: REFUSED })],
+    ["the store wraps one of these errors", new StoreUnavailable("no connection: x", { cause: REFUSED })],
   ])("%s", (_, error) => {
     expect(isDatabaseAway(error)).toBe(true);
   });
@@ -42,9 +42,9 @@ describe("a starting node waits for its database if", () => {
 describe("a starting node does not wait for its database after", () => {
   it.each<[string, unknown]>([
     ["a wrong password", WRONG_PASSWORD],
-    ["a user who is not let in", sql("28000")],
+    ["a user without permission to connect", sql("28000")],
     ["a database that does not exist", sql("3D000")],
-    ["a right that is missing", sql("42501")],
+    ["a missing right", sql("42501")],
     ["a pooler that knows no such user", sql("08P01", "no such user")],
     ["a certificate that is not trusted", node("SELF_SIGNED_CERT_IN_CHAIN")],
     ["one address of several that answers with a refusal", new AggregateError([REFUSED, WRONG_PASSWORD])],

@@ -16,7 +16,7 @@ function withoutStreams(): ChildProcess {
 
 describe("a signing process that the operating system cannot start", () => {
   it.each([
-    ["is told a moment later", "ENOENT", () => spawn("/nowhere/node", [], PIPED)],
+    ["is reported a moment later", "ENOENT", () => spawn("/nowhere/node", [], PIPED)],
     ["leaves no channel", "EMFILE", withoutStreams],
     // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
   ])("counts as ended, with the reason, if the error %s (%s)", async (_how, code, start) => {

@@ -31,7 +31,7 @@ export const LOST_ANSWERS: readonly Trouble[] = [
     },
   },
   {
-    name: "every fifth reply is swallowed, whatever was asked",
+    name: "every fifth response is lost, for any request",
     async strike(scene) {
       await scene.pay(0);
       let calls = 0;
@@ -42,7 +42,7 @@ export const LOST_ANSWERS: readonly Trouble[] = [
     },
   },
   {
-    name: "sends hang, and the chain never hears of them",
+    name: "sends hang and never reach the chain",
     async strike(scene) {
       const lost = scene.onSends(hang, 1);
       await scene.payAll(0, 1);
@@ -51,7 +51,7 @@ export const LOST_ANSWERS: readonly Trouble[] = [
     },
   },
   {
-    name: "sends hang after the chain took them",
+    name: "sends hang after the chain accepted them",
     async strike(scene) {
       const lost = scene.onSends(hangAfterwards, 1);
       await scene.payAll(0, 1);
@@ -70,7 +70,7 @@ export const LOST_ANSWERS: readonly Trouble[] = [
     },
   },
   {
-    name: "a gateway says 502 in HTML",
+    name: "a gateway responds with 502 and HTML",
     async strike(scene) {
       await scene.pay(0);
       const down = scene.proxy.rule({}, badGateway);
@@ -81,7 +81,7 @@ export const LOST_ANSWERS: readonly Trouble[] = [
     },
   },
   {
-    name: "errors are wrapped in -32603, and the bytes are known already",
+    name: "errors are wrapped in -32603, and a node already has the bytes",
     setting: { still: true, chain: { reprice: "off" } },
     async strike(scene) {
       scene.onSends(wrapErrors);
@@ -95,7 +95,7 @@ export const LOST_ANSWERS: readonly Trouble[] = [
 
 export const LIES: readonly Trouble[] = [
   {
-    name: "a fresh nonce is called too low",
+    name: "a node refuses a fresh nonce as too low",
     setting: { still: true },
     async strike(scene) {
       const lie = scene.onSends(refuseWith("nonce too low"), 3);
@@ -104,7 +104,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    name: "the next nonce is called too high",
+    name: "a node refuses the next nonce as too high",
     setting: { still: true },
     async strike(scene) {
       const lie = scene.onSends(refuseWith("nonce too high"), 3);
@@ -113,7 +113,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    name: "a contract's words say that the nonce is too low",
+    name: "a revert reason reads like nonce too low",
     setting: { still: true },
     async strike(scene) {
       const lie = scene.onSends(refuseWith("execution reverted: nonce too low", 3), 3);
@@ -122,7 +122,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    name: "a count is too high once",
+    name: "an endpoint reports too high a count once",
     async strike(scene) {
       await scene.payAll(0);
       const lie = scene.proxy.rule({ methods: [COUNT], times: 1 }, raised(5));
@@ -131,7 +131,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    name: "a count is too low for a while",
+    name: "an endpoint reports too low a count for a while",
     async strike(scene) {
       await scene.payAll(0, 1);
       await scene.untilAre("CONFIRMED", 0, 1);
@@ -144,7 +144,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    name: "one of two endpoints counts too high, on and on",
+    name: "one of two endpoints always reports too high a count",
     setting: { spare: true },
     async strike(scene) {
       const lie = scene.proxy.rule({ methods: [COUNT] }, raised(5));
@@ -187,7 +187,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    name: "a node says that it took what it throws away",
+    name: "a node reports transactions as accepted and drops them",
     setting: { still: true },
     async strike(scene) {
       const lie = scene.onSends(
@@ -280,7 +280,7 @@ export const RECEIPTS: readonly Trouble[] = [
     },
   },
   {
-    name: "receipts are said not to exist while the nonce goes on",
+    name: "receipts are reported as missing while the mined count rises",
     setting: { still: true },
     async strike(scene) {
       const blind = scene.proxy.rule(

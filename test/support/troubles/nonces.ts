@@ -18,7 +18,7 @@ async function usurp(scene: Scene, nonce: number): Promise<void> {
 
 export const FOREIGN: readonly Trouble[] = [
   {
-    name: "a foreign transaction takes our nonce before it was sent",
+    name: "a foreign transaction uses a nonce before ours is sent",
     setting: { still: true },
     async strike(scene) {
       const down = scene.onSends(badGateway);
@@ -42,7 +42,7 @@ export const FOREIGN: readonly Trouble[] = [
     ends: { 1: TAKEN },
   },
   {
-    name: "a foreign transaction at our nonce is reorganised away",
+    name: "a foreign transaction at our nonce is removed by a reorg",
     setting: { still: true, chain: { confirmations: 4 } },
     async strike(scene) {
       const down = scene.onSends(badGateway);
@@ -95,7 +95,7 @@ export const HOLES: readonly Trouble[] = [
 
 export const RESETS: readonly Trouble[] = [
   {
-    name: "another chain of the same id answers, and ours comes back",
+    name: "the endpoint serves another chain with the same id for a while",
     setting: { still: true },
     async strike(scene) {
       await scene.pay(0);

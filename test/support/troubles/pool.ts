@@ -100,7 +100,7 @@ export const FUNDS: readonly Trouble[] = [
     },
   },
   {
-    name: "the money runs out after the first",
+    name: "the balance runs out after the first transaction",
     setting: { still: true },
     async strike(scene) {
       await scene.pay(0);
@@ -116,7 +116,7 @@ export const FUNDS: readonly Trouble[] = [
 
 export const REFUSALS: readonly Trouble[] = [
   {
-    name: "no node will ever take the head",
+    name: "no node accepts the head",
     async strike(scene) {
       const refusing = scene.onSendOf(1, refuseWith("transaction type not supported"));
       await scene.payAll(0, 1, 2);
@@ -130,7 +130,7 @@ export const REFUSALS: readonly Trouble[] = [
     },
   },
   {
-    name: "no node will ever take the head, which is replaced",
+    name: "no node accepts the head, and it is replaced",
     policies: ["move"],
     async strike(scene) {
       const refusing = scene.onSendOf(0, refuseWith("oversized data"));
@@ -149,7 +149,7 @@ export const REFUSALS: readonly Trouble[] = [
     },
   },
   {
-    name: "one node refuses the bytes, another takes them",
+    name: "one node refuses the bytes, another accepts them",
     setting: { spare: true },
     async strike(scene) {
       const refusing = scene.onSends(refuseWith("transaction type not supported"));

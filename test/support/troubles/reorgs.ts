@@ -41,7 +41,7 @@ async function untilMined(scene: Scene, attempt: number): Promise<void> {
 
 export const ATTEMPTS: readonly Trouble[] = [
   {
-    name: "the older attempt is mined after a bump",
+    name: "the older attempt is mined after a reprice",
     setting: { still: true },
     async strike(scene) {
       const cut = await bumped(scene);
@@ -52,7 +52,7 @@ export const ATTEMPTS: readonly Trouble[] = [
     },
   },
   {
-    name: "a bump is raced by mining",
+    name: "an attempt is mined while the transaction is being repriced",
     setting: { still: true },
     async strike(scene) {
       await scene.pay(0, CHEAP);
@@ -85,7 +85,7 @@ const DEPTHS = range(10).map((index) => index + 1);
 const policyOf = (depth: number): Policy => (depth % 2 === 0 ? "move" : "heal");
 
 const dropping = (depth: number): Trouble => ({
-  name: `a reorg of depth ${depth} drops what was mined`,
+  name: `a reorg of depth ${depth} drops mined transactions`,
   setting: { still: true },
   policies: [policyOf(depth)],
   async strike(scene) {
@@ -98,7 +98,7 @@ const dropping = (depth: number): Trouble => ({
 });
 
 const moving = (depth: number): Trouble => ({
-  name: `a reorg of depth ${depth} moves what was mined to another block`,
+  name: `a reorg of depth ${depth} moves mined transactions to another block`,
   setting: { still: true },
   policies: [policyOf(depth + 1)],
   async strike(scene) {
@@ -130,7 +130,7 @@ const exchanging = (depth: number): Trouble => ({
 });
 
 const reverting = (depth: number): Trouble => ({
-  name: `a reverted receipt is reorganised away, ${depth} deep`,
+  name: `a reverted receipt is removed by a reorg of depth ${depth}`,
   setting: { still: true },
   async strike(scene) {
     const { node } = scene.chain;

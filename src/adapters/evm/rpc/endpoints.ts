@@ -24,10 +24,7 @@ export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "time
   readonly entropy: Entropy;
 }
 
-/**
- * A request to one endpoint. If it throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer`, the next endpoint is
- * tried.
- */
+/** Request to one endpoint. On `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer`, the next endpoint is tried. */
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
 
 /** The response of one endpoint, with the endpoint's label. */
@@ -316,9 +313,7 @@ export class Endpoints {
 
 type EndpointTrouble = RpcUnreachable | RpcErrorAnswer | BadAnswer;
 
-/**
- * True for errors caused by an endpoint. Any other error is a bug and must not be hidden by trying another endpoint.
- */
+/** True for errors caused by an endpoint. Any other error is a bug, which trying another endpoint must not hide. */
 function isEndpointTrouble(error: unknown): error is EndpointTrouble {
   return error instanceof RpcUnreachable || error instanceof RpcErrorAnswer || error instanceof BadAnswer;
 }

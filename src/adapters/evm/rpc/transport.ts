@@ -51,10 +51,7 @@ export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
   readonly report: (report: RpcReport) => void;
 }
 
-/**
- * Size limit on responses to callers' own calls: each response is held in memory until it is forwarded, for every
- * connection.
- */
+/** Size limit on a response to a caller's own call: every connection may hold one in memory until it is forwarded. */
 const MOST_PASSED_BYTES = 8 * 1024 * 1024;
 /** Metric label that counts callers' own calls. */
 const PASSED = "passed_through";
@@ -98,10 +95,7 @@ export function createTransport(given: TransportOptions) {
     /** Number of calls that currently fit into one request to the endpoint. */
     callsAtOnce: limits.callsAtOnce,
     batch,
-    /**
-     * Makes one call. Throws `RpcErrorAnswer` if the node answered with an error, or `RpcUnreachable` if the outcome is
-     * unknown.
-     */
+    /** Makes one call. Throws `RpcErrorAnswer` for a node's error, `RpcUnreachable` if the outcome is unknown. */
     request: async (method: string, params: readonly unknown[]) => resultOf((await batch([{ method, params }]))[0]),
     /**
      * Like `batch`, for calls whose order matters: they are never in two requests at the same time. If a part gets no
@@ -186,10 +180,7 @@ function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
     answered(calls: number) {
       if (calls >= pace) pace = Math.min(Math.ceil(pace * PACE_GROWTH), maxBatchCalls);
     },
-    /**
-     * Reacts to a rate limit. Halves the calls per request: some rate limiters count calls, and would refuse the same
-     * batch without end.
-     */
+    /** Halves the calls per request after a rate limit: limiters that count calls would refuse the same batch again. */
     heed({ kind, retryAfterMs }: RpcUnreachable, calls: number) {
       if (kind === "rateLimited") pace = Math.max(1, calls >> 1);
       if (retryAfterMs !== null) silentUntilMs = clock.monotonicMs() + retryAfterMs;
@@ -206,10 +197,7 @@ interface Group {
   readonly settle: (replies: readonly RpcReply[]) => void;
 }
 
-/**
- * Creates the queue of one kind of requests (reads or sends): waiting calls, requests in flight, and the pace of
- * requests.
- */
+/** Queue of one kind of requests (reads or sends): waiting calls, requests in flight, and the pace of requests. */
 function openLine(options: Options, limits: Limits, deliver: (groups: readonly Group[]) => Promise<void>) {
   const { clock, requestEveryMs, gatherAbove, maxRequestsInFlight } = options;
   const waiting: Group[] = [];
@@ -277,10 +265,7 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
   const { label } = http;
   const post = (calls: readonly WireCall[]) => postWithin(http, limits, calls);
 
-  /**
-   * Sends calls in one request. Calls that are no longer permitted to be sent are removed, and the others are sent in a
-   * new request.
-   */
+  /** Sends calls in one request. Removes calls that may no longer be sent, and sends the others in a new request. */
   async function exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     try {
       return await exchangeAll(calls);
@@ -300,12 +285,10 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
     if (calls.length > limits.callsAtOnce()) return exchangeInParts(calls);
     const outcome = await exchangeBatch(calls);
     if (typeof outcome !== "string") return outcome;
-    // Send a refused batch again in smaller parts. All calls are safe to repeat: they are reads, or the same signed
-    // bytes.
+    // Send a refused batch again in smaller parts. Repeats are safe: all calls are reads or the same signed bytes.
     const takeBack = limits.refused(calls.length, outcome);
     const replies = await exchangeInParts(calls);
-    // If the parts were refused as well, the endpoint is failing. That proves nothing about batches, so restore the
-    // limits.
+    // If the parts were refused too, the endpoint is failing. That proves nothing about batches: restore the limits.
     if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) takeBack();
     return replies;
   }
@@ -368,8 +351,7 @@ async function postWithin({ post, label }: ReturnType<typeof openHttp>, limits: 
     return reply;
   } catch (error) {
     if (error instanceof RpcUnreachable) limits.heed(error, calls.length);
-    // No connection was made, so nothing was written. Report calls that are no longer permitted to be sent as not
-    // started.
+    // No connection was made, so nothing was written. Report calls that may no longer be sent as not started.
     if (!isBegun) refuseStopped(calls);
     throw error;
   }

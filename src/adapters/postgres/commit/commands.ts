@@ -1,7 +1,4 @@
-/**
- * Turns the plan of a commit into statements, in lock order: lanes, transactions and their rows, pools, API keys, and
- * the feed last.
- */
+/** Turns a commit's plan into statements, in lock order: lanes, transactions and their rows, pools, API keys, feed. */
 import { timesOf } from "../../../domain/cluster/notices.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { type Charged, type Decision, stepsOf, type WaitingIntent } from "../../../domain/ledger/index.ts";
@@ -119,10 +116,7 @@ function laneUse(charges: Kept<"charged">) {
   });
 }
 
-/**
- * Statements that update the use of API keys, one row per key and chain: charges of the current hour, and corrections
- * of any hour.
- */
+/** Statements for the use of API keys, per key and chain: charges of the current hour, corrections of any hour. */
 function keyUse(charges: Kept<"charged">): readonly Command[] {
   const limited = charges.flatMap(([{ owner, ...counted }, { row, ledger }]) => {
     const policy = ledger.guard === null ? null : policyFor(ledger.guard.policies.keys, owner);
@@ -299,7 +293,6 @@ function intake(plan: Plan): readonly Command[] {
   );
   return [
     ...some(
-      // Insert an intake row for intents that have none yet.
       awaiting.filter(({ intakeId }) => intakeId === null).map(({ intent, ...until }) => intentRow(intent, until)),
       waiting.insertAwaiting,
     ),
@@ -321,18 +314,12 @@ function intake(plan: Plan): readonly Command[] {
   ];
 }
 
-/**
- * True if the transaction moves to a lower nonce or gives its nonce up. Another transaction may take that nonce in the
- * same commit.
- */
+/** True if the transaction gives up its nonce or moves to a lower one: another may take that nonce in this commit. */
 function leavesNonce({ before, after }: Move) {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }
 
-/**
- * Statements for history steps. A step whose ordinal the stored row already counts is a repeat of the last step; all
- * others are new.
- */
+/** Statements for history steps. A step whose ordinal the stored row already counts repeats the row's last step. */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
   const fresh = [...first];
   const repeats: HistoryStep[] = [];
@@ -354,10 +341,7 @@ function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {
   ];
 }
 
-/**
- * Statements for reservations. Released ones are settled first, because a nonce may be reserved again in the same
- * commit.
- */
+/** Statements for reservations. Released ones are settled first: the same commit may reserve their nonces again. */
 function reservations(plan: Plan): readonly Command[] {
   const settled = new Map(
     plan.of("reservationSettled").map(([{ reservation }]) => [reservation.reservationId, reservation]),
@@ -377,10 +361,7 @@ function reservations(plan: Plan): readonly Command[] {
   return [...some(over, settleReservations), ...some(opened, insertReservations)];
 }
 
-/**
- * Statements for nonce holes. They are deleted before they are inserted: a hole that was closed and opened again in one
- * commit is a new hole.
- */
+/** Statements for nonce holes. Deletes come first: a hole closed and opened again in one commit is a new hole. */
 function holes(plan: Plan): readonly Command[] {
   const all = [...plan.holes.values()].map(({ lane: { row }, ...each }) => {
     return { ...each, chainId: row.chainId, signer: row.signer };

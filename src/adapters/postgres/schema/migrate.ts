@@ -232,10 +232,7 @@ async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]
 type LedgerEntry = Applied & Pick<Migration, "checksum">;
 type Ledger = ReadonlyMap<string, LedgerEntry>;
 
-/**
- * A migration to be applied. `adopted`: the database already has the migrations that this baseline replaces, so it is
- * recorded but not run.
- */
+/** A migration to apply. `adopted`: recorded but not run, because the database has the migrations it replaces. */
 type Pending = Migration & { readonly adopted: boolean };
 
 function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Pending[] {
@@ -270,10 +267,7 @@ function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlyS
   return new Set(names);
 }
 
-/**
- * Refuses a database with unknown migrations, unless they all follow the known ones, as after an upgrade by one whole
- * release.
- */
+/** Refuses unknown migrations in the database, unless all follow the known ones, as after a one-release upgrade. */
 function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger) {
   const known = new Set(migrations.map(({ name }) => name));
   const newest = migrations.at(-1)?.name ?? "";
@@ -369,10 +363,7 @@ export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "s
   });
 }
 
-/**
- * Refuses schema names that need quotes: statements use the name unquoted, and an SQL keyword such as `user` would be
- * misread.
- */
+/** Refuses schema names that need quotes: statements use them unquoted, and a keyword like `user` is misread. */
 async function refuseUnquotable(client: pg.Client, schema: string) {
   const asked = "SELECT pg_catalog.quote_ident($1) OPERATOR(pg_catalog.=) $1 AS plain";
   const { rows } = await client.query<{ plain: boolean }>(asked, [schema]);

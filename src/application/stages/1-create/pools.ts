@@ -54,9 +54,7 @@ interface AskedId extends AskedOfPool {
   readonly lanes: readonly Lane[];
 }
 
-/**
- * Maximum number of members that are tried for a request, if one refuses because it cannot pay or its queue is full.
- */
+/** Maximum number of members tried for a request, if one refuses because it cannot pay or its queue is full. */
 const MOST_TRIES = 3;
 /** Maximum number of request ids in one read. */
 const IDS_AT_ONCE = 500;

@@ -76,8 +76,7 @@ function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, l
     for (const tx of lane.mined.values()) {
       const { receipt } = tx;
       if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) continue;
-      // A transaction whose block left the chain is withdrawn, not settled; below the window its block's hash is not
-      // known yet.
+      // A transaction whose block left the chain is withdrawn, not settled. Below the window, no hash is known yet.
       const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
       if (canonical === receipt.blockHash) deep.push({ lane, tx, receipt });
     }
@@ -105,17 +104,13 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
     return height;
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    // Alert if an endpoint answers everything except this tag: otherwise nothing would ever become final, without
-    // notice.
+    // Alert if an endpoint answers everything except this tag: else nothing would ever become final, without notice.
     if (context.reachable) context.noteTag(tag, false);
     return null;
   }
 }
 
-/**
- * Withdraws transactions whose block left the canonical chain. Done before new blocks are matched, so that a moved
- * transaction is found again.
- */
+/** Withdraws transactions whose block left the chain, before new blocks are matched: so moved ones are found again. */
 export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const mined = [...lane.mined.values()];
   const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
@@ -168,10 +163,7 @@ async function decideAsked(
   }
 }
 
-/**
- * Ends the watch over old blocks. Not urgent: the rows are written with later ones, and those that could not be written
- * stay watched.
- */
+/** Ends the watch over old blocks. Not urgent: rows are written with later ones; unwritten ones stay watched. */
 function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane) {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
@@ -284,9 +276,7 @@ interface MinedOn {
   readonly receipt: Receipt;
 }
 
-/**
- * Maximum number of blocks settled at once: after a long absence there are many, and each may have to be fetched whole.
- */
+/** Maximum number of blocks settled at once: after a long absence there are many, and each may be fetched whole. */
 const BLOCKS_AT_ONCE = 4;
 
 /** Collects the endpoints' combined answers about everything that is about to be decided. */
@@ -313,10 +303,7 @@ function blocksOf(mined: readonly MinedOn[]) {
   return [...blocks.values()];
 }
 
-/**
- * A hash that a caller, a signing node or an endpoint reported is not proof of a transaction at our nonce, so sender
- * and nonce are checked.
- */
+/** Has sender and nonce checked too if the hash was only reported: it is no proof of a transaction at our nonce. */
 function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
   const attempt = tx.attempts.find((each) => each.txHash === txHash);
   const isNamed = attempt?.kind === "external" || attempt?.foreign === true || attempt?.nodeSigned === true;

@@ -37,11 +37,11 @@ describe("a custom error of a contract", () => {
     ["another selector", abi, `0xdeadbeef${short.slice(10)}`],
     ["too few bytes", abi, short.slice(0, 80)],
     ["no bytes", abi, "0x"],
-    ["Solidity's own, which the ABI does not name", abi, `0x4e487b71${"11".padStart(64, "0")}`],
-    ["more bytes than are looked at", abi, `${short}${"00".repeat(6_000)}`],
+    ["an error of Solidity itself, which the ABI does not name", abi, `0x4e487b71${"11".padStart(64, "0")}`],
+    ["more bytes than the limit", abi, `${short}${"00".repeat(6_000)}`],
     ["no ABI", [], short],
     ["an ABI of nonsense", [null, 1, "x"], short],
-    ["an ABI that lies about itself", [{ type: "error", name: "Short", inputs: "all" }], short],
+    ["an ABI with an invalid structure", [{ type: "error", name: "Short", inputs: "all" }], short],
     // protects [Attacks] src/adapters/evm/codec/error-texts.ts
   ])("is not decoded if data and ABI do not match: %s", (_, given, data) => {
     expect(decodeError(given, data as `0x${string}`)).toBeNull();

@@ -86,7 +86,7 @@ describe("an endpoint with a stuck head", () => {
   });
 
   it.each([
-    ["its number", (rival: Fake) => Object.assign(rival, { hasHead: false })],
+    ["its head number", (rival: Fake) => Object.assign(rival, { hasHead: false })],
     [
       "its blocks",
       (rival: Fake) => {
@@ -207,7 +207,7 @@ describe("an endpoint that claims a false block height", () => {
 
   it.each([
     ["always the same blocks", () => 1],
-    ["others at each look", (look: number) => 1 + (look % 9)],
+    ["different blocks at each check", (look: number) => 1 + (look % 9)],
     // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   ])(
     "does not make another one count as down by inventing %s on top of the real chain, while that chain moves",

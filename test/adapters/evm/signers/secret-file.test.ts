@@ -10,16 +10,16 @@ const ROOT = 0;
 
 describe("a file with a private key or password", () => {
   it.each([
-    ["ours alone", { uid: OURS, mode: 0o600 }, "fine"],
-    ["ours, to be read only", { uid: OURS, mode: 0o400 }, "fine"],
-    ["ours, and the group reads it", { uid: OURS, mode: 0o640 }, "refused"],
-    ["ours, and everybody reads it", { uid: OURS, mode: 0o604 }, "refused"],
-    ["ours, and the group writes it", { uid: OURS, mode: 0o620 }, "refused"],
-    ["ours, on a mount that nobody can change", { uid: OURS, mode: 0o644, readOnly: true }, "warned"],
-    ["root's, as Kubernetes mounts a secret", { uid: ROOT, mode: 0o644, readOnly: true }, "warned"],
-    ["root's, as an image has it", { uid: ROOT, mode: 0o444 }, "warned"],
-    ["root's, and everybody writes it", { uid: ROOT, mode: 0o646 }, "refused"],
-    ["another user's, who keeps it to himself", { uid: 1_001, mode: 0o600 }, "fine"],
+    ["owned by this user only", { uid: OURS, mode: 0o600 }, "fine"],
+    ["owned by this user, read-only", { uid: OURS, mode: 0o400 }, "fine"],
+    ["owned by this user, readable by the group", { uid: OURS, mode: 0o640 }, "refused"],
+    ["owned by this user, readable by all", { uid: OURS, mode: 0o604 }, "refused"],
+    ["owned by this user, writable by the group", { uid: OURS, mode: 0o620 }, "refused"],
+    ["owned by this user, on a read-only mount", { uid: OURS, mode: 0o644, readOnly: true }, "warned"],
+    ["owned by root, as Kubernetes mounts a secret", { uid: ROOT, mode: 0o644, readOnly: true }, "warned"],
+    ["owned by root, as in an image", { uid: ROOT, mode: 0o444 }, "warned"],
+    ["owned by root, writable by all", { uid: ROOT, mode: 0o646 }, "refused"],
+    ["owned by another user, closed to all others", { uid: 1_001, mode: 0o600 }, "fine"],
     ["on a system without users", { uid: 0, mode: 0o666, ownUid: undefined }, "fine"],
     // protects [Signers] src/adapters/evm/signers/private-keys.ts
   ] as const)("is accepted, warned about or refused by its owner and mode: %s", (_, file, expected) => {

@@ -111,7 +111,7 @@ describe("submission errors wrapped by RPC gateways", () => {
 describe("submission errors that are classified as unknown", () => {
   it.each([
     ["a contract's own text", "execution reverted: nonce too low", 3],
-    ["a contract's own text, as zkSync tells it", "execution reverted: already known", 3],
+    ["a contract's own text, in the format of zkSync", "execution reverted: already known", 3],
     [
       "Hardhat after mining at once",
       "VM Exception while processing transaction: reverted with reason string 'nonce too low'",

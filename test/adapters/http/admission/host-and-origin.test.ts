@@ -91,7 +91,7 @@ describe("a request from a web page", () => {
   it.each([
     ["the node's own", { host: "relay.example", origin: "https://relay.example" }, 200],
     ["the node's own, with its port", { host: "localhost:3000", origin: "http://localhost:3000" }, 200],
-    ["the node's own, behind what ends TLS", { host: "relay.example:443", origin: "https://relay.example" }, 200],
+    ["the node's own, behind a TLS proxy", { host: "relay.example:443", origin: "https://relay.example" }, 200],
     ["another port of the same machine", { host: "localhost:3000", origin: "http://localhost:5173" }, 403],
     ["another site", { host: "localhost:3000", origin: "https://attacker.example" }, 403],
     ["a sandboxed frame or a file", { host: "localhost:3000", origin: "null" }, 403],

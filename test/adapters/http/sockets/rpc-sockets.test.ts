@@ -440,8 +440,8 @@ describe("a WebSocket subscription to logs", () => {
 
   it.each([
     ["names blocks", { fromBlock: "0x1" }, -32602],
-    ["is none", "all", -32602],
-    ["the chain does not take", { address: "nonsense" }, -32602],
+    ["is not an object", "all", -32602],
+    ["is refused by the chain", { address: "nonsense" }, -32602],
   ])("is refused at once if its filter is invalid: the filter %s", async (_, filter, code) => {
     const { rpc } = await serve(new Blocks());
     const socket = await TestSocket.open(rpc);

@@ -54,20 +54,26 @@ describe("the history check when an instance registers", () => {
   it.each<[string, Partial<Evidence>]>([
     ["another system", { observed: { ...HOME, systemIdentifier: "7002" } }],
     ["a dump loaded into the same server", { recorded: { ...ROW, loadedAnew: true } }],
-    ["such a dump, with no process that remembers", { recorded: { ...ROW, loadedAnew: true }, memory: null }],
-    ["a promotion of a server with such a dump", { recorded: { ...ROW, loadedAnew: true }, observed: PROMOTED }],
-    ["a position behind what was recorded", { observed: { ...HOME, walPosition: 399n } }],
-    ["a position behind what this process alone saw", { observed: { ...HOME, walPosition: 499n } }],
-    ["an epoch that was begun and is gone", { memory: { ...HOME, epoch: 4 }, seen: { epoch: 3, seq: 10 } }],
-    ["a feed behind what was told", { feed: { epoch: 3, lastSeq: 9 } }],
+    [
+      "a dump loaded into the same server, without a process that remembers the history",
+      { recorded: { ...ROW, loadedAnew: true }, memory: null },
+    ],
+    ["a promotion of a server that loaded a dump", { recorded: { ...ROW, loadedAnew: true }, observed: PROMOTED }],
+    ["a WAL position behind the recorded one", { observed: { ...HOME, walPosition: 399n } }],
+    ["a WAL position behind the one that only this process saw", { observed: { ...HOME, walPosition: 499n } }],
+    ["an epoch that was begun and is missing now", { memory: { ...HOME, epoch: 4 }, seen: { epoch: 3, seq: 10 } }],
+    ["a feed behind the last number that was seen", { feed: { epoch: 3, lastSeq: 9 } }],
     ["commits of this process missing", { commitsKept: false }],
-    ["commits missing once more", { commitsKept: false, recorded: { ...ROW, mayHaveLost: true } }],
-    ["a promotion, where this process remembers nothing from before it", { observed: PROMOTED, memory: null }],
+    [
+      "commits of this process missing for the second time",
+      { commitsKept: false, recorded: { ...ROW, mayHaveLost: true } },
+    ],
+    ["a promotion, if this process remembers nothing from before it", { observed: PROMOTED, memory: null }],
     ["a promotion without a synchronous standby", { observed: PROMOTED, memory: { ...HOME, synchronous: false } }],
-    ["a promotion that lacks our commits", { observed: PROMOTED, commitsKept: false }],
-    ["a promotion that lacks numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
+    ["a promotion without this process's commits", { observed: PROMOTED, commitsKept: false }],
+    ["a promotion without some numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
     ["a timeline from before a promotion", { observed: { ...HOME, timeline: "00000008" } }],
-    ["a second promotion behind one that was slept through", { observed: PROMOTED, recorded: { ...ROW, epoch: 5 } }],
+    ["a second promotion after one that this process missed", { observed: PROMOTED, recorded: { ...ROW, epoch: 5 } }],
   ])("begins a new feed epoch that needs an operator: %s", (_, evidence) => {
     const { begins, mayHaveLost } = judge(evidence);
     expect({ begins, mayHaveLost }).toEqual({ begins: true, mayHaveLost: true });

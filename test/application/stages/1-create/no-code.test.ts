@@ -125,8 +125,8 @@ describe("an endpoint that reports no code at an address", () => {
   });
 
   it.each([
-    ["keeps silent", { kind: "silent" } as const],
-    ["does not say", says(undefined)],
+    ["does not answer", { kind: "silent" } as const],
+    ["returns no result", says(undefined)],
     // protects [Chains that differ] src/application/chain/gas-needed.ts
   ])("does not refuse the call if another endpoint %s: an unknown answer never decides", async (_, other) => {
     const bench = await ready();

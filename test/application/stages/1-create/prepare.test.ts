@@ -334,7 +334,7 @@ describe("a create whose fee cap is below the base fee", () => {
 describe("an unreachable chain while a create is prepared", () => {
   it.each([
     ["on a known lane", FIRST],
-    ["behind pending ones", BEHIND],
+    ["after pending transactions", BEHIND],
   ])("does not stop creates that bring gas and fees %s", async (_, standing) => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
@@ -346,7 +346,7 @@ describe("an unreachable chain while a create is prepared", () => {
     ["without gas", FEES, FIRST],
     ["without fees", { gas: 21_000 }, FIRST],
     ["with half the fees", { gas: 21_000, maxFeePerGas: 1 }, FIRST],
-    ["without fees, behind pending ones", { gas: 21_000 }, BEHIND],
+    ["without fees, after pending transactions", { gas: 21_000 }, BEHIND],
     ["on a new lane", { gas: 21_000, ...FEES }, NEW_LANE],
   ])("makes a create 503 %s", async (_, payload, standing) => {
     const bench = await ready();

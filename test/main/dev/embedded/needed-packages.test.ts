@@ -95,11 +95,11 @@ describe("the reported cause of a child process's exit", () => {
     ],
     ["the last line of anything else", "warming up\nno space left on device\n", "no space left on device"],
     [
-      "where Rust panicked, and why",
+      "the place and message of a Rust panic",
       "thread 'main' panicked at src/a.rs:1:\nindex out of bounds\nnote: run with\n",
       "thread 'main' panicked at src/a.rs:1: index out of bounds",
     ],
-    ["how it ended, where it said nothing", "", "SIGKILL"],
+    ["the signal if it printed nothing", "", "SIGKILL"],
   ])("is %s", (_, stderr, expected) => {
     expect(causeOf({ how: "SIGKILL", stderr })).toBe(expected);
   });
