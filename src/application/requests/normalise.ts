@@ -53,13 +53,20 @@ export interface Naming {
   readonly limits?: CreateLimits | undefined;
 }
 
-export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
-  const { txId = ports.entropy.uuid(), owner = null } = naming;
+/** `parsed`: the pool that the request names, null if it names none; absent if that is not parsed yet. */
+export function normalise(
+  ports: NormalisePorts,
+  request: CreateRequest,
+  naming: Naming = {},
+  parsed?: PoolAsked | null,
+): Intent {
+  const { txId = ports.entropy.uuid(), owner = null, chosen = null } = naming;
   const body = asObject(request, "");
   refuseUnknownKeys(body, CREATE_FIELDS, "", PAYLOAD_FIELDS);
-  const { signer, ...from } = namesPool(body.signer)
-    ? chosenFrom(body.signer, naming.chosen)
-    : { signer: parseSigner(ports.codec, body.signer, "signer") };
+  const pool = parsed === undefined ? parsePool(body.signer) : parsed;
+  if (pool !== null && chosen === null) throw invalid("signer", POOL_ELSEWHERE);
+  const signer = (pool && chosen) ?? parseSigner(ports.codec, body.signer, "signer");
+  const from = pool === null ? {} : { pool: pool.pool };
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
   const words = wordsOf(body, ports, from);
@@ -166,13 +173,9 @@ const POOL_ELSEWHERE =
 /** A sticky key: visible characters only, as in a request id. */
 const STICKY_KEY = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
 
-/** True if `signer` names a pool; an address is validated elsewhere. */
-export function namesPool(signer: unknown): signer is object {
-  return typeof signer === "object" && signer !== null;
-}
-
-/** Parses `{ pool, stickyKey? }`, given in place of a signer. */
-export function parsePool(signer: object): PoolAsked {
+/** Parses `{ pool, stickyKey? }`, given in place of a signer; null if `signer` is no object. */
+export function parsePool(signer: unknown): PoolAsked | null {
+  if (typeof signer !== "object" || signer === null) return null;
   const { pool, stickyKey = null, ...rest } = asObject(signer, "signer");
   refuseUnknownKeys(rest, [], "signer");
   if (typeof pool !== "string") throw invalid("signer.pool", "the name of a pool is required");
@@ -184,12 +187,6 @@ export function parsePool(signer: object): PoolAsked {
 }
 
 /** The signer that was chosen for the pool; a request that does not choose from pools refuses a pool. */
-function chosenFrom(signer: object, chosen: Address | undefined) {
-  const { pool } = parsePool(signer);
-  if (chosen === undefined) throw invalid("signer", POOL_ELSEWHERE);
-  return { pool, signer: chosen };
-}
-
 const A_DAY_MS = 86_400_000;
 /** Maximum number of days ahead: a later time usually means that milliseconds were given as seconds. */
 const MOST_DAYS = 366;

@@ -21,7 +21,6 @@ import type { OwnerAction } from "../../cluster/owner-actions.ts";
 import {
   type Naming,
   type NormalisePorts,
-  namesPool,
   normalise,
   parsePool,
   readForwardedCreate,
@@ -60,14 +59,14 @@ export function parseCreate(ports: NormalisePorts, asked: AskedCreate, inlet: In
   const queueShare = limits?.queueShare ?? asked.queueShare ?? null;
   const signer = (request as CreateRequest | null | undefined)?.signer;
   try {
-    if (inlet !== "caller" || !namesPool(signer)) {
-      return { asked, intent: normalise(ports, request, asked), queueShare, result: null, pool: null };
+    const pool = parsePool(signer);
+    if (inlet !== "caller" || pool === null) {
+      return { asked, intent: normalise(ports, request, asked, pool), queueShare, result: null, pool: null };
     }
     // The key's limits on signers are checked later, against all members of the pool (pools.ts).
     const ofChains = limits === undefined ? {} : { limits: { ...limits, signers: null } };
-    const intent = normalise(ports, request, { ...asked, ...ofChains, chosen: NOBODY });
-    const pool = { asked: parsePool(signer), lanes: [], tried: new Set<Address>() };
-    return { asked, intent, queueShare, result: null, pool };
+    const intent = normalise(ports, request, { ...asked, ...ofChains, chosen: NOBODY }, pool);
+    return { asked, intent, queueShare, result: null, pool: { asked: pool, lanes: [], tried: new Set<Address>() } };
   } catch (error) {
     if (error instanceof FencepostError) return error;
     throw error;
