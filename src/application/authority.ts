@@ -24,19 +24,19 @@ import type { Created, Include, RequestQuery, TransactionAction } from "./api.ts
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 import type { FencepostApi } from "./operations/calls.ts";
 
-/** The permission rule of every API call. A call without a rule does not compile. */
+/** Seven permission rules, and the calls under each. A call without a rule does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
-  // Calls that every authenticated caller may make.
+  // 1. Open: every authenticated caller may make these calls.
   ...{ nodes: everybody, readiness: everybody, newIds: everybody },
-  // Allowed for every caller: a caller of `firstHash` has just received the transaction's id.
+  // A caller of `firstHash` has just received the transaction's id.
   firstHash: everybody,
 
-  // Calls that create something on behalf of the API key: checked against its limits and counted against its rate.
+  // 2. Made: a call that creates something on behalf of the API key is checked against its limits and counted against its rate.
   ...{ create: made, submitSigned: made, reserveNonce: made },
   ...{ createBatch: madeMany, createNamed: madeMany },
   checkPolicy: asked,
 
-  // Calls that look something up by id: an object that the key may not see is reported as not found.
+  // 3. Found: a call that looks something up by id reports what the key may not see as not found.
   ...{
     transaction: found("transaction"),
     transactionByRequest: found("transaction"),
@@ -44,21 +44,21 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   },
   ...{ explain: explained, signedAs: foundSigned },
 
-  // Calls that return lists: entries that the key may not see are left out.
+  // 4. Listed: a call that returns a list leaves out the entries that the key may not see.
   ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
   ...{ signer: listedLanes, leases: listedLeases },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
-  // Calls whose results the application itself filters by the key's limits.
+  // Of these the application itself leaves out what is outside the key's limits.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
   ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
 
-  // Calls about a lane or a chain that the caller names.
+  // 5. Named: a call about a lane or a chain that the caller names is refused outside the key's limits.
   ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
 
-  // Calls about a transaction or reservation: allowed for the key that owns it, and for other keys only with `operate`.
+  // 6. Owned: only the owner of a transaction or reservation may act on it; other keys need `operate`.
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
-  // Allowed only for a key without limits: no key may grant or change rights that it does not have itself.
+  // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
   ...{
     keys: unlimited("manages no keys"),
     addKey: unlimited("manages no keys"),
