@@ -31,7 +31,7 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // A caller of `firstHash` has just received the transaction's id.
   firstHash: everybody,
 
-  // 2. Made: a call that creates something on behalf of the API key is checked against its limits and counted against its rate.
+  // 2. Made: a call that creates something on behalf of the API key is held to its limits and its rate.
   ...{ create: made, submitSigned: made, reserveNonce: made },
   ...{ createBatch: madeMany, createNamed: madeMany },
   checkPolicy: asked,
