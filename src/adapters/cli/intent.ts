@@ -8,7 +8,7 @@ import { misused } from "./failure.ts";
 import { CHAIN_ID, count, json } from "./remote.ts";
 
 /** Fields of POST /tx, other than the payload, that have an option of their own. */
-const BESIDE = ["nonce", "chainId", "requestId", "metadata", "label", "validUntil", "allowNoCode"] as const;
+const BESIDE = ["nonce", "chainId", "requestId", "metadata", "validUntil", "allowNoCode"] as const;
 const PRICED = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "type"] as const;
 
 export type IntentOptions = Partial<Pick<CreateTransaction, (typeof BESIDE)[number]>> & {
@@ -38,7 +38,6 @@ export function addIntent(command: Command): Command {
     .option("--gas <number>", "gas limit, instead of an estimate")
     .addOption(new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]))
     .option("--metadata <json>", "your own notes, kept with it", json)
-    .option("--label <text>", "a short name of the transaction, for people")
     .option("--valid-until <instant>", "cancelled if it is not mined by then, such as 2026-01-31T12:00:00Z")
     .option("--allow-no-code", "accept call data to an address without code, which does nothing")
     .addOption(CHAIN_ID);

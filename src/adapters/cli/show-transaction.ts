@@ -111,7 +111,6 @@ function factsOf(transaction: Transaction) {
     signer: transaction.signer,
     nonce,
     "request id": transaction.requestId,
-    label: transaction.label ?? null,
     "made by": transaction.owner,
     to: payload.to ?? "(a new contract)",
     value: inEther(payload.value),

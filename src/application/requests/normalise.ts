@@ -76,14 +76,13 @@ export function normalise(
   return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload, words), ...from, ...words };
 }
 
-type Words = Pick<Intent, "metadata" | "label" | "allowNoCode" | "exactNonce" | "validUntil">;
+type Words = Pick<Intent, "metadata" | "allowNoCode" | "exactNonce" | "validUntil">;
 
 /** The caller's fields beside the payload; missing ones stay absent. */
 function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly pool?: string }): Words {
   return {
     metadata: parseMetadata(body.metadata),
     ...defined({
-      label: given(body.label, parseLabel),
       validUntil: parseValidUntil(body.validUntil, ports.clock ?? null),
       allowNoCode: parseAllowNoCode(body.allowNoCode) || undefined,
       exactNonce: given(body.nonce, (nonce) => parseNonce(nonce, from)),
@@ -98,11 +97,6 @@ function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly po
 function parseNonce(value: unknown, from: { readonly pool?: string }) {
   if (from.pool !== undefined) throw invalid("nonce", "is one of a signer's: name the signer, not a pool");
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
-}
-
-function parseLabel(value: unknown) {
-  if (typeof value === "string" && /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u.test(value)) return value;
-  throw invalid("label", "must be 1 to 64 printable characters");
 }
 
 export function parseSigner(codec: Codec, value: unknown, path: string): Address {

@@ -97,13 +97,6 @@ export const AllowNoCode = truth(
   "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
 );
 
-export const Label = Type.String({
-  minLength: 1,
-  maxLength: 64,
-  description: "A short name of the caller's own, for people. Not compared between repeats.",
-  examples: ["payout of May"],
-});
-
 const ValidUntil = Type.String({
   format: "date-time",
   description:
@@ -127,7 +120,6 @@ export const CreateTransaction = closed(
     payload: Payload,
     allowNoCode: Type.Optional(AllowNoCode),
     validUntil: Type.Optional(ValidUntil),
-    label: Type.Optional(Label),
     metadata: Type.Optional(Metadata),
   },
 );

@@ -10,7 +10,7 @@ import {
 } from "../../domain/transaction/transitions.ts";
 import { OFFERED_ACTIONS } from "../../domain/troubles/situation.ts";
 import { CAUSE_CODES, HELP_CODES } from "../../domain/troubles/table.ts";
-import { FeeType, Label } from "./create.ts";
+import { FeeType } from "./create.ts";
 import { OnChain } from "./on-chain.ts";
 import {
   Address,
@@ -173,7 +173,6 @@ export const Transaction = named(
     updatedAt: Timestamp,
     confirmedAt: nullable(Timestamp),
     ...optional({
-      label: Label,
       approval: AwaitedApproval,
       history: list(HistoryEntry),
       confirmations: list(Confirmation),

@@ -23,7 +23,7 @@ export interface Payload extends FeeWishes {
  */
 export const CREATE_FIELDS = [
   ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
-  ...(["allowNoCode", "validUntil", "label", "metadata"] as const),
+  ...(["allowNoCode", "validUntil", "metadata"] as const),
 ];
 
 /** A caller's intent, normalised and with its ids. */
@@ -40,8 +40,6 @@ export interface Intent {
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** A short name of the caller's own, for people. Not compared between repeats. */
-  readonly label?: string;
   /** The pool that chose the lane; absent if the caller named the signer. */
   readonly pool?: string;
   /** The caller's confirmation that the receiver need not have code. It is not signed, and not compared in repeats. */

@@ -16,7 +16,7 @@ export const ASKED =
   "tx_id uuid, chain_id bigint, signer text, request_id text, owner text, valid_until timestamptz" as const;
 
 /** Columns of the payload's row that are shown to callers. */
-export const SHOWN = `${PAYLOAD}, metadata jsonb, label text` as const;
+export const SHOWN = `${PAYLOAD}, metadata jsonb` as const;
 
 /** All columns of the payload's row. */
 export const SAID = `${SHOWN}, fingerprint bytea` as const;
@@ -63,7 +63,6 @@ export function intentRow(intent: Intent, given: Given = {}) {
     maxPriorityFeePerGas: payload.maxPriorityFeePerGas,
     accessList: payload.accessList,
     metadata: intent.metadata,
-    label: intent.label,
     fingerprint: intent.fingerprint,
     allowNoCode: intent.allowNoCode ?? false,
     nonce: given.nonce,
@@ -79,7 +78,7 @@ export function intentRow(intent: Intent, given: Given = {}) {
 }
 
 /** Optional fields of a request that are left out if their column is null. */
-export const OPTIONAL = ["validUntil", "label"] as const;
+export const OPTIONAL = ["validUntil"] as const;
 
 /** Converts the payload columns of a row to a payload. */
 export function withPayload<Row extends PayloadColumns>(row: Row) {
