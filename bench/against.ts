@@ -13,7 +13,7 @@ export interface Comparison {
   readonly unit: Figure["unit"];
   readonly here: number;
   readonly there: number;
-  /** Median of the turns' ratios, above 1 if this build is better, with its 95 % interval. */
+  /** Median of the ratios of all turns, above 1 if this build is better; `from` and `to` are its 95 % interval. */
   readonly better: number;
   readonly from: number;
   readonly to: number;
@@ -22,8 +22,8 @@ export interface Comparison {
 type Measure = (bench: Workbench) => Promise<readonly Figure[]>;
 
 /**
- * Measures this build and that of another commit in turns, each turn in the opposite order of the one before: the speed of
- * a shared machine changes within the hour, and a ratio is of two figures taken within the same minute.
+ * Measures this build and that of another commit at the same time, turn after turn: the speed of a shared machine changes
+ * within seconds, and both builds meet the same. Each turn starts them in the opposite order of the one before.
  */
 export async function compareWith(
   ref: string,

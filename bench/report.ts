@@ -38,7 +38,7 @@ export function print(figures: readonly Figure[], { json }: Pick<BenchOptions, "
   if (lost.length === 0) process.stdout.write("every bar is met\n");
 }
 
-const COMPARED = ["measure", "here", "there", "here is better by", "95 % interval"];
+const COMPARED = ["measure", "here", "there", "here, if there is 100 %", "95 % interval"];
 
 export function printComparison(comparisons: readonly Comparison[], { json }: Pick<BenchOptions, "json">): void {
   if (json) {
