@@ -103,7 +103,7 @@ export interface ReserveRequest {
 }
 
 export interface Reserved {
-  /** "existing": this request id already made a reservation, which may be in any state by now. */
+  /** "existing": a reservation with this request id already exists; it may be in any state by now. */
   readonly outcome: "created" | "existing";
   readonly reservation: Reservation;
 }
@@ -130,15 +130,18 @@ export interface TransactionView extends TransactionRecord {
 
 export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {
   /**
-   * "unmined": the transaction has no receipt to look up. "differs": the chain has its receipt in another block.
-   * "silent": no endpoint answered.
+   * "unmined": the transaction has no receipt. "differs": the chain has its receipt in another block than the stored
+   * one. "silent": no endpoint answered.
    */
   readonly kind: "shown" | "unmined" | "unknown" | "differs" | "silent";
   readonly askedAt: Date;
   readonly blockHash: Hash | null;
 }
 
-/** Finds a transaction by its request id, together with the signer of its lane or the pool that the request named. */
+/**
+ * Finds a transaction by its request id. The query also names the signer of the lane, or the pool that the request was
+ * made to.
+ */
 export interface RequestQuery {
   readonly signer?: string;
   readonly pool?: string;
@@ -197,7 +200,7 @@ export interface AttentionView {
   readonly asOf: Date;
   readonly items: readonly Trouble[];
   readonly more: number;
-  /** Recent momentary alerts that are over, newest first. */
+  /** Recent alerts about single events, which have no lasting state; newest first. */
   readonly past: readonly Trouble[];
 }
 

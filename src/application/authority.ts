@@ -1,6 +1,7 @@
 /**
  * Permissions of the API, call by call. The scope of a call is checked earlier (contract/calls). A caller that names a
- * lane it may not use gets 403; for the id of something it may not see it gets 404, as if that did not exist.
+ * lane it may not use gets 403. For the id of an object that it may not see it gets 404, as if the object did not
+ * exist.
  */
 
 import type { Kill } from "../domain/cluster/kills.ts";
@@ -116,7 +117,10 @@ function everybody<C>(call: C) {
 
 type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;
 
-/** A request that uses a nonce counts against the key's rate on the node that received it, not on the lane's owner. */
+/**
+ * Counts a request that uses a nonce against the key's rate, on the node that received the request, not on the lane's
+ * owner.
+ */
 function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Key): Make<Request, Made> {
   if (principal.createsPerSecond === null) return (request) => make(request, principal.name, principal);
   return async (request) => {
@@ -126,8 +130,8 @@ function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Ke
 }
 
 /**
- * Accepts the first creates of a batch up to the key's rate and refuses the rest, so that a retry of the refused ones
- * stays behind the accepted ones.
+ * Accepts the first creates of a batch up to the key's rate and refuses all others. So the refused ones, when retried,
+ * still come after the accepted ones.
  */
 function madeMany<Request>(
   make: Make<readonly Request[], readonly (Created | FencepostError)[]>,
@@ -141,8 +145,8 @@ function madeMany<Request>(
 }
 
 /**
- * A policy dry run counts against the rate like a create, because both call the chain. Dry runs for another key need
- * `operate` or `admin`: refusals reveal that key's use.
+ * A policy dry run counts against the rate like a create, because both call the chain. Dry runs for another API key
+ * need `operate` or `admin`, because refusals reveal how much of its limits that key has used.
  */
 function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"checkPolicy"> {
   return async (request, key) => {
@@ -263,7 +267,8 @@ function namedLane(call: Call<"nonceRuler">, { principal }: Key): Call<"nonceRul
   return async (signer, query = {}) => {
     refuseNamed(principal, { ...query, signer });
     const ruler = await call(signer, query);
-    // If the caller named no chain, the only configured one was used: check the key's limits against that lane.
+    // If the caller named no chain, the only configured one was used: check the key's limits against the lane on that
+    // chain.
     refuseOutside(principal, ruler.lane);
     return ruler;
   };
@@ -339,7 +344,7 @@ function seen<T extends OnLane>(principal: Principal, items: readonly T[]) {
   return items.filter(({ lane }) => isWithin(principal, lane));
 }
 
-/** Keeps the general policies, and of the named ones those that the key may see. */
+/** Keeps the general policies, and those named policies that the key may see. */
 function only(policies: unknown, isVisible: (name: string) => boolean, kind: string) {
   if (policies === undefined) return {};
   const seen = Object.entries(policies as object).filter(([name]) => name === "*" || isVisible(name));
@@ -381,9 +386,12 @@ function onlyOne<T>(limit: ReadonlySet<T> | null, name: string): Readonly<Record
   return one === undefined ? {} : { [name]: one };
 }
 
-/** Removes other transactions' ids from an explanation: the one this transaction waits for may be another key's. */
+/**
+ * Removes the ids of other transactions from an explanation: the transaction that blocks this one may belong to another
+ * API key.
+ */
 function byNonceOnly(txId: string, { blockedBy, causes, ...explanation }: Explanation): Explanation {
-  // The path of an action on another transaction contains its id, so drop that action.
+  // Drop actions on other transactions, because an action's path contains the transaction's id.
   const actions = explanation.actions.filter(
     ({ path }) => !path.startsWith("/api/v1/tx/") || path.startsWith(`/api/v1/tx/${txId}/`),
   );

@@ -1,6 +1,9 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** Fraction of the elapsed time by which the clock may catch up after the database's clock was set forward. */
+/**
+ * Maximum speed at which this clock catches up after the database's clock was set forward, as a fraction of the elapsed
+ * time.
+ */
 const CATCH_UP = 0.1;
 
 /**

@@ -49,8 +49,8 @@ export interface ChainSettings extends CeilingSettings {
    */
   readonly resubmitIntervalMs: number | null;
   /**
-   * How long a transaction is known only to the private endpoints that it was sent to; null until an operator discloses
-   * it.
+   * How long a transaction stays with the private endpoints that it was sent to before it is sent to public ones; null
+   * if only an operator can disclose it.
    */
   readonly publicAfterMs: number | null;
   /** Repricing strategy; null to resend transactions unchanged and never sign them at another price. */
@@ -63,8 +63,8 @@ export interface ChainSettings extends CeilingSettings {
   /** How long a transaction may block its lane before it is reported as STUCK. */
   readonly stuckAfterMs: number;
   /**
-   * How often the head of a lane is resent, once a node accepted it, before it is reported as STUCK; 0 if only its age
-   * counts.
+   * How often a lane's lowest open transaction is resent, once a node accepted it, before it is reported as STUCK; 0 if
+   * only its age counts.
    */
   readonly stuckAfterResubmits: number;
   readonly inFlightWindow: number;
@@ -76,26 +76,27 @@ export interface ChainSettings extends CeilingSettings {
   readonly maxTransactionGas: bigint | null;
   /** How often each lane is compared with the chain; null to never do it automatically. */
   readonly reconciliationIntervalMs: number | null;
-  /** How long a payload that the chain node signed may stay unfound before it is sent anew. */
+  /** How long a payload that the chain node signed may stay unfound on the chain before it is sent anew. */
   readonly grayZoneTimeoutMs: number;
   /**
-   * How often an unfound payload, or the holder of a consumed nonce, is looked for; null for only once, when it is
-   * noticed.
+   * How often to look for a payload that is not found on the chain, or for the transaction that used one of our nonces;
+   * null to look only once, when it is noticed.
    */
   readonly grayZoneIntervalMs: number | null;
   /** How many blocks are read one by one if a pruned node cannot return an older count. */
   readonly grayZoneLookback: number;
   readonly alertLowBalanceWei: bigint | null;
   /**
-   * Number, and age, of a lane's transactions that are not final at which an alert is raised and the hook is called.
+   * Number of a lane's transactions that are not final, and age of the oldest one, at which an alert is raised and the
+   * hook is called.
    */
   readonly alertPendingDepth: number;
   readonly alertOldestAgeMs: number;
-  /** Age at which the head of a lane, for which all others wait, raises an alert. */
+  /** Age at which a lane's lowest open transaction, for which all others wait, raises an alert. */
   readonly alertHeadAgeMs: number;
   readonly alertReserved: number;
   /**
-   * What to do with a nonce that no transaction can use: `heal` fills it with a placeholder or a cancel, `move` only
+   * What to do with a nonce that no transaction can use. `heal` fills it with a placeholder or a cancel; `move` only
    * moves unsigned transactions down.
    */
   readonly holePolicy: "move" | "heal";

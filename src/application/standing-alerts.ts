@@ -1,5 +1,5 @@
 /**
- * Alerts about lasting conditions: raised once while the condition lasts, renewed when their figures change, and
+ * Alerts about lasting conditions: raised once while the condition lasts, renewed when their numbers change, and
  * resolved once when it is over.
  */
 
@@ -12,8 +12,8 @@ type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly
 export class StandingAlerts {
   private readonly telemetry;
   /**
-   * Open alerts by lane, chain or node, not by transaction: the head of an old lane may change while the lane stays
-   * old.
+   * Open alerts, keyed by lane, chain or node, not by transaction. An alert about an old lane must stay one alert while
+   * the lane's lowest open transaction changes.
    */
   private readonly standing = new Map<string, AlertSubject>();
 
@@ -44,8 +44,8 @@ export class StandingAlerts {
   }
 
   /**
-   * Raises the alert if the condition lasts, with the severity of its code, and resolves it if it is over; otherwise it
-   * stays as it is.
+   * Raises the alert, with the severity of its code, if the condition `lasts`. Resolves the alert if `isOver`. If
+   * neither is true, the alert stays as it is.
    */
   judge(alert: AlertSubject & { readonly message: string }, lasts: boolean, isOver = !lasts): void {
     if (lasts) this.raise({ ...alert, severity: rowOf(alert.code).severity ?? "WARNING" });

@@ -1,4 +1,4 @@
-/** The client's calls that are generated from its table of paths, over any transport to a node. */
+/** The client's methods, generated from its table of paths. They work over any transport to a node. */
 import type { SignerLane } from "../contract/schemas/signers.ts";
 import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts";
 import { FencepostError, ofRequest } from "./error-classes.ts";

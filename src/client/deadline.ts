@@ -10,9 +10,9 @@ export interface CallOptions {
 
 export interface OrderOptions extends CallOptions {
   /**
-   * Your own name of the action, 1 to 255 characters of printable ASCII. If the action is repeated with it, even by
-   * another process, it is performed once. Without one, each call has a generated key, which the SDK reuses when it
-   * repeats the call.
+   * Name that you give to the action, 1 to 255 characters of printable ASCII. If the action is requested again under
+   * this name, even by another process, it is not performed a second time. Without a name, each call has a generated
+   * key, which the SDK reuses when it repeats the call.
    */
   readonly idempotencyKey?: string;
 }
@@ -44,7 +44,7 @@ export async function underDeadline<T>(
   ended?.addEventListener("abort", end);
   try {
     ended?.throwIfAborted();
-    // Promise.race, so that the caller gets an answer in time even if the work ignores the signal.
+    // Promise.race gives the caller an answer in time even if the work ignores the signal.
     return await Promise.race([work({ signal, leftMs }), whenAborted(signal)]);
   } finally {
     clearTimeout(timer);

@@ -63,7 +63,7 @@ export class RequestIdReusedError extends FencepostError {}
 export class ConflictError extends FencepostError {}
 /** The feed's epoch changed. `epoch` and `resumeAfter`: the position to continue at. */
 export class EpochChangedError extends FencepostError {}
-/** The requested part of the feed was deleted. `resumeAfter`: the kept part begins after it. */
+/** The requested part of the feed was deleted. `resumeAfter`: sequence number after which the remaining part begins. */
 export class FeedTruncatedError extends FencepostError {}
 export class PayloadTooLargeError extends FencepostError {}
 export class UnknownSignerError extends FencepostError {}
@@ -121,7 +121,7 @@ export function timedOut(detail: string, cause?: unknown): FencepostError {
   return failureOf({ code: "TIMEOUT", status: 0, detail }, cause === undefined ? {} : { cause });
 }
 
-/** Error of a wait: the transaction ended without reaching the awaited state. */
+/** Error of a call that waits for a state: the transaction ended without reaching that state. */
 export function endedWithout(detail: string): FencepostError {
   return failureOf({ code: "CONFLICT", status: 409, detail });
 }

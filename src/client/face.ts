@@ -40,13 +40,13 @@ export type RequestName = ({ readonly signer: string } | { readonly pool: string
   readonly chainId?: number;
 };
 
-/** Filter of notices. `open`: only those that are neither acknowledged nor over. */
+/** Filter of notices. `open`: only those that are not acknowledged and whose cause is not over. */
 export type NoticesWish = NoticesQuery;
 export type KillWish = KillOrder & { readonly signer?: string };
 
 /**
- * Fencepost's calls, whether the node runs in this process (`createFencepost`) or elsewhere (`createClient`): the same
- * types, results and errors. Every call takes `signal` and `timeoutMs`.
+ * Fencepost's calls. Types, results and errors are the same whether the node runs in this process (`createFencepost`)
+ * or elsewhere (`createClient`). Every call accepts `signal` and `timeoutMs`.
  */
 export interface FencepostFace<SendOptions extends CallOptions = CallOptions> extends NonceCalls {
   /**
@@ -76,8 +76,8 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   completionsPage(query?: CompletionsQuery, options?: CallOptions): Promise<CompletionsPage>;
   /**
    * Follows the completion feed from `after` on, endlessly, one item at a time. With a `store` the position is saved
-   * there, and the iteration survives a lost connection and a new epoch. Without one, save `seq` and `feedEpoch` of the
-   * items that you have processed.
+   * there, and the iteration survives a lost connection and a new epoch. Without a store, save `seq` and `feedEpoch` of
+   * the items that you have processed.
    */
   completions(query?: FollowQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
   /**
@@ -146,15 +146,18 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    */
   realign(signer: string, order: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
-   * Kills one signer, or all, on all nodes: nothing is sent until the kill is ended. Check `durable` and `nodes` in the
-   * result.
+   * Kills one signer, or all signers, on all nodes: nothing is sent until the kill is ended. Check `durable` and
+   * `nodes` in the result.
    */
   kill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
   /** Ends a kill; resolves once the end is durable. */
   endKill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
   /** Lists the API keys of the database. Needs a key with `admin`. */
   keys(options?: CallOptions): Promise<readonly Keys["items"][number][]>;
-  /** Adds an API key, or a second secret to a key with the same terms. The secret is returned only once. */
+  /**
+   * Adds an API key. If a key with this name and the same settings exists, adds a second secret to it. The secret is
+   * returned only once.
+   */
   addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
   /** Revokes an API key, or one of its secrets. */
   revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
@@ -163,18 +166,21 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    * changed.
    */
   attention(query?: AttentionQuery, options?: CallOptions): Promise<Attention>;
-  /** The overview in figures. With `revision` and `wait` (seconds) it resolves when the overview has changed. */
+  /** The overview as numbers. With `revision` and `wait` (seconds) it resolves when the overview has changed. */
   overview(query?: OverviewQuery, options?: CallOptions): Promise<Overview>;
   /** Search by any id, or by its beginning. */
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResults["items"]>;
-  /** A signer's nonces, grouped by what holds them; at most 2,000 per call. */
+  /** A signer's nonces, grouped by what uses them; at most 2,000 per call. */
   nonceRuler(signer: string, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;
   /**
-   * Notices, newest first: uses of a signer's key that Fencepost did not send, and nodes that vanished; with who
-   * acknowledged each.
+   * Notices, newest first. Each reports either that another program used a signer's key, or that a node vanished. Each
+   * shows who acknowledged it.
    */
   notices(query?: NoticesWish, options?: CallOptions): Promise<readonly Notice[]>;
-  /** Records that a notice was looked into, and why it needs no further attention. Needs a key with `operate`. */
+  /**
+   * Records that an operator has investigated a notice, and why it needs no further attention. Needs a key with
+   * `operate`.
+   */
   acknowledge(noticeId: string, order: AcknowledgeOrder, options?: OrderOptions): Promise<Notice>;
   /** Events of nodes, lanes and the database, newest first. */
   clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
@@ -184,7 +190,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   leases(options?: CallOptions): Promise<readonly LaneLease[]>;
 }
 
-/** How a call is requested: method and path under /api/v1, and its special properties. */
+/** How a call is sent: method and path under /api/v1, and its special properties. */
 export interface CallPath {
   readonly at: string;
   /** Name of a member that every response to this call has. */
@@ -193,7 +199,7 @@ export interface CallPath {
   readonly items?: true;
   /** The call has an argument with the query parameters. */
   readonly query?: true;
-  /** Call options that are sent as query parameters, with their names there. */
+  /** Names of call options that are sent as query parameters, each with the parameter's name. */
   readonly options?: Readonly<Record<string, string>>;
   /** "none": the request has no body. Otherwise the argument is this member of the body. */
   readonly body?: "none" | "rawTransaction" | "txHash";

@@ -12,7 +12,9 @@ export class Ring {
     this.bases = urls.map(normalised);
   }
 
-  /** Index of a configured address, else null: unconfigured addresses are never called. */
+  /**
+   * Index of an address in the configuration; null if it is not configured, because such an address is never called.
+   */
   find(url: string | null | undefined): number | null {
     const at = typeof url === "string" ? this.bases.indexOf(normalised(url)) : -1;
     return at < 0 ? null : at;
@@ -55,8 +57,8 @@ export class Attempts {
   }
 
   /**
-   * Time to wait before the next attempt at `base`, which may have changed. Throws the error if a repeat is useless
-   * or unsafe.
+   * Time to wait before the next attempt at `base`, which this call may have changed. Throws the error if a repeat is
+   * useless or unsafe.
    */
   afterFailure(error: unknown): number {
     if (!(error instanceof FencepostError)) throw error;
@@ -69,8 +71,8 @@ export class Attempts {
   }
 
   /**
-   * Follows NOT_LEADER, which means that nothing was done. Each address is tried once: the owner may be configured
-   * under another name.
+   * Follows NOT_LEADER, which means that nothing was done. If the named owner is not a configured address, each address
+   * is tried once: the owner may be configured under another name.
    */
   private toOwner(error: FencepostError): number {
     const { bases } = this.ring;
@@ -95,7 +97,10 @@ export class Attempts {
   }
 }
 
-/** True after no answer, an overload, or a proxy's error for either: a repeat may succeed, at this or another node. */
+/**
+ * True if there was no answer, the node was overloaded, or a proxy reported one of the two: a repeat may succeed, at
+ * this or another node.
+ */
 export function mayRepeat({ code, status }: Pick<FencepostError, "code" | "status">): boolean {
   return code === "UNREACHABLE" || [429, 502, 503, 504].includes(status);
 }

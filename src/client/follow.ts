@@ -7,10 +7,13 @@ import { mayRepeat } from "./failover.ts";
 /** Default duration of a long poll: below a node's limit of 30 s, and below the timeout of most proxies. */
 const DEFAULT_WAIT_SECONDS = 20;
 
-/** A completion. `epoch` is the item's own; `feedEpoch`, saved with `seq`, is the epoch to continue with. */
+/**
+ * A completion of the feed. `epoch`: the epoch in which the item was written. `feedEpoch`: the current epoch; save it
+ * together with `seq` to continue later.
+ */
 export type FollowedCompletion = Completion & { readonly feedEpoch: number };
 
-/** Position in the feed: everything up to `seq` is processed; `epoch` is the feed's. */
+/** Position in the feed: everything up to `seq` is processed. `epoch`: the feed's epoch at that time. */
 export interface FeedPlace {
   readonly seq: number;
   readonly epoch: number;
@@ -34,8 +37,8 @@ export interface FollowQuery extends CompletionsQuery {
 type ReadPage = (query: CompletionsQuery, call: CallOptions) => Promise<CompletionsPage>;
 
 /**
- * Reads the feed page by page along `next` within one epoch: the node refuses a request with the old epoch once it has
- * changed.
+ * Reads the feed page by page, each from the `next` of the page before. Every request names the epoch, and the node
+ * refuses it once the epoch has changed.
  */
 export async function* followCompletions(
   readPage: ReadPage,
@@ -71,13 +74,16 @@ export async function* followCompletions(
       kept = item.seq;
       await store?.save({ seq: kept, epoch });
     }
-    // Save `next` as well: it is past items that this key may not see.
+    // Save `next` even if no item is left: it is past items that this key may not see.
     if (next > (kept ?? 0)) await store?.save({ seq: next, epoch });
     position = { ...position, epoch, after: next };
   }
 }
 
-/** Position in the new epoch; null to repeat the same request. Throws errors that a repeat does not help. */
+/**
+ * Position to continue at in a new epoch; null if the same request is to be repeated. Throws errors that a repeat
+ * cannot fix.
+ */
 function newPosition(error: unknown): FeedPlace | null {
   if (!(error instanceof FencepostError)) throw error;
   const { code, epoch, resumeAfter: seq } = error;

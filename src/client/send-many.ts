@@ -12,8 +12,8 @@ type Result = CreatedTransaction | FencepostError;
 type SendBatch = (transactions: readonly Item[], call: CallOptions) => Promise<BatchResults["results"]>;
 
 /**
- * Sends items in requests of up to a thousand, each item with its own request id, so that all may be repeated. Items
- * that a busy node refused are sent again after the others, while time is left.
+ * Sends items in requests of up to a thousand. Each item has its own request id, so every request may safely be
+ * repeated. Items that a busy node refused are sent again after the others, while time is left.
  */
 export async function sendMany(
   sendBatch: SendBatch,

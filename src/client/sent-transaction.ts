@@ -10,8 +10,8 @@ import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
 type Calls = Pick<FencepostFace, "get" | "explain" | "resubmit" | "reprice" | "cancel" | "replace">;
 
 /**
- * Members of the create's response. `nonce`, `state` and `txId` are as last seen: if an earlier request had the same
- * request id, `txId` becomes that transaction's.
+ * Members of the create's response. `nonce`, `state` and `txId` have the values last read. If an earlier request had
+ * the same request id, `txId` becomes the id of that request's transaction.
  */
 export interface SentTransaction extends CreatedTransaction {}
 
@@ -43,8 +43,8 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 
   /**
-   * Resolves when the transaction has a receipt, or ended unmined without one. A success may be reported by one
-   * endpoint only (`receipt.verified`), and a reorg may remove it until `final()`. A revert is awaited until it is
+   * Resolves when the transaction has a receipt that reports success, or has ended. The receipt may come from one
+   * endpoint only (`receipt.verified`), and a reorg may remove it until `final()`. A revert resolves only once it is
    * verified.
    */
   mined(options?: WaitOptions): Promise<Transaction> {

@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch;
   /** Time limit of each call in ms, repeats and pauses included; default 30,000. */
   readonly timeoutMs?: number;
-  /** If false, every call is one request to the first address, for callers that do their own retries. */
+  /** If false, every call is one request to the first address. Meant for callers that do their own retries. */
   readonly repeat?: boolean;
 }
 
@@ -101,7 +101,8 @@ function requestOf(call: Call, verb: string, common: Readonly<Record<string, str
   const headers = { ...common, ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }) };
   // Redirects are not followed, because the API key would be sent along.
   const request: RequestInit = { method, headers, redirect: "manual" };
-  // Checks for presence, not for undefined: an undefined body is a caller's mistake, which the node reports.
+  // Checks whether `body` is present, not whether it is undefined: an undefined body is a caller's mistake, which the
+  // node reports.
   if (!("body" in call)) return request;
   return {
     ...request,

@@ -32,15 +32,16 @@ export interface NonceCalls {
 export const NONCE_PATHS = {
   reserveNonce: { at: "post /nonces", expects: "nonce", named: true },
   reservation: { at: "get /nonces/{reservationId}" },
-  // Not repeated, because a second call is a CONFLICT: after no answer the caller reads the reservation.
+  // This call is not repeated, because a second call is a CONFLICT. If there was no answer, the caller reads the
+  // reservation.
   submitReserved: { at: "post /nonces/{reservationId}/submit", body: "rawTransaction", once: true },
   markUsed: { at: "post /nonces/{reservationId}/used", body: "txHash", once: true },
   releaseNonce: { at: "post /nonces/{reservationId}/release", body: "none", once: true },
 } as const;
 
 /**
- * If the callback throws, the nonce is not released: the callback may have signed and even sent, so the time to live
- * and the lane's policy decide.
+ * If the callback throws, the nonce is not released: the callback may have signed and even sent. Once the reservation
+ * expires, the lane's policy decides.
  */
 export async function withNonce(calls: Omit<NonceCalls, "withNonce">, lane: ReserveNonce, callback: UsesNonce) {
   const { reservationId, nonce } = await calls.reserveNonce(lane);

@@ -44,7 +44,7 @@ const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   name: NAME,
   chainId: ChainId,
 };
-/** Keywords of a JSON schema that hold plain values, not schemas. */
+/** JSON Schema keywords whose values are plain data, not schemas. */
 const PLAIN_MEMBERS: readonly string[] = ["enum", "examples", "default"];
 
 const TAGS: readonly { readonly name: Route["tag"]; readonly description: string }[] = [

@@ -23,7 +23,7 @@ export const PEER_BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export interface PeerCreates {
   readonly creates: readonly PeerCreate[];
-  /** True if the sender may have sent these creates before, without an answer. */
+  /** True if the sender may have sent these creates before and got no answer. */
   readonly repeat: boolean;
 }
 
@@ -36,8 +36,8 @@ export interface PeerCreate {
   /** Share of the lane's queue that the caller's key may fill; absent for all of it. */
   readonly queueShare?: number;
   /**
-   * The signer that the sender chose from the pool that `request` names. The request keeps the pool's name, so that a
-   * node that does not support pools refuses it, instead of handling it as a request to that signer.
+   * The signer that the sender chose from the pool in `request`. The request still names the pool, so that a node that
+   * does not support pools refuses it, instead of handling it as a request to that signer.
    */
   readonly chosen?: string;
   readonly request: Readonly<Record<string, unknown>>;

@@ -56,8 +56,8 @@ export interface ErrorExtras {
   readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
   /**
-   * Base fee in wei. For FEE_TOO_LOW, that of the newest block; for UNAVAILABLE, the one that a single endpoint reports
-   * without a block to confirm it yet.
+   * Base fee in wei. For FEE_TOO_LOW: of the newest block. For UNAVAILABLE: as a single endpoint reports it, before a
+   * block confirms it.
    */
   readonly baseFeePerGas?: string;
   readonly retryAfterSeconds?: number;
@@ -102,7 +102,8 @@ export function tooLate(): FencepostError {
 }
 
 /**
- * INVALID_REQUEST with a hint at what the caller probably meant, for people and for programs that show it at the field.
+ * INVALID_REQUEST with a hint at what the caller probably meant. The hint is for people, and for programs that show it
+ * beside the field.
  */
 export function invalidWithHint(path: string, detail: string, hint: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path}: ${detail}; ${hint}`, { path, hint });
@@ -123,8 +124,8 @@ export function outcomeUnknown(detail: string, extras: Pick<ErrorExtras, "txId">
 }
 
 /**
- * Error for a create that names a nonce other than the next one. The text is geth's, which clients search for. Nothing
- * was done.
+ * Error for a create that names a nonce other than the next one. The text is geth's, because clients search for it.
+ * Nothing was done.
  */
 export function otherNonce(asked: number | undefined, next: number | null): FencepostError {
   if (next === null) return unavailable("this signer's nonce is not known yet; nothing was accepted");
@@ -133,7 +134,9 @@ export function otherNonce(asked: number | undefined, next: number | null): Fenc
   return new FencepostError("CONFLICT", detail, { nextNonce: next });
 }
 
-/** Error for a request to a lane that another node owns, at `ownerUrl` if known. Nothing was done here. */
+/**
+ * Error for a request to a lane that another node owns; `ownerUrl`: that node's URL, if known. Nothing was done here.
+ */
 export function notLeader(detail: string, ownerUrl: string | null = null): FencepostError {
   return new FencepostError("NOT_LEADER", detail, { ownerUrl, retryAfterSeconds: 1 });
 }
@@ -144,8 +147,8 @@ export function queueFull(): FencepostError {
 }
 
 /**
- * The database did not answer in time, or reported a missing resource. The messages differ, because without an answer
- * this process itself may have stalled.
+ * Converts a database failure: the database did not answer in time, or reported a missing resource. The two have
+ * different messages, because if there is no answer, this process itself may have stalled.
  */
 export class DatabaseSilent extends FencepostError {
   private readonly consequence: string;

@@ -18,7 +18,7 @@ import { SentResponse } from "./sent-response.ts";
 export interface FencepostSignerOptions {
   /** Client that sends the transactions, for example from `createClient`. */
   readonly client: FencepostSource;
-  /** Provider that reads the chain: an ordinary one of the same chain. */
+  /** Ordinary ethers provider of the same chain, used for reads. */
   readonly provider?: Provider;
   /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
   readonly timeoutMs?: number;
@@ -64,7 +64,7 @@ export class FencepostSigner extends AbstractSigner {
     const { transaction, attempt } = await sendThrough(client, intent, timeoutMs).catch((error: unknown) => {
       throw toEthersError(error, populated as TransactionRequest);
     });
-    // For a repeated request, another attempt may have been mined, in an old block.
+    // If the request is a repeat, the transaction may have been mined already, with the hash of another attempt.
     const hash = minedInstead(transaction, attempt.txHash) ?? attempt.txHash;
     return new SentResponse({ transaction, attempt, hash, requestId }, provider, head);
   }
@@ -93,7 +93,10 @@ function requestIdOf(customData: unknown): string | undefined {
   return requestId;
 }
 
-/** Converts ethers' names and numbers to JSON-RPC. Names without an equivalent are kept, and refused later. */
+/**
+ * Converts ethers' names and numbers to JSON-RPC. Fields without an equivalent are passed on unchanged, and refused
+ * later.
+ */
 function rpcForm({ gasLimit, type, ...request }: Readonly<Record<string, unknown>>): RpcTransaction {
   const given = { ...request, gas: gasLimit, type: type === null || type === undefined ? type : `0x${type}` };
   return Object.fromEntries(

@@ -24,8 +24,8 @@ export class SentResponse extends TransactionResponse {
 
   /**
    * Waits like ethers, with one exception: if the same transaction was mined at another price, it resolves with that
-   * receipt, whereas ethers throws TRANSACTION_REPLACED. If something else was mined, it throws TRANSACTION_REPLACED
-   * too.
+   * receipt, whereas ethers throws TRANSACTION_REPLACED. If another transaction was mined at the nonce, it throws
+   * TRANSACTION_REPLACED, as ethers does.
    */
   override async wait(confirms?: number, timeout?: number): Promise<TransactionReceipt | null> {
     try {

@@ -99,7 +99,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
   };
 }
 
-/** Reports mistakes in the policies that would prevent a start. */
+/** Reports policy mistakes that would prevent a start. */
 async function refuseBadPolicies({ policies }: Config) {
   if (policies.file === null && policies.document === null) return;
   const { loadPolicies } = await import("./node/load-policies.ts");

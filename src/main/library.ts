@@ -65,7 +65,7 @@ export interface BlocksOptions {
   /** Chain id; required if several chains are configured. */
   readonly chainId?: number;
   readonly depth?: number;
-  /** First block height; if absent, the head when the call is made. */
+  /** First block height; if absent, the chain's newest block at the time of the call. */
   readonly from?: number;
   readonly signal?: AbortSignal;
 }
@@ -73,8 +73,8 @@ export interface BlocksOptions {
 const DEFAULT_DEPTH = 20;
 
 /**
- * Values for the settings of listening: an embedded node does not listen, so those of a configuration that is shared
- * with a service are ignored.
+ * Fixed values of the settings that concern listening. An embedded node does not listen, but its configuration may be
+ * shared with a service and contain these settings; they are ignored.
  */
 const NOT_SERVED = { auth: "none", host: "127.0.0.1" };
 

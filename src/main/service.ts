@@ -46,8 +46,7 @@ export interface ServiceOptions {
 
 const LAST_ANSWERS_MS = 500;
 /**
- * Divides the lease into time slices for reading requests: a slice is 1/120 of the lease, so other work of the node
- * runs long before the lease expires.
+ * Requests are read in time slices of 1/120 of the lease. So other work of the node runs long before the lease expires.
  */
 const TURNS_PER_LEASE = 120;
 
@@ -107,7 +106,7 @@ export async function startService(options: ServiceOptions) {
         node.drain();
         http.drain();
         await composed.close();
-        // Open requests cannot succeed any more: allow a moment to send their error responses.
+        // Open requests cannot succeed any more. Leave a short time to send their error responses.
         await http.close(LAST_ANSWERS_MS);
       }),
     };
@@ -139,7 +138,8 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
   const { handlers, metrics, checksum } = shown;
   const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
-    // Read the files first: the worker threads start meanwhile, before building the server occupies this thread.
+    // Read the files before building the server. Building it occupies this thread, and while the files are read, the
+    // worker threads can start.
     files: await dashboardFiles({ isDev }),
     api: handlers.api.proxy,
     apiKeys: config.apiKeys,

@@ -3,8 +3,9 @@
  * shared port, replaces a worker that dies, and forwards stop signals.
  *
  * Node's round robin hands a worker one connection, and the next one only when the first was accepted. So a stopped
- * worker (SIGSTOP) keeps one connection waiting. That connection is lost: killing the worker does not free it, and
- * letting workers accept by themselves would give most connections of a burst to one of them.
+ * worker (SIGSTOP) keeps one connection waiting. That connection is lost: killing the worker does not free it. The
+ * alternative, workers that accept connections by themselves, is worse: one of them would get most connections of a
+ * burst.
  */
 import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";

@@ -61,8 +61,8 @@ export type Simulation =
   | { readonly outcome: "gasOverBlock"; readonly detail: string };
 
 /**
- * All facts of one endpoint about a call. The head was read first, so the other facts are from that block or a later
- * one.
+ * All facts of one endpoint about a call. The newest block (`head`) was read first, so the other facts are from that
+ * block or a later one.
  */
 export interface Prospect {
   readonly head: Block;
@@ -116,7 +116,9 @@ export interface EndpointHealth {
   readonly url: string;
   /** State of the endpoint; "unknown": it has not been called yet. */
   readonly status: EndpointState | "unknown";
-  /** Number of blocks behind the highest head at the last comparison; null if there was none. */
+  /**
+   * Number of blocks by which the endpoint lags behind the highest one, at the last comparison; null if none was made.
+   */
   readonly behind: number | null;
 }
 
@@ -129,9 +131,9 @@ export interface Counted {
 export type BlockTag = "latest" | "safe" | "finalized";
 
 /**
- * Permission to send. It is called synchronously, in the same tick in which a connected socket gets the bytes, and
- * again for each endpoint and each retry. So a kill takes effect however long the call waited for a slot, a connection
- * or a chain check. A call that has begun is never aborted.
+ * Returns true if bytes may be sent now. It is called synchronously, in the same tick in which a connected socket gets
+ * the bytes, and again for each endpoint and each retry. So a kill takes effect even if the send waited long for a
+ * slot, a connection or a chain check. A send that has begun is never aborted.
  */
 export type MayLeave = () => boolean;
 
@@ -153,20 +155,23 @@ export interface SubmitOptions {
  */
 export interface Chain {
   readonly chainId: number;
-  /** Number of configured endpoints; with one there is no second opinion. */
+  /** Number of configured endpoints. With only one, responses cannot be compared. */
   readonly endpoints: number;
-  /** Endpoints with `send: "only"`. If there are any, a transaction is sent only to them until it is disclosed. */
+  /**
+   * Endpoints with `send: "only"`. If there are any, a transaction is sent to them alone until it may be sent to public
+   * endpoints too.
+   */
   readonly privateEndpoints: readonly string[];
   /** State of each endpoint, in order of preference, without sending a request. Absent: unknown. */
   health?(): readonly EndpointHealth[];
 
   /**
    * The latest or tagged block with transaction hashes; null if no endpoint shows the tag. The latest block is reported
-   * by one endpoint only. A tagged block was reached by two endpoints among those that are up and have ever shown the
-   * tag.
+   * by one endpoint only. A tagged block must have been reached by two of the endpoints that are up and have ever shown
+   * the tag.
    */
   head(tag: BlockTag): Promise<Block | null>;
-  /** Highest block, up to this one, that two endpoints have reached, or that one reports if no other is up. */
+  /** Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its report is enough. */
   heightReached(upTo: number): Promise<number>;
   /** Canonical blocks by number, in the order requested; null for a height that the node does not have. */
   blocksByNumber(numbers: readonly number[]): Promise<readonly (Block | null)[]>;
@@ -175,8 +180,8 @@ export interface Chain {
   secondOpinion(blockNumber: number): Promise<SecondOpinion>;
 
   /**
-   * Receipts of one block, restricted to `hashes`. One call fetches all of the block, unless few are wanted or the node
-   * lacks the method.
+   * Receipts of one block, restricted to `hashes`. One call fetches all receipts of the block, unless only few are
+   * wanted or the node lacks that method.
    */
   receiptsInBlock(block: Block, hashes: readonly Hash[]): Promise<readonly Receipt[]>;
   /** Receipts by hash, in the order requested; null if the endpoint has none. */
@@ -185,7 +190,7 @@ export interface Chain {
   /**
    * Verifies receipts before they decide an outcome; results are in the order requested. Each endpoint gets one request
    * for all transactions of the block. While two endpoints are up, the response of one is not enough, because it may be
-   * false. An endpoint with fewer than `depth` blocks above this one counts as behind.
+   * false. An endpoint that has fewer than `depth` blocks above the receipts' block counts as behind.
    */
   settleReceipts(
     block: BlockPlace,
@@ -195,8 +200,8 @@ export interface Chain {
 
   transactionCount(address: Address, tag: "latest" | "pending"): Promise<Counted>;
   /**
-   * The mined or pending transaction count at every endpoint that is up, and whether its head has reached `atBlock`. A
-   * single element means that only one endpoint is up. Throws `ChainUnavailable` if none responds.
+   * The mined or pending transaction count at every endpoint that is up, and whether that endpoint has reached
+   * `atBlock`. A single element means that only one endpoint is up. Throws `ChainUnavailable` if none responds.
    */
   transactionCountEverywhere(
     address: Address,
@@ -222,8 +227,8 @@ export interface Chain {
   balance(address: Address): Promise<bigint>;
 
   /**
-   * Chain id and genesis hash, requested anew each time, even from an endpoint that serves another chain and is
-   * otherwise unused. `genesisHash` is the known genesis hash: an endpoint that reconnects must have it.
+   * Chain id and genesis hash, requested anew each time. An endpoint that serves another chain is otherwise unused, but
+   * is requested here too. `genesisHash` is the known genesis hash: an endpoint that reconnects must have it.
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
   /** Chain id and genesis hash from every endpoint that is up; empty if none serves this chain. */
@@ -234,15 +239,15 @@ export interface Chain {
    * retry.
    */
   feeMarket(): Promise<FeeMarket>;
-  /** Registers a listener for hints of a new head. A hint may be false. Absent: there are no hints. */
+  /** Registers a listener for hints that there is a new block. A hint may be false. Absent: there are no hints. */
   onNewHead?(listener: () => void): void;
   /** Simulates a call: `eth_estimateGas` without `call.gas`, `eth_call` with it. Limits are not checked here. */
   simulate(call: Call): Promise<Simulation>;
   /** Simulates a call at every endpoint that is up. */
   simulateEverywhere(call: Call): Promise<readonly EndpointAnswer<Simulation>[]>;
   /**
-   * Simulates a call at every endpoint that is up, with head and market of each: all facts that a refusal may be based
-   * on.
+   * Simulates a call at every endpoint that is up, and reads the newest block and the fee market of each. A refusal may
+   * be based on all of these facts.
    */
   prospects(call: Call): Promise<readonly EndpointAnswer<Prospect>[]>;
 
@@ -267,10 +272,7 @@ export interface Chain {
    * after an error. It uses separate connections, so that a slow response does not delay the node.
    */
   passOn(method: string, params: unknown): Promise<PassedAnswer>;
-  /**
-   * Forwards a transaction that another program signed to one endpoint. Nothing is stored. A kill applies to it as
-   * well.
-   */
+  /** Forwards signed bytes of another program to one endpoint. Nothing is stored. A kill applies to them as well. */
   passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted>;
   /**
    * Logs and revert reason of a transaction from one endpoint, for display. Null if the endpoint has no such receipt.

@@ -1,6 +1,6 @@
 /** Clock of the application. Only this port uses `Date.now` and timers, so that a test can control time. */
 export interface Clock {
-  /** Milliseconds that never go back. Only this time may decide that a node stops. */
+  /** Monotonic time in ms. Only this clock may decide that a node has to stop. */
   monotonicMs(): number;
   /**
    * Wall clock of this machine, which may be hours off. Ages are computed with the database's clock instead, whose time
@@ -43,7 +43,7 @@ export async function fewAtATime<T>(
 ): Promise<void> {
   let sinceMs = clock.monotonicMs();
   for (let from = 0; from < items.length; from += LOOK_AFTER) {
-    // Let promises that the last items resolved run first, so that their time counts.
+    // First run the callbacks of promises that the last items resolved, so that their time is counted too.
     if (from > 0) await Promise.resolve();
     if (clock.monotonicMs() - sinceMs >= TURN_MS) {
       await new Promise<void>((resolve) => clock.soon(resolve));

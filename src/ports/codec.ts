@@ -22,7 +22,10 @@ export interface Codec {
   functions(callee: Callee): readonly AbiFunction[];
   /** Encodes a deployment. Throws `BadEncoding` if constructor and arguments do not match. */
   encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex;
-  /** The error of the ABI that a contract reverted with, its arguments as JSON; null if none matches. Never throws. */
+  /**
+   * Decodes the data of a revert by the errors of the ABI, with arguments as JSON; null if no error matches. Never
+   * throws.
+   */
   decodeError(abi: readonly unknown[], data: Hex): DecodedError | null;
   /**
    * Decodes a signed payload, so that it can be signed again at another price. Rejects with `BadEncoding` (path

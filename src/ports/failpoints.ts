@@ -1,6 +1,7 @@
 /**
- * Failpoints: places in the code right after an effect. Production passes `noFailpoints`; crash tests pass a function
- * that kills the process or abandons the node. No configuration can set them.
+ * Failpoints: named points in the code right after an effect, at which a test can inject a crash. Production passes
+ * `noFailpoints`; crash tests pass a function that kills the process or abandons the node. No configuration can set
+ * them.
  */
 export const FAILPOINTS = [
   "create.prepared",

@@ -2,6 +2,6 @@ import type { Offer } from "../domain/transaction/fees.ts";
 
 /** Recommends gas prices, in addition to the chain's own market. */
 export interface GasOracle {
-  /** The recommended price; null if there is none now: then the market decides alone. Never throws. */
+  /** The recommended price. Null if there is none now; the market then decides alone. Never throws. */
   offer(): Promise<Offer | null>;
 }

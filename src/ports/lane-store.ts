@@ -21,8 +21,8 @@ export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**
- * Writes of a lane's owner. Each carries a fence, and only `LaneStore.commit` writes lane data: every write proves its
- * term in the same database transaction, under a lock on the lane row.
+ * Writes of a lane's owner. Only `LaneStore.commit` writes lane data. Each write carries a fence: it proves its term in
+ * the same database transaction, under a lock on the lane row.
  */
 export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite;
 
@@ -32,12 +32,13 @@ export interface IdentifyWrite extends Fenced<"identify"> {
 }
 
 /**
- * Canonical blocks of a chain as the deciding node saw them, stored once per chain under the fence of one of its lanes.
+ * Canonical blocks of a chain, as seen by the node that decided outcomes by them. They are stored once per chain, under
+ * the fence of one of its lanes.
  */
 export interface ConfirmationsWrite extends Fenced<"confirmations"> {
   /**
    * Hash-linked blocks in ascending order. If a stored block has another hash at one of these heights, there is a new
-   * fork: stored blocks are replaced from there up.
+   * fork: the stored blocks from that height up are replaced.
    */
   readonly blocks: readonly Confirmation[];
   /** Blocks below this height are no longer needed and may be deleted. */
@@ -56,7 +57,7 @@ export type WriteOutcome =
 export interface Committed {
   /** One outcome for each write, in the order given. */
   readonly outcomes: readonly WriteOutcome[];
-  /** Changes of the lanes that were changed. */
+  /** The changes, for each lane that the database transaction changed. */
   readonly changes: readonly LaneChanges[];
 }
 
@@ -67,7 +68,7 @@ export interface LaneChanges {
   readonly changes: readonly Change[];
 }
 
-/** Outcome of each kind of write, unless it is fenced; kinds without an entry are "done". */
+/** Outcome of each kind of write that the fence let through. A kind without an entry here has the outcome "done". */
 interface Answers {
   readonly allocate: "allocated";
   readonly align: "aligned";
@@ -82,7 +83,7 @@ interface Answers {
   readonly confirmations: "confirmations";
 }
 
-/** A planned write without its fence, which is added from the term that permits it. */
+/** A planned write before its fence is added. The fence comes from the term that permits the write. */
 export type Unfenced<K extends LaneWrite["kind"]> = Omit<Extract<LaneWrite, { readonly kind: K }>, "fence">;
 
 export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
@@ -134,7 +135,7 @@ export interface TrackedRecord
   readonly attempts: readonly Attempt[];
   /** Time at which sending the transaction's first payload was claimed; null: never. */
   readonly firstSentAt: Date | null;
-  /** Time at which the payload went into the gray zone, if it is still unknown whether the RPC node sent it. */
+  /** Time since which it is unknown whether the RPC node sent the payload; absent if that is known. */
   readonly lostSightAt?: Date;
   readonly validUntil?: Date;
   /** True if an operator holds the transaction. */
@@ -150,7 +151,7 @@ export interface ExpiringRecord extends Pick<TrackedRecord, "txId" | "nonce" | "
   /** Time left until `validUntil` by the database's clock; 0 if it has passed. */
   readonly leftMs: number;
   /**
-   * True if, when read, the transaction was never signed and everything above it may move down
+   * True if, when read, the transaction was never signed and all later transactions may move down by a nonce
    * (domain/ledger/may-move.ts).
    */
   readonly mayGiveUp: boolean;
@@ -222,7 +223,8 @@ export interface LaneStore {
   /**
    * Commits writes in one database transaction: SET LOCAL timeouts, check the database's history, lock the lanes in
    * ascending order and prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable`
-   * (nothing committed), `OutcomeUnknown`, `HistoryChanged`, or because of one write `BatchRefused` or `NotLoaded`.
+   * (nothing committed), `OutcomeUnknown` or `HistoryChanged`. If a single write is the cause, throws `BatchRefused` or
+   * `NotLoaded`.
    */
   commit(writes: readonly LaneWrite[]): Promise<Committed>;
 
@@ -238,7 +240,7 @@ export interface LaneStore {
   loadPayloads(txIds: readonly string[]): Promise<readonly StoredPayload[]>;
   /** Settled transactions of a lane that are watched for reorgs and were mined in one of these blocks. */
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
-  /** Transactions of this API key on the lane that are not final. */
+  /** Transactions on the lane that this API key created and that are not final. */
   openOf(lane: Lane, owner: string): Promise<readonly OpenTransaction[]>;
   /** One above the highest nonce of the lane that is settled and no longer watched for reorgs; 0 if there is none. */
   settledBelow(lane: Lane): Promise<number>;
@@ -252,9 +254,9 @@ export interface LaneStore {
   /** Load of these lanes; a lane that was never used is missing from the result. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
   /**
-   * Visible intake rows of these lanes that are not consumed, in call order. Rows that wait for approval are left out
-   * unless they are approved or out of time; held rows are left out. For `resting` lanes, only rows whose `validUntil`
-   * has passed are read.
+   * Visible intake rows of these lanes that are not consumed, in call order. Held rows are left out. Rows that wait for
+   * approval are left out until they are approved or their deadline has passed. For `resting` lanes, only rows whose
+   * `validUntil` has passed are read.
    */
   loadIntake(lanes: readonly Lane[], limit: number, resting?: readonly number[]): Promise<readonly IntakeRow[]>;
 }

@@ -2,11 +2,11 @@ import type { Member } from "../domain/cluster/placement.ts";
 import type { Address, Fence, Lane } from "../domain/lane.ts";
 import type { HeldLock } from "./session-lock.ts";
 
-/** Report of an instance about its own state, which may change. */
+/** What an instance reports about itself. It may change while the instance runs. */
 export interface Announcement extends Pick<Member, "draining" | "standsBack"> {
   /** Chains whose endpoints the instance reaches. */
   readonly chains: readonly number[];
-  /** Signers with whose keys the instance could not sign. */
+  /** Signers whose keys the instance could not sign with. */
   readonly keysAway: readonly Address[];
 }
 
@@ -54,7 +54,7 @@ export interface InstanceRecord
   extends InstanceIdentity,
     Pick<InstanceKey, "keyProof">,
     Omit<Announcement, "keysAway"> {
-  /** Signers with whose keys the instance could not sign; null if its release does not report them. */
+  /** Signers whose keys the instance could not sign with; null if its release does not report them. */
   readonly keysAway: readonly Address[] | null;
   /** Public key of the instance; null if its release has no keys yet. */
   readonly publicKey: string | null;
@@ -71,7 +71,7 @@ export interface InstanceRecord
    * Counter of kills that were set or ended in this database (kill-store.ts), returned with every read of an instance.
    */
   readonly killChanges: number;
-  /** The database's clock at the read. */
+  /** Time of the read, by the database's clock. */
   readonly readAt: Date;
   /**
    * State of the instance's session lock. "none": none is recorded. "gone": one is recorded, and the server no longer
@@ -107,9 +107,9 @@ export interface LeaseRecord {
 }
 
 /**
- * Liveness of instances and ownership of lanes. Heartbeat and lane are in different rows: one small write renews every
- * lane of an instance, and a renewal never waits for the node's own open write. All times are `clock_timestamp()` of
- * the database.
+ * Liveness of instances and ownership of lanes. The heartbeat is not in the lanes' rows, but in a row of the instance.
+ * So one small write renews every lane of an instance, and a renewal never waits for the node's own open write. All
+ * times are `clock_timestamp()` of the database.
  */
 export interface LeaseStore {
   /**
@@ -129,10 +129,10 @@ export interface LeaseStore {
    */
   announce(instanceId: string, announcement: Announcement): Promise<void>;
   /**
-   * Records a session lock: from now on other nodes may treat its end as the end of the instance; null: there is no
-   * lock any more. The counter is increased as well, so that a node that checked before cannot declare the instance
-   * dead. A lock is recorded only if the server that other nodes read shows it: a direct address may lead to another
-   * server.
+   * Records the instance's session lock; null: it has none any more. From then on, other nodes may treat the end of the
+   * lock as the end of the instance. The instance's counter is increased too, so that a node that checked earlier
+   * cannot declare the instance dead. The lock is recorded only if it is visible on the server that other nodes read,
+   * because a direct address may lead to another server.
    */
   publishLock(instanceId: string, lock: HeldLock | null): Promise<LockPublished>;
   instances(): Promise<readonly InstanceRecord[]>;

@@ -31,7 +31,7 @@ export interface LeftStanding {
   readonly answer: string | null;
 }
 
-/** Tells if there are intents in the intake table, and if there are enqueued requests. */
+/** Whether the intake table has intents, and whether there are enqueued requests. */
 export interface WhatWaits {
   readonly intents: boolean;
   readonly requests: boolean;
@@ -40,8 +40,7 @@ export interface WhatWaits {
 /**
  * Table of enqueued requests, for lanes whose owner has no URL. It changes no row of a lane: the owner carries a
  * request out under its fence, as if it had received it directly. Creates that were not begun in time are moved to the
- * intake table. This, and sends inside a caller's own database transaction, are the only writes of intents without a
- * fence.
+ * intake table. Only such moves, and sends inside a caller's own database transaction, write intents without a fence.
  */
 export interface LeftRequestStore {
   /**
@@ -55,8 +54,8 @@ export interface LeftRequestStore {
    */
   whatWaits(): Promise<WhatWaits>;
   /**
-   * Marks the requests of these lanes as begun by this instance and returns them, oldest first: those in time and
-   * without a result, except `except`.
+   * Marks requests of these lanes as begun by this instance and returns them, oldest first. Requests that are too late,
+   * have a result, or are in `except` are left out.
    */
   beginRequests(
     lanes: readonly Lane[],
@@ -70,8 +69,8 @@ export interface LeftRequestStore {
   /** States of these requests, from one snapshot. A request that is missing from the result does not exist. */
   leftStanding(leftIds: readonly string[]): Promise<readonly LeftStanding[]>;
   /**
-   * Withdraws a request. True: it was not begun, and never will be. Its intents are then in the intake table, in this
-   * order: they are accepted, and each reaches a final state.
+   * Withdraws a request. True: it was not begun, and never will be. Its intents are then in the intake table, in their
+   * original order: they are accepted, and each reaches a final state.
    */
   withdrawRequest(leftId: string, accepts: readonly Intent[]): Promise<boolean>;
 }

@@ -9,16 +9,16 @@ export interface NoticeFilter {
   readonly limit: number;
 }
 
-/** Verdict about an acknowledgement, with the notice as it is afterwards. */
+/** Result of acknowledging a notice, with the notice as it is afterwards. */
 export interface Acknowledged {
   readonly verdict: AcknowledgeVerdict;
   readonly notice: Notice;
 }
 
 /**
- * Notices: single events that a person has to review (domain/notices.ts). A foreign use of a key is written by the
- * commit that found it, a vanished node by `declareDead`, its return by `registerInstance`. This port reads and
- * acknowledges notices.
+ * Notices: single events that a person has to review (domain/notices.ts). If another program used a key, the commit
+ * that found this writes the notice. `declareDead` writes one for a vanished node, and `registerInstance` one for its
+ * return. This port reads and acknowledges notices.
  */
 export interface NoticeStore {
   /** Notices, newest first. */
@@ -29,6 +29,6 @@ export interface NoticeStore {
    * changes.
    */
   markAcknowledged(order: AcknowledgeOrder): Promise<Acknowledged | null>;
-  /** Deletes notices that have been acknowledged or over for longer than this; returns their number. */
+  /** Deletes notices that were acknowledged, or whose event was over, longer than `ageMs` ago; returns their number. */
   forgetNotices(ageMs: number, most: number): Promise<number>;
 }

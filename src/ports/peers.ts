@@ -62,11 +62,14 @@ export interface Sending {
 /** Communication with the other nodes of the same database. */
 export interface Peers {
   /**
-   * Called when this process registers as this instance with this URL. Returns the key that it publishes, so that other
-   * nodes can verify its requests.
+   * Called when this process registers as `instanceId` with `url`. Returns the public key that the instance publishes,
+   * so that other nodes can verify its requests.
    */
   introduce(instanceId: string, url: string): InstanceKey;
-  /** Sets all registered instances, as just read: requests are sent to these, and accepted from these. */
+  /**
+   * Sets the list of registered instances, as just read from the database. Requests are sent only to these instances,
+   * and accepted only from them.
+   */
   know(instances: readonly InstanceRecord[]): void;
   /**
    * Forwards creates to a node, which accepts or refuses them but never forwards: one hop at most. Throws

@@ -33,7 +33,7 @@ export interface TransactionRecord
 
 export interface FirstHash extends Pick<TransactionRecord, "txId" | "state">, Pick<LedgerAttempt, "txHash"> {}
 
-/** An attempt as stored. From its first claim on, the network may know it. */
+/** An attempt as stored. Once it was claimed for sending, it may be on the network. */
 export interface AttemptRecord extends LedgerAttempt {
   readonly createdAt: Date;
 }
@@ -76,9 +76,9 @@ export interface CompletionRecord extends Completion {
 export interface FeedPosition {
   readonly epoch: number;
   readonly lastSeq: number;
-  /** Completions up to this sequence number are no longer kept. */
+  /** Completions up to this sequence number have been deleted. */
   readonly truncatedThrough: number;
-  /** Sequence number after which the current epoch starts, or a lower one. */
+  /** The current epoch's completions all have higher sequence numbers than this one. */
   readonly epochStartsAfter: number;
 }
 
@@ -109,7 +109,7 @@ export interface LaneFilter {
   readonly chainId?: number;
   /** Node that owns the lanes. */
   readonly owner?: string;
-  /** True: only lanes that are suspended or stuck, or have a hole or a held transaction. */
+  /** True: only lanes that are suspended or stuck, or have a nonce gap or a held transaction. */
   readonly needsAttention?: boolean;
 }
 
@@ -147,7 +147,10 @@ export interface QueryStore {
   poolOf(txId: string): Promise<string | null>;
   /** The transaction, final or not, that has this nonce in the lane. */
   transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null>;
-  /** Those of the ids that have a transaction row, each with the hash of its first attempt; null if not signed. */
+  /**
+   * The hash of each transaction's first attempt, or null if it is not signed. Ids without a transaction row are left
+   * out.
+   */
   firstHashes(txIds: readonly string[]): Promise<readonly FirstHash[]>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
@@ -167,11 +170,13 @@ export interface QueryStore {
   laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
   /** Fingerprint of the operator's action that was carried out under this idempotency key; null if none was. */
   carriedOut(lane: Lane, order: Pick<OrderKey, "subject" | "key">): Promise<Hex | null>;
-  /** Use of the limits of a lane's signer and of an API key: the key of the transaction, if one is given. */
+  /**
+   * Use of the limits of the lane's signer and of one API key. With `txId`, it is the key that created the transaction.
+   */
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
   /** Use of all limits in the current hour and day, by signer and by API key. */
   allPolicyUse(): Promise<PolicyUsage>;
-  /** Figures over all lanes of the database, for the gauges. */
+  /** Totals over all lanes of the database, for the gauges. */
   census(): Promise<Census>;
   /** Resolves when the database has responded to a trivial read. */
   ping(): Promise<void>;

@@ -3,7 +3,7 @@ import type { Fence, Lane } from "../domain/lane.ts";
 /** Result of deleting completions from the feed, with the feed's new beginning. */
 export interface FeedShortened {
   readonly completions: number;
-  /** Time of the oldest completion that is kept; null if there is none. */
+  /** Time of the oldest remaining completion; null if there is none. */
   readonly oldestAt: Date | null;
 }
 
@@ -13,20 +13,21 @@ export interface FeedShortened {
  */
 export interface RetentionStore {
   /**
-   * Deletes completions older than this, lowest number first, and raises the mark below which callers get
-   * `FEED_TRUNCATED`.
+   * Deletes completions older than `ageMs`, lowest number first. A caller who later reads the feed from a deleted
+   * number gets `FEED_TRUNCATED`.
    */
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
-  /** Those of these lanes that have transactions to delete. The read locks nothing. */
+  /** Filters the given lanes: returns those that have transactions to delete. The read locks nothing. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
   /**
-   * Lanes without an owner, whose signer no live instance has, and whose history is not in doubt. The read locks
-   * nothing.
+   * Lanes without an owner whose signer no live instance can sign for. Lanes whose history may be incomplete are left
+   * out. The read locks nothing.
    */
   abandonedLanes(): Promise<readonly Lane[]>;
   /**
-   * Deletes transactions, in lanes that these terms still own, that have been final and no longer watched for this
-   * long. Hashes of their request ids stay. Returns the number deleted; unless it is 0, there may be more.
+   * Deletes transactions that have been final, and not watched for reorgs, for at least `ageMs`. Only lanes that these
+   * terms still own are affected. Hashes of the request ids stay. Returns the number deleted; unless it is 0, there may
+   * be more.
    */
   removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
   /** Deletes hashes of request ids whose transactions were deleted longer ago than this. */

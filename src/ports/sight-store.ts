@@ -10,7 +10,9 @@ import type { TrackedRecord } from "./lane-store.ts";
 import type { InstanceRecord, Registered } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
-/** The database's facts about all troubles that need a person. Each list has a limit; `more` is the number left out. */
+/**
+ * All problems in the database that need a person's attention. Each list has a limit; `more` is the number left out.
+ */
 export interface Troubles {
   /** Time of the read, by the database's clock. */
   readonly at: Date;
@@ -22,7 +24,7 @@ export interface Troubles {
   readonly more: number;
 }
 
-/** Numbers of transactions, from counts that are kept on the lane rows. */
+/** Numbers of transactions, from counts that are stored in the lane rows. */
 export interface Totals {
   readonly at: Date;
   readonly lanes: number;
@@ -118,7 +120,7 @@ export interface SightStore {
   pulse(): Promise<Pulse>;
   /**
    * For each of these chains, the oldest open transaction. "unknown": the search was stopped, because too many tracked
-   * transactions are settled and only watched.
+   * transactions are already settled and only watched for reorgs.
    */
   oldestOpen(chainIds: readonly number[]): Promise<readonly (OldestOpen | "none" | "unknown")[]>;
   search(terms: SearchTerms): Promise<SearchHits>;
@@ -130,8 +132,8 @@ export interface SightStore {
   /** Reports of live instances. */
   reports(): Promise<readonly NodeReport[]>;
   /**
-   * Reports of instances that ended within the last quarter of an hour: the next owner of their lanes takes over the
-   * times at which troubles began.
+   * Reports of instances that ended within the last quarter of an hour. From them, the next owner of a lane knows since
+   * when its problems last.
    */
   endedReports(): Promise<readonly NodeReport[]>;
 }

@@ -19,11 +19,11 @@ export interface Signer {
   custody(address: Address): "local" | "node";
   /**
    * Signs all payloads, in order, for one address. The same input may give different bytes each time, because key
-   * services use a random number per signature: only committed bytes may be sent. Throws for an unknown address.
+   * services use a random number per signature. So only committed bytes may be sent. Throws for an unknown address.
    * `SigningRefused` names the payload that will never be signed; after any other error a retry may succeed.
    *
-   * `term` is the lane's fencing token. A signer that remembers payloads by nonce does so within one term: in another
-   * term another node may have owned the lane.
+   * `term` is the lane's fencing token. A signer that remembers payloads by nonce must do so separately for each term:
+   * between two terms of a node, another node may have owned the lane.
    */
   sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
   /**
@@ -69,7 +69,10 @@ export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T |
   });
 }
 
-/** A signer that checks payloads (by a policy or a limit) refuses one for good. Temporary failures are other errors. */
+/**
+ * Error of a signer that checks payloads by a policy or a limit: it refuses this payload for good. Temporary failures
+ * are other errors.
+ */
 export class SigningRefused extends Error {
   override readonly name = "SigningRefused";
   /** Index of the refused payload in the batch. */

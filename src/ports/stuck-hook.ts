@@ -15,7 +15,10 @@ export type StuckTrigger =
   | "rejected"
   | "operator";
 
-/** All facts about the stuck transaction, as plain JSON, so that a module and an HTTP endpoint get the same. */
+/**
+ * All facts about the stuck transaction, as plain JSON, so that a hook in a module and a hook behind HTTP get the same
+ * facts.
+ */
 export interface StuckContext
   extends Pick<TransactionRecord, "txId" | "requestId" | "state" | "subState" | "lastError" | "metadata"> {
   readonly trigger: StuckTrigger;

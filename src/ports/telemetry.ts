@@ -39,7 +39,10 @@ interface Events {
   "lease.fenced": OfTerm & { write: string; stoppedBy: "database" | "deadline" };
   "lane.resumed": OfTerm & { tracking: number; allocated: number };
   "lane.stopped": OfLane & { reason: string };
-  /** The head of a lane was not mined in time, and other transactions wait behind it. Reported once for each head. */
+  /**
+   * A lane's lowest open transaction was not mined in time, and other transactions wait behind it. Reported once for
+   * each such transaction.
+   */
   "lane.blocked": OfTransaction & { behind: number };
   "writer.flushed": { items: number; writes: number; durationMs: number };
   /**
@@ -85,7 +88,7 @@ interface Events {
   "chain.unreachable": OfChain & { reason: string };
   "chain.reachable": OfChain;
   "nonce.allocated": OfLane & { first: number; count: number };
-  /** Number of holes that were closed by the next transaction or reservation, or by moving transactions down. */
+  /** Number of nonce gaps that were closed by the next transaction or reservation, or by moving transactions down. */
   "nonce.recycled": OfLane & { count: number };
   "nonce.reserved": OfTerm & { reservationId: string; nonce: number; state: ReservationState };
   /** Result of comparing a lane with the chain. */
@@ -106,7 +109,7 @@ interface Events {
   "rpc.endpoint": OfEndpoint & { state: EndpointState };
   "store.historyChanged": { detail: string };
   "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
-  /** Rows deleted by one pass of retention; `oldestAgeMs`: age of the oldest completion that is kept. */
+  /** Rows deleted by one pass of retention; `oldestAgeMs`: age of the oldest remaining completion. */
   "retention.round": {
     keptMs: number;
     transactions: number;
@@ -134,11 +137,11 @@ interface Events {
   /** An operator set the lane's cursor to `cursor`. */
   "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
   alert: AlertSubject & { severity: AlertSeverity; message: string };
-  /** A lasting alert continues, with new figures. */
+  /** A lasting alert continues, with an updated message. */
   "alert.renewed": AlertSubject & { message: string };
   /**
-   * The condition of an earlier alert with the same code and subject is over. Only alerts about lasting conditions are
-   * resolved.
+   * The condition of an earlier alert is over. The alert had the same code and concerned the same lane, transaction,
+   * chain or endpoint. Only alerts about lasting conditions are resolved.
    */
   "alert.resolved": AlertSubject & { message: string };
 }
@@ -160,7 +163,7 @@ export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | 
  */
 export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
 
-/** Outcome of a payload that an RPC node signed under an unknown hash. */
+/** What was found out about a payload that an RPC node signed and whose hash is unknown. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
 
 /**

@@ -9,7 +9,7 @@ import type { FencepostSource } from "../wallets/source.ts";
 export interface FencepostTransportOptions {
   /** Client that sends the transactions, for example from `createClient`. */
   readonly client: FencepostSource;
-  /** Transport that reads the chain: an ordinary one to the same chain. */
+  /** Ordinary viem transport to the same chain, used for reads. */
   readonly rpc: Transport;
   /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
   readonly timeoutMs?: number;
@@ -82,7 +82,10 @@ const REFUSED = [
 const CANNOT_SIGN =
   "Fencepost signs only the transactions that it sends: for messages and typed data use an account with a key of its own";
 
-/** Looks a transaction up at Fencepost. If Fencepost's node does not respond, the chain's null is returned. */
+/**
+ * Looks up a transaction at Fencepost if the chain does not have it. Returns null, as the chain did, if Fencepost's
+ * node does not respond.
+ */
 async function onTransaction<T>(
   client: FencepostSource,
   hash: unknown,

@@ -59,8 +59,8 @@ function feesOf({ maxFeePerGas, maxPriorityFeePerGas }: Attempt): Readonly<Recor
 }
 
 /**
- * The hash of another attempt of the same payload that was mined instead, at another price. Null if none was mined, or
- * if another payload was: a mined cancel is not the success of the cancelled payload.
+ * The hash of the attempt that was mined instead of the given one: the same payload at another price. Null if nothing
+ * was mined, or if another payload was mined: a mined cancel does not mean that the cancelled payload succeeded.
  */
 export function minedInstead(transaction: Transaction, hash: string): string | null {
   const { receipt, attempts } = transaction;

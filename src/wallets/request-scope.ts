@@ -12,7 +12,7 @@ const AsyncLocalStorage = (globalThis as Builtins).process?.getBuiltinModule?.("
 const scope = AsyncLocalStorage === undefined ? null : new AsyncLocalStorage();
 
 /**
- * Gives the send within `work` this request id: if it is repeated with the same id, it stays one transaction. Wallet
+ * Gives the send within `work` a request id. If the send is repeated with the same id, it stays one transaction. Wallet
  * libraries have no parameter for a request id, so it is passed through AsyncLocalStorage, across every await.
  */
 export function withRequestId<T>(requestId: string, work: () => T): T {

@@ -6,7 +6,7 @@ import type { FencepostSource, Intent } from "./source.ts";
 
 export interface Sent {
   readonly transaction: Transaction;
-  /** The first attempt of the transaction, which has `hash`. A repriced attempt has another hash. */
+  /** The first attempt of the transaction; `hash` is the hash of this attempt. A repriced attempt has another hash. */
   readonly attempt: HashedAttempt;
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { play } from "../support/simulation/play.ts";
 
-/** Seeds of simulated worlds that once failed, and why. */
+/** Seeds of simulations that once failed, and why. */
 // protects [The feed] src/application/queries/reads.ts, src/adapters/postgres/stores/queries.ts
 const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
 

@@ -12,7 +12,7 @@ const lock = (JSON.parse(readText("package-lock.json")) as { readonly packages: 
 const NOT_IMPORTED = ["light-my-request"];
 
 /**
- * Packages that the caller installs in a version of his own: an exact version here would conflict with the caller's.
+ * Packages of which the caller installs a version of their own choice: an exact version here would conflict with it.
  */
 const BY_RANGE = ["@opentelemetry/api", "ethers", "ws"];
 

@@ -13,7 +13,10 @@ const PAGE = "src/adapters/dashboard/public/";
 const CLIENT_WAITS = ["setTimeout", "performance", "Math.random", "crypto.randomUUID"].map(
   (name) => `src/client/deadline.ts: ${name}`,
 );
-/** Wallet libraries may do so too; they also generate a request id if the caller gave none. */
+/**
+ * Wallet libraries run in the caller's process too, so these files may use time and randomness. They also generate a
+ * request id if the caller gave none.
+ */
 const WALLET_WAITS = [
   "src/wallets/patience.ts: setTimeout",
   "src/wallets/patience.ts: performance",

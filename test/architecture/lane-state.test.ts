@@ -11,11 +11,11 @@ const AT_MOST = 11;
 const AT_HOME = /^src\/application\/(lane|cluster)\//;
 
 /**
- * Collections keyed by lane, signer, transaction or a plain string outside these folders, each with the reason why it
- * cannot be a field of the lane.
+ * Collections outside the folders for lane state that are keyed by lane, signer, transaction or a plain string, each
+ * with the reason why it cannot be a field of the lane.
  */
 const BESIDE: Readonly<Record<string, string>> = {
-  // Keyed by signers that may have no lane on this node: any caller may ask for their balance.
+  // Collections keyed by signers that may have no lane on this node: any caller may request their balance.
   "ChainContext.balances": "questions to the chain about any address, shared for a poll interval",
   "ChainContext.knownBalances": "the chain's last answer about any address, for lists of signers",
   "Counts.asked": "questions to the chain about any address, shared for a poll interval",
@@ -43,7 +43,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   "RememberedLanes.failed": "how often those rows were out of date",
   open: "the gauge of nonce drift is set to 0 when a drift is over (adapters/system/metrics.ts)",
   resumedMs: "spans are made from events, after the lane may be gone",
-  // Keyed by something other than a lane.
+  // Collections keyed by something other than a lane.
   "BlockProver.proved": "by block",
   "Disputes.open": "by block",
   "KeyRates.fullAtMs": "by API key",

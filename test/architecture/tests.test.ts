@@ -7,8 +7,8 @@ import { countLines, parseSource, readCode } from "./tree.ts";
 const tests = readCode("test");
 
 /**
- * The only file that may poll on a timer, because facts outside the process raise no event in it. All other tests use
- * it.
+ * The only file that may poll on a timer. Polling is needed for changes outside the test process, which raise no event
+ * inside it. All other tests use this file.
  */
 const LOOKS_AGAIN = "test/support/wait-until.ts";
 /**

@@ -77,7 +77,8 @@ describe.concurrent("a nonce of our transaction", () => {
       await node.client.send(transfer(0));
       await untilSettled(database, 1);
       simulated.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
-      // Sent before the false report: a create is refused while endpoints disagree on the signer's count.
+      // Create the transaction before the false report begins: while endpoints disagree on the signer's transaction
+      // count, a create is refused.
       const { txId } = await node.client.send(pricedTransfer(1));
       const { number, transactions } = simulated.chain.mineForeign(STRANGER);
       const hash = transactions[0]?.transaction.hash as string;

@@ -1,4 +1,4 @@
-/** Policies against a cluster of real nodes: the policy document in the database binds every node immediately. */
+/** Policies on a cluster of real nodes: every node obeys the policy document in the database immediately. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { privateKeyToAccount } from "viem/accounts";
@@ -41,7 +41,7 @@ describe("a node without the policy file", () => {
   it("enforces the policy that another node stored from its file", async ({ nodes, simulated, policyFile }) => {
     const ruled = await nodes.start(simulated.url, { ...KEYS, FENCEPOST_POLICY_FILE: policyFile });
     const bare = await nodes.start(simulated.url, KEYS);
-    // The policy file's node is killed, so the lane moves to the node without a file.
+    // Kill the node that has the policy file, so that the lane moves to the node without one.
     ruled.signal("SIGKILL");
     await ruled.exited;
     const payer = createClient({ url: bare.url, apiKey: PAYER });
@@ -71,8 +71,8 @@ describe("a policy document that is applied at run time", () => {
     expect(await second.admin.policies()).toMatchObject({ version: 1, changedBy: expect.stringMatching(/^node:/) });
     await expect(first.payer.applyPolicies({ policies: {}, reason: "mine" })).rejects.toMatchObject({ status: 403 });
 
-    // The policy is changed through one node and tested at the other immediately, in both directions: one of the two
-    // owns the lane.
+    // The policy is changed through one node and tested at the other immediately. Then the nodes swap roles, so that
+    // both the lane's owner and the other node are tested.
     const none = { signers: { [SIGNER]: { maxValue: { perTransaction: "0" } } } };
     for (const [round, [by, at]] of [
       [first, second],

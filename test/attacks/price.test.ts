@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const GWEI = 1_000_000_000n;
 const BASE_FEE = 30n * GWEI;
-/** The base fee plus one gwei, the tip on a chain whose blocks are empty. */
+/** The base fee plus a tip of one gwei, the usual tip on a chain with empty blocks. */
 const HONEST_PRICE = BASE_FEE + GWEI;
 const HIGH = { baseFee: 900n * GWEI, tip: 900n * GWEI };
 const LOW = { baseFee: 7n, tip: 0n };

@@ -1,4 +1,7 @@
-/** Attacks on `/rpc` with a read-only key: what reaches an endpoint, and how much memory of the node it costs. */
+/**
+ * Attacks on `/rpc` with a read-only key. They check which requests reach an endpoint, and how much of the node's
+ * memory such a key can use.
+ */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -12,8 +15,8 @@ import { TestSocket } from "../support/rpc-socket.ts";
 
 const MIB = 1024 * 1024;
 /**
- * Allowed growth of memory in MiB: what one key may occupy, copies made while reading and parsing, and the node's
- * ordinary work.
+ * Allowed growth of the node's memory in MiB. It covers the memory that one key may use, copies made while reading and
+ * parsing, and the node's ordinary work.
  */
 const MOST_GROWTH_MIB = 256;
 

@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const COUNT = 64;
 const ANSWERED_WITHIN_MS = 250;
-/** Two seconds in blocks: far longer than a node needs to begin the next send. */
+/** Number of blocks mined in two seconds: far longer than a node needs to begin the next send. */
 const A_WHILE_BLOCKS = 2_000 / BLOCK_TIME_MS;
 /** A number of blocks that takes longer than the short lease. */
 const A_LEASE_BLOCKS = 3_500 / BLOCK_TIME_MS;
@@ -66,8 +66,8 @@ describe("a stop after 3 of 64 sends", () => {
       expect(status).toBeLessThan(300);
       expect(tookMs).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
       await blocksLater(simulated, A_WHILE_BLOCKS);
-      // This endpoint accepts one send at a time, so at most one that was in flight when the stop was answered may
-      // still arrive.
+      // This endpoint accepts one send at a time. So at most one send, already in flight when the node confirmed the
+      // stop, may still arrive.
       expect(startedAfter(atMs)).toBeLessThanOrEqual(1);
       expect(endpoint.arrivals.length).toBeLessThan(12);
       endpoint.sendMs = 0;
@@ -123,8 +123,8 @@ describe("a process that is frozen past its lease and then continues", () => {
       const node = await nodes.start(endpoint.url, SHORT_LEASE);
       await threeOfMany(node);
       node.signal("SIGSTOP");
-      // The request in flight when the process was stopped arrives. Its response, which would release the next send,
-      // then waits unread.
+      // The request that was in flight at SIGSTOP still arrives at the endpoint. The stopped process does not read the
+      // response, which would release the next send.
       await blocksLater(simulated, 500 / BLOCK_TIME_MS);
       const before = endpoint.arrivals.length;
       proxy.freeze();

@@ -1,6 +1,6 @@
 /**
- * An endpoint gives a real node false responses that would end an accepted request: after an approval, in the intake,
- * and as the only endpoint.
+ * An endpoint gives a real node false responses that would make an accepted request fail. Cases: after an approval, in
+ * the intake table, and if this endpoint is the only one.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -11,7 +11,7 @@ import { AT, allocate, anAttempt, anInstance, anIntent, apply, holdLane, step } 
 import { rpcCall } from "../support/rpc-call.ts";
 
 interface Scene {
-  /** The fence of the second term: the first owner is dead. */
+  /** The fence of the second term, which began after the first owner had died. */
   readonly fence: Fence;
   /** A transaction allocated and claimed by the first owner. */
   readonly txId: string;

@@ -29,9 +29,9 @@ function report(what: string, tookMs: Readonly<Record<string, number>>): void {
 }
 
 /**
- * Waits until the nodes can detect each other's death. Nodes check each other's session locks twice a second, and must
- * have seen a lock before its end means anything. A node that has just started has seen none, and judges by locks only
- * if the server has been up for ten seconds.
+ * Waits until the nodes can detect each other's death. Nodes check each other's session locks twice a second, and a
+ * lock's end counts only for a node that has seen the lock held. A node that has just started has seen no locks yet; it
+ * relies on them only if the database server has been up for ten seconds.
  */
 async function untilAcquainted({ database }: Cluster, nodes: number): Promise<void> {
   const sql = `SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND session_lock IS NOT NULL AND counter > 2

@@ -1,4 +1,4 @@
-/** Many nodes compete for one lane: one gets it, and its token distinguishes the terms. */
+/** Many nodes compete for one lane: exactly one gets it, and each term has its own fencing token. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished } from "vitest";
 import { type CreatedTransaction, FencepostApiError } from "../../src/client/index.ts";
@@ -53,7 +53,9 @@ async function fight(claimants: readonly FencepostProcess[]): Promise<readonly D
   return claimants.map((each) => deedsOf(each).at(-1) as Deed);
 }
 
-/** Number of competing processes, each of which loads the store; a few compete as hard as many. */
+/**
+ * Number of competing processes. Each has to load the store, so keep the number small: a few compete as hard as many.
+ */
 const COUNT = isLong ? 24 : 8;
 
 describe(`${COUNT} processes that claim one lane`, () => {
@@ -159,8 +161,8 @@ async function takeoverMs({ database }: Cluster, token: number): Promise<number>
 }
 
 describe("the takeover of a lane within lease + 1 s", () => {
-  // If writers shared the lock on the lane's row, sixteen of them would starve a takeover for a minute. Fencepost's
-  // writers queue for it, and those of a dead owner are refused.
+  // Sixteen writers with a shared lock on the lane's row would starve a takeover for a minute. So Fencepost's writers
+  // queue for an exclusive lock, and writes of a dead owner are refused.
   it("succeeds although sixteen connections of its owner keep its row locked", async ({ cluster }) => {
     const writer = await startLight("writer", cluster.database);
     await cluster.start({ variables: ONE_KEY });
@@ -170,7 +172,7 @@ describe("the takeover of a lane within lease + 1 s", () => {
     expect(deedsOf(writer)).toEqual([{ result: "fenced", token: 1 }]);
   });
 
-  // Only other programs share the lock. They starve every writer until a takeover forces its way.
+  // Only other programs use a shared lock on the lane's row. They starve every writer, until a takeover forces its way.
   it.for(isLong ? ["sixteen sessions of others share it without a pause"] : [])(
     "succeeds although its row lock is never free: %s",
     async (_, { cluster }) => {

@@ -14,8 +14,8 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const FEW = SIGNERS.slice(0, 4);
 /**
- * A lease that does not expire in this test. The other nodes continue because of the server's limit on a stalled
- * transaction, a thirtieth of the lease.
+ * A lease that does not expire in this test. The other nodes can continue because the server ends a stalled transaction
+ * after a thirtieth of the lease.
  */
 const VARIABLES = { ...keysOf(FEW), FENCEPOST_LEASE_DURATION: "90s" };
 
@@ -63,8 +63,8 @@ describe("SIGSTOP of a node whose database session holds", () => {
       const releases: (() => void)[] = [];
       const stalled = stall(paused.databaseWire).then((release) => void releases.push(release));
       const sent: ReturnType<typeof caller.sendBatch>[] = [];
-      // The other node may get the lock first for every block so far. Create more transactions until the paused node
-      // gets it.
+      // The other node may have been first to get the lock each time. Create more transactions until the node to be
+      // paused gets it.
       while (releases.length === 0) {
         sent.push(caller.sendBatch(range(20).map(createOn(FEW, `round-${sent.length}`))));
         await Promise.race([stalled, sent.at(-1)]);

@@ -1,4 +1,7 @@
-/** SIGSTOP of an owner past its lease, at a chosen step. Another node takes over, then SIGCONT resumes the first. */
+/**
+ * SIGSTOP stops an owner at a chosen step, for longer than its lease. Another node takes over, then SIGCONT resumes the
+ * first.
+ */
 import { describe, expect, vi } from "vitest";
 import { FAILPOINTS, type Failpoint } from "../../src/ports/failpoints.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
@@ -47,7 +50,7 @@ async function takeOverAndWake(
   await untilOwnedBy(cluster, other);
   // The owner may already have several instances, if the machine starved it past its lease before it was stopped.
   const instances = await instancesOf(cluster, owner);
-  // Use a new caller: those of the load may all be waiting for the stopped node.
+  // Use a new caller: the callers of the load may all be waiting for the stopped node.
   const meanwhile = await new PersistentCaller(() => other.client).sendBatch(
     FEW.map((_, n) => createOn(FEW, "late")(n)),
   );
@@ -74,7 +77,7 @@ interface Scene {
   readonly owner: ClusterNode;
   readonly other: ClusterNode;
   readonly load: Load;
-  /** Lets bytes continue that the owner had written before it was stopped. */
+  /** Delivers the bytes that the owner had written before it was stopped. */
   readonly release?: () => void;
 }
 
@@ -93,7 +96,7 @@ const PLACES: readonly (readonly [string, Place])[] = [
 
 /**
  * All other steps of an ordinary transaction at which the owner may be stopped. At some of them its own deadline stops
- * it before it writes. This load takes no detours; test/cluster/long/crash-nonces.test.ts covers them.
+ * it before it writes. Steps outside the ordinary path are tested in test/cluster/long/crash-nonces.test.ts.
  */
 const ELSEWHERE = FAILPOINTS.filter((name) =>
   /^(create|allocate|sign|broadcast\.committed|receipt|complete)/.test(name),

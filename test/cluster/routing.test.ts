@@ -24,8 +24,8 @@ import { waitUntil } from "../support/wait-until.ts";
 const CREATES = isLong ? 10_000 : 600;
 const CALLERS = 24;
 /**
- * Times that do not run out because the machine is busy with the test itself: the lease, and the four poll intervals
- * for the first read of a signer's nonce.
+ * Settings long enough for a machine that is busy with the test itself: the lease must not expire, and a signer's nonce
+ * must be read within four poll intervals.
  */
 const CALM = {
   FENCEPOST_LEASE_DURATION: "20s",
@@ -96,8 +96,8 @@ describe("kill -9 of the busiest of three nodes under load", () => {
     const killedAt = await databaseNow(cluster);
     busiest.signal("SIGKILL");
     up = nodes.filter((node) => node !== busiest);
-    // Read the owners now: on a crowded machine lanes may have moved since they were spread. No node claims one in the
-    // next 300 ms.
+    // Read the owners only now: on a crowded machine lanes may have moved since they were spread. No node claims a lane
+    // of the killed node within the next 300 ms.
     const orphans = [...(await cluster.owners())]
       .filter(([, nodeId]) => nodeId === busiestId)
       .map(([signer]) => signer);

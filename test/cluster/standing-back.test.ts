@@ -1,6 +1,6 @@
 /**
- * SIGSTOP past the lease: a node that lost its lanes by its own stall leaves them for a while to the nodes that took
- * them.
+ * SIGSTOP stops a node for longer than its lease, and other nodes take its lanes. After its return, the node does not
+ * claim these lanes for a while.
  */
 import { describe, expect, vi } from "vitest";
 import { auditCluster } from "../support/cluster/auditor.ts";
@@ -18,7 +18,7 @@ describe("a node stopped for longer than its lease", () => {
   it("leaves its lane to the new owner for one lease, forwards creates there, then gets its share back", async ({
     cluster,
   }) => {
-    // A lease with which the other node stays alive however crowded the machine is.
+    // A lease long enough that the other node does not lose it, however crowded the machine is.
     const calm = { FENCEPOST_LEASE_DURATION: "30s", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
     const nodes: [ClusterNode, ClusterNode] = [
       await cluster.start({ variables: keysOf(PAIR) }),

@@ -15,8 +15,8 @@ export interface ChainHarness {
   /** Mines one block with every executable transaction of the mempool. Blocks are mined only by this method. */
   mine(): Promise<void>;
   /**
-   * Replaces the newest `depth` blocks by `depth + 1` others without their transactions. Whether those return to the
-   * mempool depends on the node.
+   * Replaces the newest `depth` blocks by `depth + 1` blocks without their transactions. Whether these transactions
+   * return to the mempool depends on the node.
    */
   reorg(depth: number): Promise<void>;
   /** A lower-case address whose key the node itself holds, with a balance and no transaction yet. */

@@ -51,7 +51,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       });
       expect(calls).toEqual([]);
       await Promise.all([done, drive(60)]);
-      // The delays are far apart: each counts from its own call, and the process may not be scheduled between two
+      // Use delays that are far apart. Each delay counts from its own call, and the process may be paused between two
       // calls.
       expect(calls).toEqual(["0", "30", "60"]);
     });

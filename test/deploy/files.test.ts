@@ -121,8 +121,8 @@ describe("the container image", () => {
 
   it("contains jiti, the one runtime package that the bundle leaves out", () => {
     const left = /LEFT_OUT = \[(.+)\]/.exec(readText("scripts/bundle.mjs"))?.[1] ?? "";
-    // Packages left out because only `fencepost dev` uses them (nomicfoundation), or as pg's optional accelerator
-    // (pg-native), are not checked.
+    // Of the packages left out of the bundle, ignore those that only `fencepost dev` uses (nomicfoundation) and pg's
+    // optional accelerator (pg-native).
     expect(left.split(", ").filter((name) => !/nomicfoundation|pg-native/.test(name))).toEqual(['"jiti"']);
     expect(DOCKERFILE).toContain("/node_modules/jiti /app/node_modules/jiti");
   });

@@ -63,12 +63,15 @@ export class FakeSigner implements Signer {
   readonly #draw: () => number;
   #refuses: (transaction: UnsignedTransaction) => boolean = () => false;
   #memory: PayloadMemory | null = null;
-  /** Number of signatures refused because they were a second payload for a nonce without a declaration. */
+  /**
+   * Number of refused signatures: each would have been a second payload at a nonce, without being declared as a
+   * replacement.
+   */
   undeclared = 0;
 
   /**
-   * The keys of `atNode` belong to the node: they are listed here but sign nothing. `draw` gives another number, and so
-   * another signature of the same transaction, each time, as key services do.
+   * `atNode` lists addresses whose keys the chain's node holds: they are listed here but sign nothing. `draw` returns
+   * another number each time, so that a transaction signed twice gets different signatures, as with key services.
    */
   constructor(addresses: readonly Address[], atNode: readonly Address[] = [], draw = counter()) {
     this.#draw = draw;

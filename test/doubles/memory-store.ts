@@ -47,12 +47,12 @@ import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts"
 
 const A_DAY_MS = 86_400_000;
 
-/** A fault of the next commit: nothing is committed, or the outcome is unknown, with or without a commit. */
+/** A fault of the next commit: either nothing is committed, or the caller does not learn whether it was committed. */
 export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
 
 /**
  * A database in memory for any number of nodes. Its clock is the database's and decides expiry. Every call takes effect
- * at one instant, between two promises that stand for the way to the database and back.
+ * at one instant; a promise before it and one after it simulate the way to the database and back.
  */
 export class MemoryDatabase {
   readonly clock: Clock;
@@ -101,7 +101,7 @@ export class MemoryDatabase {
     this.changeHistory(true);
   }
 
-  /** Has the effect of `insertIntake` after the caller's transaction has committed. */
+  /** Inserts an intent as `insertIntake` does once the caller's transaction has committed. */
   insertIntake(intent: Intent, unanswered = false): void {
     const intakeId = ++this.state.lastIntakeId;
     const entry = { intakeId, intent, createdAt: this.clock.now(), aliasOf: null, approval: null, history: [] };

@@ -1,6 +1,6 @@
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../src/ports/wake-ups.ts";
 
-/** Delivers hints between the nodes of one simulated world. */
+/** Delivers hints between the nodes of one simulation. */
 export class MemoryHints {
   private readonly listening = new Set<MemoryWakeUps>();
 

@@ -23,7 +23,9 @@ const DOCKERFILE = readText("deploy/Dockerfile");
 const SECRET = "a-secret-of-the-image-drill";
 const CANNOT = "not root, or no unshare: the image's content is not run in namespaces of its own here";
 
-/** Copies the files of the last stage's COPY lines from this checkout, which replaces the build stage. */
+/**
+ * Copies the files named in the last stage's COPY lines. They are taken from this checkout instead of the build stage.
+ */
 async function assemble(image: string): Promise<void> {
   const last = DOCKERFILE.slice(DOCKERFILE.lastIndexOf("\nFROM "));
   for (const [, words = ""] of last.matchAll(/^COPY (?:--from=build )?(.+)$/gm)) {

@@ -48,7 +48,7 @@ describe("the cluster started from compose.yml", () => {
     const ports = { "node-1": 3000, "node-2": 3000, "node-3": 3000, prometheus: 9090, grafana: 3000 };
     stack = await ComposeStack.prepare(checkout.path, {
       ...{ project: `fencepost-test-${process.pid}`, imageTag: TAG, ports, nodes: NODES },
-      // Balances are read with the first reconciliation, so make it frequent.
+      // A node first reads balances when it reconciles, so make reconciliation frequent.
       variables: { FENCEPOST_RECONCILIATION_INTERVAL: "5s" },
     });
     const watching = withoutGrafana === null ? ["prometheus", "grafana"] : ["prometheus"];

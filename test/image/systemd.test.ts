@@ -23,7 +23,7 @@ const TAG = `fencepost-systemd-test:${process.pid}`;
 const [NODE] = baseImages();
 const [, INSTALL = ""] = /## systemd\n[^#]+?```sh\n([^`]+)```/.exec(readText("docs/deployment.md")) ?? [];
 
-/** Image of a machine with systemd and Node. It needs Debian's mirror, which may be unreachable too. */
+/** Image of a machine with systemd and Node. Building it needs Debian's mirror, which may be unreachable. */
 const MACHINE = `FROM ${NODE}
 RUN apt-get update -q && apt-get install -y -q --no-install-recommends systemd dbus && ln -sf "$(command -v node)" /usr/bin/node \\
  && systemctl mask systemd-networkd-wait-online.service systemd-resolved.service
@@ -56,8 +56,8 @@ describe("the service unit under systemd", () => {
       async () => /running|degraded/.test((await sh("systemctl is-system-running")).stdout),
       "systemd is up",
     );
-    // systemd makes mounts shared when a machine boots, but not in a container. Credentials are mounts, so they need
-    // this.
+    // systemd mounts credentials, for which the file system must be a shared mount. systemd makes it shared when a
+    // machine boots, but not in a container.
     await sh("mount --make-rshared /");
     const packed = pack(directory.path);
     await docker("cp", packed, `${machine}:/srv/fencepost.tgz`);

@@ -26,9 +26,9 @@ import { WebhookReceiver } from "../support/webhook-receiver.ts";
 interface Gateway {
   readonly port: number;
   quotes: (method: string) => boolean;
-  /** If set, the whole HTTP request is refused with this status instead of its calls. */
+  /** If set, every HTTP request is refused as a whole with this status. */
   status: number | null;
-  /** The secret of a key service, which the signer quotes too. */
+  /** A key service's secret, which the fake remote signer quotes in its errors too. */
   token: string;
 }
 
@@ -145,7 +145,7 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     FENCEPOST_STUCK_HOOK_SECRET: canaries.make("hook secret"),
     FENCEPOST_ALERT_WEBHOOK_URL: place("alert"),
     FENCEPOST_ALERT_WEBHOOK_FORMAT: "feishu",
-    // Only an origin: a URL with credentials would be refused.
+    // The advertised URL has only an origin: with credentials it would be refused.
     FENCEPOST_ADVERTISE_URL: "http://127.0.0.1:3999",
     FENCEPOST_LOG_LEVEL: "trace",
     FENCEPOST_ALERT_HEAD_AGE: "1s",
@@ -197,7 +197,8 @@ async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
 }
 
 /**
- * Operators are alerted about unsigned transactions, and explain shows the reason; both come from the signer's error.
+ * Operators are alerted about unsigned transactions, and `explain` shows the reason. Both texts come from the signer's
+ * error.
  */
 async function signerQuotes(asked: Asked): Promise<void> {
   const created = await asked.ask("/api/v1/tx", { ...pricedTransfer(2), signer: REMOTE });
@@ -207,7 +208,8 @@ async function signerQuotes(asked: Asked): Promise<void> {
 }
 
 /**
- * The hook quotes secrets in an invalid response and in a decision. Both raise alerts, whose receiver quotes as well.
+ * The hook quotes secrets in an invalid response and in a decision. Both raise alerts, and the receiver of the alerts
+ * quotes secrets as well.
  */
 async function hookQuotes(
   asked: Asked,

@@ -111,7 +111,8 @@ describe("every transaction is confirmed exactly once with", () => {
   it("a gateway that wraps every error, and loses responses", async ({ stage, database }) => {
     const scene = await stage({ options: { reprice: "off" } });
     const { chain } = scene.server;
-    // The base fee exceeds the offer, so nothing is mined before it was sent again.
+    // The base fee rises above the offered price when the first send arrives, so nothing is mined before it was sent
+    // again.
     const unsubscribe = chain.subscribe(({ type }) => type === "arrival" && chain.setBaseFee(100n * GWEI));
     scene.server.faults.inject({ kind: "loseReply" }, { method: SEND, times: 3 });
     scene.server.faults.inject({ kind: "wrapErrors" }, { method: SEND });

@@ -46,8 +46,8 @@ async function firstBlockMined(database: Database): Promise<number | null> {
 }
 
 /**
- * The first passage is the first time that a stage does its work. In the second, after a second wave of requests,
- * transactions are at all stages.
+ * Failpoints, each with the passage at which the process is killed. At the first passage, a stage does its work for the
+ * first time. The second passage comes after a second wave of requests, when transactions are at all stages.
  */
 const PASSAGES: readonly (readonly [Failpoint, number])[] = [
   ...FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name)).map((name) => [name, 1] as const),

@@ -74,8 +74,8 @@ describe("the app of the viem example", () => {
 });
 
 /**
- * One compiler configuration for all examples. The Next.js route is an ordinary function of the platform's Request and
- * Response.
+ * One compiler configuration for all examples. The Next.js route needs no other one, because it is an ordinary function
+ * of the platform's Request and Response.
  */
 const PROGRAM = {
   compilerOptions: {

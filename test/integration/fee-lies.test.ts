@@ -20,7 +20,10 @@ const MOST_PER_GAS = 1_000n * GWEI;
 
 type Lie = "a base fee of zero" | "no base fee";
 
-/** Blocks that do not contradict the false price, and a price that would empty an account. */
+/**
+ * Makes the endpoint report a false gas price that would empty an account, and blocks with a base fee of zero or none,
+ * which do not contradict that price.
+ */
 function lieAboutFees(proxy: RpcProxy, lie: Lie): void {
   const withoutBaseFee = (block: unknown): unknown => {
     if (typeof block !== "object" || block === null) return block;
@@ -55,7 +58,7 @@ interface Setting {
   readonly endpoints?: 1 | 2;
   readonly options?: Partial<FencepostOptions["chains"][number]>;
   readonly stuckHook?: StuckResolutionHook;
-  /** The URL of another honest chain than the default one, which mines all the time. */
+  /** URL of an honest chain to use instead of the default one. The default chain mines all the time. */
   readonly honestUrl?: string;
 }
 

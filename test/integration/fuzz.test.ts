@@ -1,5 +1,5 @@
 /**
- * A short fuzz run. `npm run test:fuzz` sends more requests with other seeds: FENCEPOST_FUZZ_REQUESTS,
+ * A short fuzz run. `npm run test:fuzz` sends more requests with other seeds, set by FENCEPOST_FUZZ_REQUESTS and
  * FENCEPOST_FUZZ_SEED.
  */
 import { expect } from "vitest";
@@ -11,13 +11,14 @@ const REQUESTS = Number(process.env.FENCEPOST_FUZZ_REQUESTS ?? 2_000);
 const SEED = Number(process.env.FENCEPOST_FUZZ_SEED ?? 1);
 
 const NOT_BY_CHANCE = new Set([
-  // Needs the signer and the request id of the same transaction.
+  // This operation succeeds only with the signer and the request id of one transaction.
   "getTransactionByRequest",
-  // Needs bytes that were signed with the signer's own key.
+  // This operation succeeds only with bytes that were signed with the signer's own key.
   "submitReserved",
-  // Needs a transaction that is sent and unmined, but here a block is mined before the next request.
+  // This operation succeeds only for a transaction that is sent and unmined. Here a block is mined before the next
+  // request.
   "repriceTransaction",
-  // These need a policy that makes a transaction wait for approval, and the key of a second person.
+  // The approval routes need a policy that makes a transaction wait for approval, and the key of a second person.
   ...["approveTransaction", "rejectTransaction"],
 ]);
 

@@ -207,7 +207,8 @@ describe("on /rpc, a response lost after the commit", () => {
       await waitUntil(async () => (await rowsOf(value)).length > 0, "it is stored");
       expect(await rowsOf(value)).toHaveLength(1);
 
-      // Requests that viem's actions do not retry, but its bare requests and its fallback transport do.
+      // viem's actions do not retry a send without a response, but its bare requests and its fallback transport do.
+      // Test a bare request.
       const merging = await lossy("/rpc?repeat=merge", treatment);
       const bare = { from: SIGNER, to: RECIPIENT, value: `0x${(++value).toString(16)}` } as const;
       const repeated = viemOn(merging.url, { timeout: 1_000 }).wallet;

@@ -1,6 +1,7 @@
 /**
  * Runs docs/kms.md as printed: all its commands, in order, in one shell. Stand-ins replace what a test cannot have: the
- * clouds' command lines (which record their arguments), psql, host names, and KMS itself, with real secp256k1.
+ * clouds' command lines (the stand-ins record their arguments), psql, host names, and KMS itself (the stand-in signs
+ * with real secp256k1).
  */
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";

@@ -1,5 +1,6 @@
 /**
- * The routes between nodes accept only the private key of a live process; nothing in the database gives access to them.
+ * The routes between nodes accept only requests made with the private key of a live process. Nothing in the database
+ * gives access to these routes.
  */
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";

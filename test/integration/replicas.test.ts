@@ -105,8 +105,8 @@ describe("replicas that embed the library", () => {
     const other = { ...to(1, "shared"), payload: { to: RECIPIENT, value: "77777" } };
     for (const face of both) await expect(face.send(other)).rejects.toMatchObject({ code: "REQUEST_ID_REUSED" });
     await audit({ database, rpcUrl: edr.url });
-    // Every operator action and reservation works for every signer at both replicas: one owns the lane, the other
-    // enqueues the request in the database.
+    // Every operator action and reservation works for every signer at both replicas. One replica owns the lane; the
+    // other enqueues the request for it in the database.
     for (const signer of SIGNERS) {
       for (const face of both) {
         expect(await face.suspend(signer, { reason: "a test" })).toMatchObject([{ suspended: true }]);
@@ -120,7 +120,8 @@ describe("replicas that embed the library", () => {
         expect(await face.releaseNonce(kept.reservationId)).toMatchObject({ state: "RELEASED", nonce: kept.nonce });
       }
     }
-    // So do creates that name a nonce or a pool: the lane's owner decides, whichever replica receives the request.
+    // Creates that name a nonce or a pool also work at both replicas: the lane's owner decides, whichever replica
+    // receives the request.
     for (const signer of SIGNERS) {
       const { nonce } = await both[0].send({ signer, payload: { to: RECIPIENT, value: "1" } });
       for (const [at, face] of both.entries()) {

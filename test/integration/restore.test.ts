@@ -1,4 +1,7 @@
-/** A short restore drill on the test run's own server. `npm run test:drills` runs those with PostgreSQL's own tools. */
+/**
+ * A short restore drill on the test run's own server. `npm run test:drills` runs the drills that use PostgreSQL's own
+ * tools.
+ */
 import { Client } from "pg";
 import { describe, expect, inject, vi } from "vitest";
 import { type Database, it, KEYS, SIGNER } from "../support/integration.ts";

@@ -98,8 +98,8 @@ describe("a node with a retention age", () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     const client = await pool.connect();
     await client.query("BEGIN");
-    // One request that could be sent again and one that could not. For both, the caller must learn that it was already
-    // sent.
+    // Two transactions whose request ids were used before: one could be sent, the other exceeds the balance. For both,
+    // the caller must learn that the request id was already used.
     const sent = [await fencepost.send(transfer(0, "old"), { client }), await fencepost.send(dear, { client })];
     await client.query("COMMIT");
     client.release();

@@ -1,5 +1,6 @@
 /**
- * What the settings promise, on a real node: several chains, finality by tag, bounded queues, nonces used by others.
+ * Checks the effect of settings on a real node: several chains, finality by tag, bounded queues, nonces used by other
+ * programs.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -67,7 +67,8 @@ describe("the signing process of a node", () => {
   it("stays until its node has drained if the whole process group gets SIGTERM", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url, PROCESS);
     const signing = await untilThere(node.pid);
-    // The chain does not answer this create, so the node keeps draining while it is in progress.
+    // The chain does not answer the estimate for this create. So the create stays in progress and the node keeps
+    // draining.
     simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas", times: 1 });
     const inHand = node.client.send(transfer(0)).catch(() => null);
     await waitUntil(() => simulated.calls("eth_estimateGas") > 0, "a create is under way");
@@ -105,7 +106,7 @@ const SNAPSHOT = "SIGUSR2";
 const SHIPPED = fileURLToPath(new URL("../../dist/bundle/signing-main.js", import.meta.url));
 const PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
-/** The text itself, and its three possible alignments inside base64. */
+/** The text itself, and its base64 forms at the three possible alignments. */
 function spellingsOf(text: string): readonly string[] {
   const shifted = [0, 1, 2].map((shift) => Buffer.from(`${"-".repeat(shift)}${text}`).toString("base64"));
   return [text, ...shifted.map((each) => each.slice(4, -4))];

@@ -1,7 +1,7 @@
 /**
  * Runs every snippet of the pages about the first steps, the SDK, embedding, testing, viem and ethers, JSON-RPC, pools
- * and time, in a directory of its own. `npm run test:pack` is the long form: the package as npm would publish it,
- * installed by npm, with a typed script of ten lines, all compiled against its types.
+ * and time, in a directory of its own. `npm run test:pack` does the same with the package as npm would publish it and
+ * install it. It also runs a typed script of ten lines, and compiles everything against the package's types.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -111,7 +111,8 @@ describe("the package, used as in the documentation,", () => {
     const open = openSnippets(stack);
     expect(open).toHaveLength(9);
     for (const { name, text, said } of open) {
-      // These snippets are not compiled, because the values inserted into them are not TypeScript.
+      // Snippets with undeclared names are not compiled, because the values inserted for these names are not
+      // TypeScript.
       writeFileSync(join(directory.path, `${name}.mjs`), text.replaceAll(TYPES, ""));
       expect(await run(`${name}.mjs`), name).toMatch(said);
     }

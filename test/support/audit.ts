@@ -204,8 +204,8 @@ function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedT
 }
 
 /**
- * Invariant I8: the feed has no gap and a single order, and a transaction's last completion is its state. STUCK may
- * precede it.
+ * Invariant I8: the feed has no gap and a single order, and the last completion of a transaction equals its state. A
+ * completion STUCK may precede the last one.
  */
 function checkFeed(stored: readonly StoredTransaction[], completions: readonly StoredCompletion[]): void {
   expect(completions.map(({ seq }) => Number(seq))).toEqual(completions.map((_, index) => index + 1));

@@ -3,7 +3,10 @@ import type { LaneWrite, TransitionItem, WriteOutcome } from "../../src/ports/la
 
 const AT = new Date(0);
 
-/** The changes to the lane that a database with this outcome would report, for tests that replace the database. */
+/**
+ * The changes to the lane that a database would report together with this outcome of a write, for tests that replace
+ * the database.
+ */
 export function changesOf(write: LaneWrite, outcome: WriteOutcome): readonly Change[] {
   if (outcome.status === "applied" && write.kind === "transition") {
     return write.items.filter((_, index) => outcome.items[index] === "applied").map(moved);

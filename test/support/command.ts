@@ -32,9 +32,9 @@ export interface CommandWorld {
   readonly screen?: Screen;
   /** Contents of the files that the command may read, by path; `-` is standard input. */
   readonly files?: Readonly<Record<string, string>>;
-  /** The command calls a real node: it uses the real clock, and no id is used twice. */
+  /** True if the command calls a real node: it then uses the real clock, and no id is used twice. */
   readonly real?: true;
-  /** The reader of standard output closes it after so many reads. */
+  /** Number of reads after which the reader of standard output closes it. */
   readonly looks?: number;
 }
 

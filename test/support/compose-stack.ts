@@ -27,8 +27,8 @@ export class ComposeStack {
   }
 
   /**
-   * `checkout` is a copy of this one; the ports are given by service name; the variables are added to those of every
-   * node.
+   * `checkout` is the path of a copy of this checkout. `ports` are given by service name. `variables` are added to the
+   * environment of every node.
    */
   static async prepare(
     checkout: string,

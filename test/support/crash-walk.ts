@@ -4,7 +4,10 @@ import { checkInvariants } from "./invariants.ts";
 import { BESIDE_THE_ROAD } from "./nonce-failpoints.ts";
 import { transfer, World, type WorldNode } from "./world.ts";
 
-/** Calls `crash` at the n-th passage of the failpoint and then hangs for ever, as the node's last moment. */
+/**
+ * Calls `crash` at the n-th passage of the failpoint. The returned promise then never resolves, so that the crashed
+ * node does nothing more.
+ */
 function crashAt(target: Failpoint, nth: number, crash: () => void): (name: Failpoint) => Promise<void> | void {
   let passed = 0;
   return (name) => {
@@ -30,7 +33,7 @@ async function createSurely(world: World, node: () => WorldNode, requestId: stri
   }
 }
 
-/** The other failpoints are tested in crash-nonces.test.ts. */
+/** Failpoints that an ordinary transaction passes. The other failpoints are tested in crash-nonces.test.ts. */
 const WALKED = FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name));
 
 /** Tests a crash at each failpoint on its n-th passage. Each passage number is a test file of its own. */
@@ -48,7 +51,7 @@ export function walkCrashes(nth: 1 | 2 | 5): void {
 
 async function crashAndFinish(world: World, failpoint: Failpoint, nth: number): Promise<void> {
   // The base fee exceeds the first offer, so the transaction is repriced. Later a reorg drops mined transactions, so
-  // that the way back and the resubmission are tested too.
+  // that their return to the unmined state and their resubmission are tested too.
   world.chain.setBaseFee(30_000_000_000n);
   reorganiseOnceMined(world);
   let crashed = false;
@@ -76,7 +79,10 @@ function reorganiseOnceMined(world: World): void {
   else world.clock.after(100, () => reorganiseOnceMined(world));
 }
 
-/** The failpoint may be reached while the node is still starting; the entry is then taken from `nodes`. */
+/**
+ * Starts a node that crashes at the failpoint. The crash may happen during the start, so the node is returned as an
+ * entry of `nodes`, not as the result of the start.
+ */
 async function startCrashing(
   world: World,
   failpoint: Failpoint,

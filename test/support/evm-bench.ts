@@ -18,7 +18,7 @@ export interface EvmBench {
 }
 
 export interface EvmBenchOptions extends Partial<EvmChainOptions> {
-  /** Number of endpoints; with one, `other` runs but is not configured. */
+  /** Number of endpoints in the adapter's configuration. If 1, the endpoint `other` runs but is not configured. */
   readonly endpoints?: 1 | 2;
 }
 

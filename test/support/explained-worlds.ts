@@ -1,4 +1,7 @@
-/** Simulated worlds in which transactions wait, each for a different reason or for several, as input for explain. */
+/**
+ * Simulated situations in which transactions wait, for one reason or several. They are the input for tests of
+ * `explain`.
+ */
 
 import type { Address, Hash } from "../../src/domain/lane.ts";
 import type { OfferedAction } from "../../src/domain/troubles/situation.ts";
@@ -105,7 +108,7 @@ async function aboveHole(options: WorldOptions["settings"], until: (scene: Scene
 
 const isStuck = (scene: Scene, head: string): boolean => scene.row(head).state === "STUCK";
 
-/** Worlds by the name of their situation. */
+/** Functions that create each situation, by its name. */
 export const WORLDS: Readonly<Record<string, () => Promise<Waiting>>> = {
   "nothing is wrong": () => stopped(async () => undefined),
   "the head offers too little": () => dear({}),

@@ -68,7 +68,8 @@ async function startServer(): Promise<Server> {
     stop: async () => {
       await server.stop();
       await directory.remove();
-      // Remove the server's home too: it is elsewhere if root's server may not enter a private temporary directory.
+      // Remove the server's home too. It is outside of the temporary directory if the tests run as root and the
+      // server's account may not enter that directory.
       await rm(server.home, { recursive: true, force: true });
     },
   };

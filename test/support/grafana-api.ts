@@ -43,15 +43,15 @@ export class Grafana {
     this.authorization = authorization;
   }
 
-  /** Null if the path does not exist, or not yet. */
+  /** Reads a path of Grafana's API; null if the path does not exist (yet) or Grafana does not respond. */
   async get<T>(path: string): Promise<T | null> {
     const answer = await fetch(`${this.url}/api/${path}`, { headers: this.headers() }).catch(() => null);
     return answer?.ok === true ? ((await answer.json()) as T) : null;
   }
 
   /**
-   * Sends every query of a panel as the page does: through Grafana to its data source. The page would fill in the
-   * variables.
+   * Sends every query of a panel as Grafana's page does, through Grafana to the data source. Variables in the query are
+   * replaced first.
    */
   async ask({ title, targets = [] }: Panel): Promise<readonly Answered[]> {
     const queries = targets.map(({ refId, expr, instant = false }) => ({

@@ -1,6 +1,6 @@
 import type { WorldNode } from "./world.ts";
 
-/** Makes commits wait from now on. The returned function is true once one of them waits. */
+/** Makes commits wait from now on. The returned function returns true once a commit waits. */
 export function holdCommits({ store }: WorldNode, until: Promise<void>): () => boolean {
   const commit = store.commit.bind(store);
   let isHeldUp = false;

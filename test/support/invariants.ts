@@ -73,8 +73,8 @@ function historyTroubles({ txId, history, state }: TransactionRow): readonly str
 }
 
 /**
- * Invariant I8: the feed has no gap; a transaction has one final completion unless it was withdrawn; unsettled ones are
- * marked as such.
+ * Invariant I8: the feed has no gap; a transaction has one final completion unless it was withdrawn; completions that
+ * may still change are marked as unsettled.
  */
 function checkFeed(world: World, rows: readonly TransactionRow[]): void {
   const { completions } = world.database.state;

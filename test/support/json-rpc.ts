@@ -21,7 +21,7 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A node's `/rpc` in a world with a simulated clock. */
+/** The `/rpc` interface of a node that runs on a simulated clock. */
 export class RpcFace {
   readonly app: FastifyInstance;
   readonly refusals: Refusal[] = [];

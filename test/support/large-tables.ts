@@ -1,6 +1,9 @@
 import type { Client } from "pg";
 
-/** The number of rows, and of lanes on one busy chain. A second chain has a few rows, older than all others. */
+/**
+ * Numbers of rows and lanes to create on one busy chain. A second chain has a few rows, which are older than all
+ * others.
+ */
 export interface Size {
   readonly final: number;
   readonly waiting: number;
@@ -19,10 +22,10 @@ export function signerAt(n: number): `0x${string}` {
 }
 
 /**
- * Fills an empty schema as years of use would: first final transactions that are no longer watched; then, on every
- * lane, a few watched ones and a full window in flight; then some that wait to be signed. One in a hundred thousand
- * failed, one lane is stuck. A few requests wait in the intake table, older than its many aliases. Ids are in the order
- * of creation.
+ * Fills an empty schema as years of use would. The oldest transactions are final and no longer watched for reorgs. Then
+ * every lane gets a few final transactions that are still watched, and a full window in flight. The newest transactions
+ * wait to be signed. One transaction in a hundred thousand failed, and one lane is stuck. A few requests wait in the
+ * intake table, older than its many aliases. Ids are in the order of creation.
  */
 export async function fillTables(client: Client, size: Size): Promise<void> {
   await withoutUpkeep(client, () => insertRows(client, size));

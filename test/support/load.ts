@@ -29,7 +29,7 @@ export function startLoad({ caller, request, workers, batch }: LoadOptions): Loa
     }
   };
   const working = Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
-  // The error is reported to the test when it stops the load; avoid an unhandled rejection before that.
+  // If a request fails, the test gets the error when it stops the load. Until then, avoid an unhandled rejection.
   working.catch(() => undefined);
   return {
     accepted,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Log fields of the shared types of which events are composed. */
+/** The log fields of each type that several events share. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
   OfLane: ["chainId", "signer"],
   OfTerm: ["chainId", "signer", "fencingToken"],

@@ -21,7 +21,7 @@ const GWEI = 1_000_000_000n;
 
 export type Json = Record<string, unknown>;
 
-/** Changes a receipt as a lying endpoint would; null if it denies that there is one. */
+/** Changes a receipt as a lying endpoint would; returns null to deny that the receipt exists. */
 export type ReceiptChange = (receipt: Json) => Json | null;
 
 const LIES: Readonly<Record<ReceiptLieKind, ReceiptChange>> = {
@@ -141,7 +141,7 @@ export function lieAboutPrices(proxy: RpcProxy, { baseFee, tip }: { baseFee: big
   return { lift: () => void rules.map((rule) => rule.lift()) };
 }
 
-/** Hides all blocks above `blockNumber`; that block is reported as the newest one and for tags. */
+/** Hides all blocks above `blockNumber`. The endpoint reports that block as its newest one, and for tags. */
 function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
   const pinned = `0x${blockNumber.toString(16)}`;
   return proxy.rule({ methods: ["eth_getBlockByNumber", "eth_blockNumber"] }, async (call, next) => {

@@ -10,8 +10,8 @@ export interface Calls {
   /** Number of requests by method name. */
   readonly byName: Map<string, number>;
   /**
-   * The distinct times of requests: those of one instant share an HTTP request, so their number is that of HTTP
-   * requests.
+   * The distinct times of requests. Requests made at the same time share one HTTP request, so the size of this set is
+   * the number of HTTP requests.
    */
   readonly instants: Set<number>;
 }
@@ -33,8 +33,9 @@ export function countCalls(port: object, clock: Clock): Calls {
 }
 
 /**
- * Starts a node with many lanes. Each call takes a millisecond each way, so that dependent calls are at different
- * instants. During the start it takes longer, so that lanes are acquired over seconds and not all at once.
+ * Starts a node with many lanes. Each call takes one millisecond each way, so that calls that depend on each other are
+ * at different times. During the start a call takes longer, so that lanes are acquired over seconds and not all at
+ * once.
  */
 export async function startWithLanes(lanes: number): Promise<{ readonly world: World; readonly entry: WorldNode }> {
   const settings = { pollIntervalMs: 1_000 };

@@ -48,16 +48,14 @@ export function spawnFencepost(argv: readonly string[], options: SpawnOptions = 
 }
 
 /**
- * Runs `start` of the same package with Node's default young generation. With other V8 heap sizes, Node recompiles its
- * own modules at every start, which costs a tenth of a node that lives for a second.
+ * Runs `start` of the same package, without the launcher's V8 heap settings. With such settings Node recompiles its own
+ * modules at every start, which is a tenth of the CPU time of a node that runs for a second.
  */
 export function spawnNode(options: SpawnOptions): FencepostProcess {
   return spawnScript([launcher, "start"], options);
 }
 
-/**
- * The failpoint at which a node signals itself, and the signal: it dies there, or stops until the test continues it.
- */
+/** A failpoint, and the signal that the node sends itself there: it dies, or it stops until the test resumes it. */
 export interface Stroke {
   readonly failpoint: string;
   readonly passage: number;

@@ -1,8 +1,8 @@
 import type { Failpoint } from "../../src/ports/failpoints.ts";
 
 /**
- * Failpoints that are reached only through nonces without a create: reserved, released, expired, given up, moved or
- * filled.
+ * Failpoints that are reached only if a nonce is used otherwise than by a create: reserved, released, expired, given
+ * up, moved or filled.
  */
 export const NONCE_FAILPOINTS: readonly Failpoint[] = [
   "giveUp.committed",

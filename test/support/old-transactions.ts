@@ -19,7 +19,10 @@ export function anOldIntent(lane: Lane, wishes: IntentWishes = {}): PreparedInte
   return { ...anIntent(lane, wishes), txId: oldUuid() };
 }
 
-/** A confirmed transaction that is no longer watched. Its id contains a creation time long ago; its rows do not yet. */
+/**
+ * A confirmed transaction that is no longer watched for a reorg. Its id contains a creation time long ago; the times in
+ * its rows are still recent.
+ */
 export async function anOldTransaction(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
@@ -30,7 +33,7 @@ export async function anOldTransaction(
   return intent;
 }
 
-/** An old transaction that is confirmed and still watched. */
+/** An old transaction that is confirmed and still watched for a reorg. */
 export async function confirmOld(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
@@ -52,8 +55,8 @@ export async function letDaysPass(client: pg.Client, days: number): Promise<void
 const NAMED = ["transaction", "payload", "attempt", "receipt", "step", "completion", "pool_choice", "charge"];
 
 /**
- * Makes final transactions that a node created old. They get ids with an old creation time, and their watch is ended,
- * which a node would do only later.
+ * Makes final transactions of a node look old. They get ids with an old creation time and old timestamps. They are also
+ * marked as no longer watched for a reorg, which a node would do only later.
  */
 export async function makeOld(query: (sql: string) => Promise<unknown>): Promise<void> {
   const then = Math.floor(Date.now() - OLD_DAYS * DAY_MS)

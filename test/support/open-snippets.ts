@@ -1,7 +1,7 @@
 /**
- * Makes snippets of the documents that use undeclared names (`signer`, `order`, `db`) into runnable modules: the names
- * are supplied, and addresses are those of a stack. test/types and embed-guide.ts check that the snippets compile
- * unchanged.
+ * Turns snippets of the documents into runnable modules. Names that a snippet uses but does not declare (`signer`,
+ * `order`, `db`) are supplied, and addresses are replaced by those of a stack. test/types and embed-guide.ts check that
+ * the snippets compile unchanged.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,7 @@ export function blocksOf(page: string, language = "ts"): readonly string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(([, code = ""]) => code);
 }
 
-/** Needs a stack with two accounts that Fencepost does not manage and a pool "payouts". */
+/** All runnable snippets. The stack must have two accounts that Fencepost does not manage, and a pool "payouts". */
 export function openSnippets(stack: Stack): readonly RunnableSnippet[] {
   const here = (text: string) =>
     text
@@ -38,7 +38,10 @@ const CLIENT = 'import { createClient } from "fencepost/client";';
 const numbered = (page: string, texts: readonly string[], said: readonly RegExp[]): readonly RunnableSnippet[] =>
   texts.map((text, at) => ({ name: `open-${page}-${at}`, text, said: said[at] ?? /^unexpected$/ }));
 
-/** `log` and `book` end a snippet that would run for ever, once it has done its work. */
+/**
+ * The snippets of docs/sdk.md. `log` and `book` end a snippet that would otherwise run for ever, once it has done its
+ * work.
+ */
 function ofSdk({ signers, strangers, databaseUrl }: Stack): readonly RunnableSnippet[] {
   const [account, withoutCode] = strangers;
   const given = (at: number) => `
@@ -58,7 +61,7 @@ function ofSdk({ signers, strangers, databaseUrl }: Stack): readonly RunnableSni
   return numbered("sdk", texts, [handle, /^\d+ [\w-]{36}$/m, /CONFIRMED/, /^NO_CODE /m, /^booked CONFIRMED$/m]);
 }
 
-/** One module of all snippets: the first starts the node that the others use. */
+/** All snippets of docs/embed.md as one module: the first snippet starts the node that the others use. */
 function ofEmbed({ strangers, databaseUrl }: Stack): RunnableSnippet {
   const account = strangers[1];
   const [start = "", ...others] = blocksOf("embed.md");
@@ -97,8 +100,8 @@ function ofEmbed({ strangers, databaseUrl }: Stack): RunnableSnippet {
 }
 
 /**
- * The library object of each snippet, in the order of the snippets. Prisma is imitated, because its client is
- * generated; documents/prisma.test.ts tests the client itself.
+ * Code that creates the database library which each snippet uses, in the order of the snippets. Prisma is imitated,
+ * because its client must be generated; documents/prisma.test.ts tests the real client.
  */
 const LIBRARIES = [
   "",

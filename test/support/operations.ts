@@ -2,7 +2,7 @@ import type { LaneAction, TransactionAction, TransactionView } from "../../src/a
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { SIGNER, transfer, World, type WorldNode, type WorldOptions } from "./world.ts";
 
-/** A world with an operator: carries out actions on a node and reads their results. */
+/** Test environment with an operator, who carries out actions on a node and reads their results. */
 export class OperatedWorld {
   readonly world: World;
 

@@ -18,8 +18,8 @@ export interface OwnPostgres {
 }
 
 /**
- * Starts the server from the programs in `native`, if given; they must have the version of the npm package, from whose
- * data it starts.
+ * Starts the server with the programs in `native`, if given. They must have the same version as the npm package,
+ * because the server's data directory was created by that package.
  */
 export async function startOwnPostgres(native?: string): Promise<OwnPostgres> {
   const directory = await makeTemporaryDirectory();

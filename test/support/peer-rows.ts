@@ -8,7 +8,7 @@ import { sampleInstance } from "./scripted-api.ts";
 
 export type TestedPeers = ReturnType<typeof createHttpPeers> & {
   readonly telemetry: RecordedTelemetry;
-  /** The reasons for which requests between nodes were refused here. */
+  /** The reasons for which this process refused requests of other nodes. */
   refusals(): readonly string[];
 };
 
@@ -32,7 +32,7 @@ export class PeerRows {
     return Object.assign(peers, { telemetry, refusals });
   }
 
-  /** Registers a process in the rows. */
+  /** Adds a process's heartbeat row, so that other processes find it. */
   register(peers: Pick<TestedPeers, "introduce">, url: string): InstanceRecord {
     const instanceId = randomUUID();
     const row = sampleInstance({ instanceId, url, ...peers.introduce(instanceId, url) });

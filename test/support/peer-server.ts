@@ -7,8 +7,8 @@ import { httpOptions } from "./http-app.ts";
 import type { PeerRows } from "./peer-rows.ts";
 
 /**
- * Starts a real server with the routes for other nodes, whose requests the test handles, and registers it in these
- * rows.
+ * Starts a real server with the routes for other nodes, and registers it in these rows. The test handles the requests
+ * that arrive.
  */
 export async function startPeerServer(
   rows: PeerRows,

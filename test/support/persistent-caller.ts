@@ -21,8 +21,8 @@ export interface Refusal {
 }
 
 /**
- * A caller that behaves as documented: it repeats a request without a response, or one refused for now, with the same
- * request id at the node that serves at that time. Any other error is thrown.
+ * A caller that behaves as documented. If a request gets no response or is refused for now, the caller repeats it with
+ * the same request id, at a node that is up by then. Any other error is thrown.
  */
 export class PersistentCaller {
   /** Called for each request with a final response. */

@@ -4,7 +4,7 @@ import { parsePolicies } from "../../src/domain/policy/parse.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { PolicyStore } from "../../src/ports/policy-store.ts";
 
-/** Parses a policy document; throws its errors. */
+/** Parses a policy document; throws an error that lists the document's mistakes. */
 export function policiesOf(document: unknown): Policies {
   const parsed = parsePolicies(document, createCodec());
   if ("mistakes" in parsed) throw new Error(parsed.mistakes.join("\n"));

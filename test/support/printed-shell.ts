@@ -12,7 +12,10 @@ import { makeTemporaryDirectory } from "./temporary-directory.ts";
 export const shellBlocks = (page: string): readonly string[] => blocksOf(readText(page), "sh");
 
 const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
-/** Fake programs that precede all others in PATH. If the node refuses a request, the page's command fails. */
+/**
+ * Programs that precede all others in PATH. This `curl` fails if the node refuses a request, so that the page's command
+ * fails too.
+ */
 const STAND_INS = {
   npx: `shift\nexec "${process.execPath}" "${LAUNCHER}" "$@"`,
   fencepost: `exec "${process.execPath}" "${LAUNCHER}" "$@"`,
@@ -21,7 +24,7 @@ const STAND_INS = {
 
 export interface Place {
   readonly variables?: Variables;
-  /** Replacements by printed text. */
+  /** Replacements, by the printed text that they replace. */
   readonly instead?: Readonly<Record<string, string>>;
   /** Files that the page assumes to exist. */
   readonly files?: Readonly<Record<string, string>>;

@@ -4,8 +4,8 @@ import type { Reporter, TestModule } from "vitest/node";
 /** Time in ms that one file of the quick tests may take on two idle cores. */
 const WANTED_MS = 3_000;
 /**
- * A run fails if one file takes this share of the total, because a busy machine slows all files alike; three seconds
- * are normally a twenty-fifth of the total.
+ * Largest share of the total time that one file may take; above it the run fails. A share does not depend on the
+ * machine's load, which slows all files alike. Three seconds are normally a twenty-fifth of the total.
  */
 const LARGEST_SHARE = 0.15;
 /** Smallest number of files for which shares are checked; with fewer files each has a large share. */
@@ -24,8 +24,8 @@ const OF_THE_PROCESS: Ports = {
 };
 
 /**
- * After `npm run test:unit`, reports each file whose tests took too long, and fails the run if one takes a large share
- * of it: such a test waits in real time, or does more than it needs. Loading is not counted, because files share it.
+ * After `npm run test:unit`, reports each file whose tests took too long: they wait in real time, or do more than they
+ * need. Fails the run if one file takes a large share of it. Loading is not counted, because files share it.
  */
 export default class QuickFiles implements Reporter {
   private readonly ports: Ports;

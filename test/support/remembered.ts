@@ -29,7 +29,10 @@ export function checkRemembered({ nodes, database: { state }, clock }: World): v
   }
 }
 
-/** Checks the acknowledged state from which the next step would be planned. */
+/**
+ * Checks that the owner's memory of each open transaction equals the state acknowledged by the database. The next step
+ * is planned from that memory.
+ */
 function checkFollowed(lane: OwnedLane, { tracking }: LaneSnapshot): void {
   const followed = [...lane.unmined.values(), ...lane.mined.values()].sort((a, b) => a.nonce - b.nonce);
   const rows = tracking.map(rowOf);

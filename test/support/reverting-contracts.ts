@@ -13,8 +13,8 @@ export const REVERT_DATA = {
 } as const;
 
 /**
- * Code that copies the payload behind it to memory and ends with `opcode` on that: REVERT (fd) in the contract, RETURN
- * (f3) to deploy it.
+ * Code that copies the payload behind it to memory, and ends with `opcode` applied to that memory: REVERT (fd) in the
+ * contract, RETURN (f3) in the code that deploys it.
  */
 const copyAndEnd = (payload: string, opcode: "fd" | "f3") => {
   const size = byte(payload.length / 2);

@@ -29,7 +29,7 @@ export interface RuleOptions {
   /** The methods concerned; all methods if absent. */
   readonly methods?: readonly string[];
   readonly when?: (call: ProxiedCall) => boolean;
-  /** How often the rule applies; until it is removed if absent. */
+  /** How often the rule applies; if absent, until the rule is removed. */
   readonly times?: number;
 }
 
@@ -53,10 +53,10 @@ export interface RpcProxy {
   close(): Promise<void>;
 }
 
-/** Thrown by a treatment to break the connection without a response. */
+/** Thrown by a rule to break the connection without a response. */
 class Cut extends Error {}
 
-/** Thrown by a treatment to make this the whole HTTP response, whatever else the request contained. */
+/** Thrown by a rule to send this as the whole HTTP response, even if the request contained other calls. */
 class HttpAnswer extends Error {
   readonly status: number;
   readonly body: string;

@@ -48,11 +48,12 @@ async function columns(client: Client, table: string): Promise<readonly string[]
      ORDER BY a.attnum`,
     [table],
   );
-  // Default functions are printed without the schema: a role with the schema's name has it in its search path.
+  // Print default functions without the schema. PostgreSQL itself omits it only for a role that has the schema in its
+  // search path, as a role with the schema's name does.
   return rows.map(({ line }) => `  ${line.replace("DEFAULT fencepost.", "DEFAULT ")}`);
 }
 
-/** Constraints without those of NOT NULL, which are listed separately from PostgreSQL 18 on. */
+/** Constraints except NOT NULL, which only PostgreSQL 18 and later list as constraints. */
 async function constraints(client: Client, table: string): Promise<readonly string[]> {
   const { rows } = await client.query<{ line: string }>(
     `SELECT format('CONSTRAINT %I %s', conname, pg_get_constraintdef(oid)) AS line
@@ -61,8 +62,8 @@ async function constraints(client: Client, table: string): Promise<readonly stri
      ORDER BY contype DESC, conname`,
     [table],
   );
-  // Add the schema to referenced tables: a role with the schema's name has it in its search path and sees them without
-  // it.
+  // Always print the schema of referenced tables. PostgreSQL omits it for a role that has the schema in its search
+  // path, as a role with the schema's name does.
   return rows.map(({ line }) => `  ${line.replace(/ REFERENCES (?!fencepost\.)/, " REFERENCES fencepost.")}`);
 }
 

@@ -67,8 +67,8 @@ const EIP55 = new Map<Address, string>([
 ]);
 
 /**
- * A fake checksum: knows the two accounts above and returns any other address in upper case, so that a test sees that
- * it was called.
+ * A fake checksum: the checksummed form of the two sample accounts, and any other address in upper case, so that a test
+ * sees that the function was called.
  */
 export function sampleChecksum(address: Address): string {
   return EIP55.get(address) ?? `0x${address.slice(2).toUpperCase()}`;

@@ -1,4 +1,4 @@
-/** A `fetch` with which a test plays every node: requests are recorded and answered as the test says. */
+/** A `fetch` that replaces every node: it records requests and answers them as the test says. */
 export interface Asked {
   readonly base: string;
   readonly method: string;

@@ -3,14 +3,14 @@ import { waitUntil } from "./wait-until.ts";
 
 const SHARERS = 16;
 /**
- * Each session holds the lock for this many parts of the time and releases it for one, so that some session holds it at
- * any moment.
+ * Number of queries that a session makes while it holds the lock. It is without the lock for about one query, so at any
+ * moment some session holds the lock.
  */
 const TURNS = 5;
 
 /**
- * Sixteen sessions that share the lock on a lane's row, each repeatedly for a moment. Resolves when every one of them
- * has held it; they continue until the returned function is called.
+ * Starts sixteen sessions that share the lock on a lane's row; each holds it again and again for a short time. Resolves
+ * when every session has held the lock. They continue until the returned function is called.
  */
 export async function shareLock(databaseUrl: string, signer: string): Promise<() => Promise<void>> {
   let wanted = true;

@@ -1,8 +1,8 @@
 import type { World, WorldNode } from "./world.ts";
 
 /**
- * Makes this node's endpoint slow and without batches: one send after the other, each `everyMs` after the previous one.
- * `hold` delays the response to a send. Returns a function that ends this.
+ * Makes this node's endpoint slow: it accepts no batches, and each send starts `everyMs` after the response to the
+ * previous one. `hold` delays that response. Returns a function that restores the endpoint.
  */
 export function slowWire(
   { clock }: World,

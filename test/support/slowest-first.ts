@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Test files that take most of ten seconds or more. */
+/** Test files that take almost ten seconds or more. */
 const SLOW = [
   "test/main/dev/embedded/postgres-recovery.test.ts",
   "test/main/dev/embedded/postgres-places.test.ts",

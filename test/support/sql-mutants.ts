@@ -1,8 +1,8 @@
 /**
- * Makes mutants of a statement, each without one of its conditions. The statement's test runs its cases against each
- * mutant: one that behaves like the original in every case shows an untested condition.
+ * Makes mutants of an SQL statement, each without one of its conditions. The statement's test runs its cases against
+ * each mutant. If a mutant passes all cases, no case tests the removed condition.
  *
- * The removed condition stays in the text without effect: parameters keep their types, and the planner drops it.
+ * The removed condition stays in the text but has no effect, so that parameters keep their types.
  */
 export interface Mutant {
   readonly without: string;
@@ -17,7 +17,7 @@ interface Piece {
 
 interface Frame {
   from: number;
-  /** The text before this piece. */
+  /** The token before this piece. */
   after: string;
 }
 
@@ -28,8 +28,8 @@ const BEGINS = new Set(["WHERE", "ON", "AND", "OR", "WHEN"]);
 const PASSES = /^(?:IS |')/;
 
 /**
- * A list that repeats a condition so that the planner finds rows by key. It decides nothing, because an equality beside
- * it does, so it is not removed.
+ * Matches a condition with a list of keys, which only helps the planner to find rows by key. It is not removed: an
+ * equality beside it already decides, so its mutant would behave like the original.
  */
 const HINT = /= ANY \(/;
 

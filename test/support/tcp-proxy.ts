@@ -1,12 +1,12 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 
-/** What happens at a COMMIT in the client's bytes: they are lost, held back, or delivered and the response is lost. */
+/** What happens to the client's COMMIT: it is lost, it is held back, or it is delivered and its response is lost. */
 export type CommitFault = "cut-before" | "stall-before" | "cut-after" | "hold-answer";
 
 interface Hold {
   readonly text: string;
-  /** Position of the first byte to hold. */
+  /** Returns the position of the first byte to hold. */
   readonly from: (bytes: Buffer) => number;
   readonly hit: (release: () => void) => void;
 }
@@ -72,7 +72,7 @@ export class TcpProxy {
     return url.href;
   }
 
-  /** Number of round trips: how often a client sent something first or after a response. */
+  /** Number of round trips. One begins with a client's first bytes, and with its first bytes after each response. */
   get roundTrips(): number {
     return this.trips;
   }
@@ -82,14 +82,14 @@ export class TcpProxy {
     return this.pairs.size;
   }
 
-  /** Applies a fault to the next COMMIT; resolves when that has passed. */
+  /** Applies a fault to the next COMMIT; resolves when the fault has happened. */
   atNextCommit(fault: CommitFault): Promise<void> {
     return new Promise((hit) => this.faults.push({ fault, hit }));
   }
 
   /**
-   * Disconnects the client at its next COMMIT and keeps the bytes, as a slow network that still carries them. Resolves
-   * with a function that delivers them; that one resolves when the server has read them and hung up.
+   * Disconnects the client at its next COMMIT but keeps the bytes, as a slow network would. Resolves with a function
+   * that delivers the bytes to the server, and that resolves when the server has read them and closed the connection.
    */
   delayNextCommit(): Promise<() => Promise<void>> {
     return new Promise((hit) => this.delays.push((deliver) => hit(deliver)));
@@ -105,7 +105,8 @@ export class TcpProxy {
 
   /** Delivers the bytes before the next use of this statement and holds the rest, as if the client stopped sending. */
   holdFrom(statement: string): Promise<() => void> {
-    // A Bind message begins with its type (one byte), its length (four bytes) and the empty name of a portal.
+    // In a Bind message, the statement's name follows the type (one byte), the length (four bytes) and an empty portal
+    // name.
     const from = (bytes: Buffer) => bytes.indexOf(`\0${statement}\0`) - 5;
     return new Promise((hit) => this.holds.push({ text: `\0${statement}\0`, from, hit }));
   }
@@ -121,7 +122,7 @@ export class TcpProxy {
    * locks.
    */
   holdCommitBehind(text: string): Promise<() => void> {
-    // A message begins with its type (one byte) and its length (four bytes); then an empty name.
+    // In a message with COMMIT, the text follows the type (one byte), the length (four bytes) and an empty name.
     const from = (bytes: Buffer) => {
       const commit = bytes.indexOf("COMMIT\0", bytes.indexOf(text));
       return commit < 0 ? bytes.length : commit - 6;
@@ -152,7 +153,7 @@ export class TcpProxy {
     this.refusing = false;
   }
 
-  /** Keeps connections open and accepts new ones, but delivers no client bytes, as a server that hangs. */
+  /** Keeps connections open and accepts new ones, but delivers no client bytes, like a server that hangs. */
   freeze(): void {
     this.frozen = true;
     for (const { client } of this.pairs) client.pause();
@@ -163,7 +164,7 @@ export class TcpProxy {
     for (const { client } of this.pairs) client.resume();
   }
 
-  /** Delays everything that the server sends from now on, as a slow database. */
+  /** Delays everything that the server sends from now on, like a slow database. */
   slowDown(ms: number): void {
     this.lateMs = ms;
   }
@@ -283,7 +284,7 @@ export class TcpProxy {
     pair.answer = () => undefined;
   }
 
-  /** The client is gone, but the server has not noticed yet. */
+  /** Closes the client's connection while the server's connection stays open, as if the server had not noticed yet. */
   private outlive(pair: Pair): void {
     this.mute(pair);
     this.pairs.delete(pair);
@@ -291,7 +292,10 @@ export class TcpProxy {
     pair.client.destroy();
   }
 
-  /** Ends a pair but still delivers bytes already sent to the server, as a kernel does after its process is gone. */
+  /**
+   * Closes a pair of connections. Bytes already sent to the server are still delivered, as a kernel does after a
+   * process has ended.
+   */
   private end(pair: Pair): void {
     this.pairs.delete(pair);
     pair.client.destroy();

@@ -3,7 +3,7 @@ import { RECIPIENT, SIGNER } from "./integration.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** A transfer identified on the chain by its value: no two of a test have the same payload. */
+/** A transfer whose value identifies it on the chain: no two transfers of a test have the same payload. */
 export function transfer(index: number, prefix = "request"): CreateTransaction & { readonly requestId: string } {
   return { signer: SIGNER, requestId: `${prefix}-${index}`, payload: { to: RECIPIENT, value: String(index + 1) } };
 }

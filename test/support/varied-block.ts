@@ -12,7 +12,7 @@ const REVERTING_INIT_CODE: Hex = "0x60006000fd";
 
 type Json = Record<string, unknown>;
 
-/** A block as a node returns it, with everything that a proof needs. */
+/** A block and its receipts as a node returns them, with all fields needed to recompute the block's hash and roots. */
 export interface ShownBlock {
   readonly number: number;
   readonly hash: Hash;

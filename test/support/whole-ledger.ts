@@ -13,7 +13,7 @@ import { UNUSED } from "../../src/domain/policy/use.ts";
 
 const ALL = { kind: "all" } as const;
 
-/** A complete guard for these policies without any usage. */
+/** The ledger's policy state (guard), completely loaded, with these policies and without any usage. */
 export function unusedGuard(policies: Policies): Guard {
   return { ...(whole(nothingUsed(policies)) as Guard), use: UNUSED };
 }

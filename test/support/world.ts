@@ -96,11 +96,11 @@ export interface WorldOptions {
   readonly node?: Partial<NodeSettings>;
   readonly seed?: number;
   readonly signers?: readonly Address[];
-  /** Whether nodes notify each other. Off by default, because correctness must not depend on it. */
+  /** Whether nodes send each other hints. Off by default, because correctness must not depend on hints. */
   readonly hints?: boolean;
   /**
-   * Whether each node holds a lock for as long as its session lasts. Otherwise, as behind a pooler, the lease alone
-   * decides.
+   * Whether each node holds a lock for as long as its database session lasts. If not, as behind a pooler, only the
+   * lease shows whether a node is alive.
    */
   readonly sessionLocks?: boolean;
   /** Addresses whose keys the chain node holds. */
@@ -115,7 +115,7 @@ export interface WorldNode {
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
   readonly url: string;
-  /** The node's hints; null if the world has none. */
+  /** The node's hints; null if hints are off. */
   readonly wakeUps: MemoryWakeUps | null;
   /** The node's session lock; null if it has no session to hold one. */
   readonly lock: MemorySessionLock | null;
@@ -166,10 +166,10 @@ export class World {
   private readonly draw = counter();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
-  /** Ceilings and settings of every node that has none of its own. */
+  /** Ceilings and settings for every node that has none of its own. */
   readonly ceilings: Ceilings;
   readonly settings: ChainSettings;
-  /** Transactions that callers sent past every node, by hash. */
+  /** Transactions that callers sent to the chain without a node, by hash. */
   readonly hidden = new Map<Hash, { readonly signer: Address; readonly nonce: number }>();
   private readonly options: WorldOptions;
   private mining = true;
@@ -269,7 +269,7 @@ export class World {
     this.wire.duringOthers(() => this.chain.submit(rawTransaction));
   }
 
-  /** Nonces used by hidden transactions and by none of ours. */
+  /** Nonces used by transactions that were sent to the chain without a node, and by no transaction of Fencepost. */
   hiddenNonces(signer: Address): readonly number[] {
     const ours = new Set(this.rows().flatMap((row) => (row.lane.signer === signer ? [row.nonce] : [])));
     const mined = [...this.hidden].filter(
@@ -310,8 +310,8 @@ export class World {
   }
 
   /**
-   * Advances time until the fact holds; fails if it does not within the limit. It checks every 10 ms, but not again
-   * before the next timer is due, because nothing happens until then.
+   * Advances time until `fact` returns true; fails if the limit is reached. It checks every 10 ms, but skips ahead to
+   * the next timer, because nothing happens before that.
    */
   async until(fact: () => boolean, limitMs = 120_000): Promise<void> {
     const deadline = this.clock.monotonicMs() + limitMs;

@@ -1,6 +1,6 @@
 /**
- * Mistakes with the library and the SDK that must not compile. Each is marked as an expected error, and the compiler
- * complains if it is none. `types.test.ts` runs the real compiler on this file.
+ * Mistakes with the library and the SDK that must not compile. Each is marked as an expected error; the compiler
+ * reports a marked line that has no error. `types.test.ts` runs the real compiler on this file.
  */
 import { type ClientOptions, createClient, type FencepostClient } from "../../src/client/index.ts";
 import { createFencepost, type Fencepost, type FencepostOptions } from "../../src/index.ts";

@@ -41,7 +41,7 @@ const mistakes = readFileSync(new URL("mistakes.ts", import.meta.url), "utf8")
   .replaceAll("../../src/client/index.ts", "fencepost/client")
   .replaceAll("../../src/index.ts", "fencepost");
 
-/** Types of the names that snippets leave undeclared, as a reader of the page would have them. */
+/** Types of the names that snippets use without declaring them. A reader of the page would have such values. */
 const GIVEN: Readonly<Record<string, string>> = {
   client: "import('pg').Client",
   order: "{ readonly id: string; readonly total: string }",
@@ -67,7 +67,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   createWalletClient: "typeof import('viem').createWalletClient",
   defineConfig: "typeof import('fencepost/config').defineConfig",
 };
-/** Names with another meaning on these pages. */
+/** Types of names that have another meaning on some pages. */
 const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
   "docs/pools.md": { client: "ReturnType<typeof import('fencepost/client').createClient>" },
 };
@@ -77,7 +77,7 @@ const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
 const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md"];
 
 function asModule(path: string, code: string): string {
-  // A snippet that is only a part of a configuration file is completed.
+  // Complete a snippet that is only a part of a configuration file.
   const whole = /^\w+: /.test(code) ? `export default defineConfig({ ${code} });` : code;
   const known: typeof GIVEN = { ...GIVEN, ...OF_PAGE[path] };
   const open = Object.keys(known).filter((name) => isUsed(name, whole) && !isDeclared(name, whole));

@@ -1,4 +1,4 @@
-/** Converts arguments of a call from shell texts to the JSON that a node encodes. */
+/** Converts the arguments of a contract call from shell text to the JSON that a node encodes. */
 import { InvalidArgumentError } from "commander";
 import { wei } from "./amounts.ts";
 

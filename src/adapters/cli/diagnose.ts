@@ -12,10 +12,10 @@ import type { CliIo, Paint } from "./terminal.ts";
 /** Result of one check of `doctor`. */
 export interface Finding {
   readonly sign: "ok" | "warning" | "mistake";
-  /** Stable code of the finding, for programs. */
+  /** Stable code of the check's result, for programs. */
   readonly code: string;
   readonly text: string;
-  /** How to fix the finding; null if nothing has to be done. */
+  /** How to fix the problem that the check found; null if nothing has to be done. */
   readonly fix: string | null;
 }
 

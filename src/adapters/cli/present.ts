@@ -2,7 +2,7 @@
 import { figures, table } from "./table.ts";
 
 export interface ReadyNode {
-  /** URL of the node for operators; null if it is the same as `url`. */
+  /** URL of the node's routes for operators; null if it is the same as `url`. */
   readonly adminUrl?: string | null;
   readonly url: string;
   readonly nodeId: string;
@@ -53,7 +53,7 @@ export interface DemoReport {
   readonly lost: number;
   /** Number of transactions that were executed more often than requested. */
   readonly duplicate: number;
-  /** Number of nonces below the highest one that no transaction of ours used. */
+  /** Number of nonces below the highest used one that none of our transactions used. */
   readonly gaps: number;
   readonly takeovers: number;
   readonly fencedWrites: number;

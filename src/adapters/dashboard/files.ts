@@ -50,8 +50,8 @@ const FILES = [
 
 export interface DashboardOptions {
   /**
-   * True if the node started its own development chain, which ends with it. The page may then offer test transfers,
-   * because the ether has no value.
+   * True if the node started its own development chain, which stops when the node stops. The page may then offer test
+   * transfers, because the ether has no value.
    */
   readonly isDev?: boolean;
 }

@@ -119,8 +119,8 @@ function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeM
 }
 
 /**
- * Settles receipts with a single endpoint. The known depth may have been reported by another endpoint that is down now,
- * so this endpoint must have reached it too.
+ * Checks receipts if only one endpoint is up. The required depth may have been reached only by an endpoint that is down
+ * now, so this endpoint must have reached that depth too.
  */
 function settlingAlone(endpoints: Endpoints, prover: BlockProver, question: Question): Ask<readonly ReceiptVerdict[]> {
   const { block, transactions, depth } = question;

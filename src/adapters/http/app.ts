@@ -24,7 +24,7 @@ import { peerRoutes } from "./routes/peers.ts";
 
 /** Longest time for a request's headers and body to arrive. It does not limit the time until the response. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often Node.js checks for requests that exceed this time; its default is 30 seconds. */
+/** How often Node.js checks for requests that arrive too slowly; its default is 30 seconds. */
 export const LOOK_FOR_SLOW_EVERY_MS = 5_000;
 
 /**
@@ -60,8 +60,8 @@ function bareApp(): FastifyInstance {
   return Fastify({
     logger: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Also pass the timeout to Node.js's server: it derives the limit for headers from it, and refuses a limit for
-    // headers that is longer.
+    // Also pass the request timeout to Node.js's server. The server uses it as the upper limit of its timeout for
+    // headers, and refuses a longer one.
     http: { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: LOOK_FOR_SLOW_EVERY_MS },
     // While the server closes, requests on connections that are still open are answered as usual, so that no request
     // fails.

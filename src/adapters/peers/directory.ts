@@ -26,7 +26,7 @@ export interface DirectoryOptions {
 interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
   /** Public key of the peer; null if it has published no readable key. */
   readonly key: KeyObject | null;
-  /** Whether the row's proof matches a shared secret; false if a secret is configured and it does not. */
+  /** True if the row's proof matches a shared secret, or no secret is configured. */
   readonly isVouchedFor: boolean;
   /** Marks a request number as used. False if it was used before, or is too old to be remembered. */
   readonly use: (number: number) => boolean;
@@ -70,7 +70,8 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
     for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
     undead.forEach(learn);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
-    // If instances share a URL, the last counts: a restart replaces its predecessor, a trusted process any other.
+    // If several live instances have the same URL, the last one counts. A restarted process comes after its
+    // predecessor, and a trusted instance after an untrusted one.
     const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
     byUrl = new Map(trustedLast.map((each) => [each.url, each]));
   };
@@ -95,7 +96,9 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
       return { publicKey, keyProof: secret === undefined ? null : proofOf(secret, { instanceId, url, publicKey }) };
     },
     isUs: (instanceId: string) => selves.includes(instanceId),
-    /** The newest own instance that other nodes can have read. */
+    /**
+     * The newest instance of this process that is in the rows read from the database, so that other nodes can know it.
+     */
     self: () => selves.flatMap((instanceId) => known.get(instanceId) ?? []).at(-1) ?? null,
     /** Returns the live instance at the URL; null if there is none. Throws if the rows cannot be read. */
     at: async (url: string) => {
@@ -137,7 +140,8 @@ function isSame(a: string, b: string) {
 }
 
 /**
- * Number of requests of one sender that may overtake each other: those of many seconds, in 64 KiB of memory per sender.
+ * Number of later requests that may overtake a request of the same sender. Enough for the requests of many seconds;
+ * takes 64 KiB of memory per sender.
  */
 const OVERTAKEN_AT_MOST = 8_192;
 

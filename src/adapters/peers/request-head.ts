@@ -38,7 +38,7 @@ export function digestOf(body: string | Buffer): string {
   return hash("sha256", body, "base64url");
 }
 
-/** Signs the head and returns the value of the `Authorization` header. */
+/** Signs the data of a request's `Authorization` header and returns the header's value. */
 export function signHead(route: string, head: RequestHead, privateKey: KeyObject): string {
   const { from, to, number, heartbeat, digest } = head;
   const signature = sign(null, signedText(route, head), privateKey).toString("base64url");

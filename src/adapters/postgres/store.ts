@@ -43,13 +43,16 @@ export interface PostgresStoreOptions {
   /** Number of connections for reading; writing and the lease have a few of their own. */
   readonly poolSize?: number;
   readonly preparedStatements?: PreparedStatements;
-  /** Parses addresses and functions in the policy document. If absent, a document that contains any cannot be read. */
+  /**
+   * Codec that parses addresses and functions in the policy document. If absent, a document that contains addresses or
+   * functions cannot be read.
+   */
   readonly policyWords?: PolicyWords;
 }
 
 /**
- * The server, or the content of its database, is not safe to store nonces in. The message is one line, with what to
- * change.
+ * Error: the server, or the content of its database, is not safe to store nonces in. The message is one line and states
+ * what to change.
  */
 export class UnsuitableServer extends Error {
   override readonly name = "UnsuitableServer";
@@ -124,8 +127,8 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
 const MOST_LISTED = 20;
 
 /**
- * Refuses a database in which a transaction has attempts of two nonces: one of its payloads could be sent, or its
- * outcome decided, at a nonce that is not its own.
+ * Refuses to start if a transaction has attempts at two nonces: a payload could be sent, or an outcome decided, at the
+ * wrong nonce.
  */
 async function refuseRequeued(connections: Connections) {
   const rows = await ask(connections, findRequeued());
@@ -173,7 +176,8 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     changePolicy: (change) => policy.change(leasing, change),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
-      // Wait until every earlier commit of this process has ended: the loaded lane would lack one that commits later.
+      // Wait until every earlier commit of this process has ended: a lane that is loaded before a commit would lack its
+      // changes.
       await settleDoubts(leasing);
       return loads.loadLane(fence);
     },

@@ -1,6 +1,9 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** Longest delay of `setTimeout`, which keeps it in a signed 32-bit integer; a longer delay fires at once. */
+/**
+ * Longest delay of `setTimeout` in ms. It stores the delay in a signed 32-bit integer; with a longer delay it fires at
+ * once.
+ */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;
 
 export const systemClock: Clock = {
@@ -12,8 +15,9 @@ export const systemClock: Clock = {
 };
 
 /**
- * Schedules a callback. Node.js's timers use the event loop's cached millisecond and may fire a fraction early by
- * `performance.now()`. Lease deadlines use that clock, so the callback runs only when it has reached the time.
+ * Schedules a callback. Node.js's timers use the event loop's cached millisecond, so by `performance.now()` they may
+ * fire a fraction of a millisecond early. Lease deadlines use `performance.now()`, so the callback runs only once that
+ * clock has reached the due time.
  */
 function after(ms: number, callback: () => void) {
   const dueMs = performance.now() + Math.max(0, ms);

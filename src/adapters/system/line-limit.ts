@@ -11,7 +11,10 @@ export interface RepeatLimit<K> {
   readonly clock: Pick<Clock, "after">;
   /** Number of lines of one kind that are written per window. */
   readonly whole: number;
-  /** Largest number of kinds, because kinds contain foreign text; beyond it, a line counts as the kind `rest`. */
+  /**
+   * Maximum number of kinds of log lines. Kinds contain text from outside, so their number must be limited; beyond it,
+   * a line counts as the kind `rest`.
+   */
   readonly mostKinds: number;
   /** Called when the window ends, with the number of lines that were not written. */
   readonly say: (left: K & { readonly times: number }) => void;

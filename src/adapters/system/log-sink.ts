@@ -17,8 +17,8 @@ type Line<T extends Type> = readonly [
 ];
 
 /**
- * Marks events that occur once per transaction or lane while a chain, a database or a node is down. The first of a kind
- * are logged, the others counted (line-limit.ts). Committed writes (`tx.transition`) are never marked.
+ * Events that occur once per transaction or lane while a chain, a database or a node is down. The first events of a
+ * kind are logged, the others only counted (line-limit.ts). Committed writes (`tx.transition`) are never in this list.
  */
 const STORMS = "storms";
 

@@ -318,9 +318,9 @@ function createCounters(registry: Registry): TelemetrySink {
 }
 
 /**
- * Gauge of nonce drift per lane. Drift ends if a proof moved the cursor, or if the lane allocates again: nothing is
- * allocated while a mined count above the cursor is unproven. Only lanes that drifted have a series, and only on their
- * owner: on a former owner it would never change again.
+ * Gauge of nonce drift per lane: the chain's mined count is above the lane's cursor. Drift ends if a proof moves the
+ * cursor, or if the lane allocates again, because nothing is allocated while such a count is unproven. Only lanes that
+ * drifted have a series, and only on their owner: on a former owner the value would never change again.
  */
 function createDriftGauge(instruments: Instruments, checksum: Spell) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();

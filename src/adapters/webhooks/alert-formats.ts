@@ -5,12 +5,9 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 export type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
-/** An alert message: the event, its subject, and the number of repeats since the last message. */
+/** An alert message: the event, what it is about, and the number of repeats since the last message. */
 export interface AlertMessage extends Pick<Alert, "severity" | "code" | "message" | "txId"> {
-  /**
-   * Whether the alert begins or ends. "resolved": the condition of an earlier alert with the same code and subject is
-   * over.
-   */
+  /** Whether the alert begins or ends. "resolved": an earlier alert with the same code about the same thing is over. */
   readonly status: "firing" | "resolved";
   readonly nodeId: string;
   /** Time of the alert in ISO 8601. */

@@ -1,7 +1,7 @@
 /**
- * Sends alerts to a webhook, for installations without Alertmanager. An alert is sent once per window. If it repeats,
- * it is sent again with a count, and once more when it is resolved. The sink cannot block or crash the node: the queue
- * has a limit, and if the webhook is down, alerts are dropped, but the log still has them.
+ * Sends alerts to a webhook, for installations without Alertmanager. An alert is sent once per window. If it was
+ * repeated in the window, it is sent again with a count. When it is resolved, that is sent once. The sink cannot block
+ * or crash the node: the queue has a limit, and if the webhook is down, alerts are dropped, but the log still has them.
  */
 
 import { defined } from "../../domain/defined.ts";

@@ -2,13 +2,15 @@ import { keepNewest } from "../../domain/keep-newest.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HeldQuery } from "../api.ts";
 
-/** Cache of answers from the chain, by subject: one request serves all callers that accept an answer of its age. */
+/**
+ * Cache of the chain's answers, by what was requested. One request serves all callers that accept an answer of its age.
+ */
 export class Answers<K, T> {
   private readonly clock;
   private readonly most;
   private readonly questions = new Map<K, { readonly askedAtMs: number; readonly answer: Promise<T> }>();
 
-  /** `most`: maximum number of subjects kept; the oldest are dropped. */
+  /** `most`: maximum number of cached answers; the oldest are dropped. */
   constructor(clock: Clock, most = Number.POSITIVE_INFINITY) {
     this.clock = clock;
     this.most = most;

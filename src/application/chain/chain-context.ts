@@ -32,8 +32,8 @@ const TAG_PATIENCE_MS = 60_000;
 export const LOOKS_AT_ONCE = 100;
 
 /**
- * One chain as this node knows it: the port, its settings, the head, the tracked hashes, and cached values that are
- * requested at most once per block.
+ * One chain as this node sees it: the port, its settings, the chain's newest block, the tracked hashes, and cached
+ * values that are requested at most once per block.
  */
 export class ChainContext {
   readonly chain;
@@ -54,7 +54,7 @@ export class ChainContext {
   readonly hashes: LaneIndex["hashes"] = new Map();
   readonly onChain: LaneIndex["onChain"] = new Set();
   readonly disputes;
-  /** Open alerts about this chain and its lanes. */
+  /** Alerts about this chain and its lanes that are not resolved yet. */
   readonly standing;
   reachable = true;
   /**
@@ -63,8 +63,8 @@ export class ChainContext {
    */
   lookSoon: () => void = () => undefined;
   /**
-   * Receipt batch size that the endpoints last accepted: halved after a poll without an answer, doubled after a poll
-   * with one.
+   * Number of receipts requested in one batch: halved if the endpoints did not answer the last batch, doubled if they
+   * did.
    */
   looksAtOnce = LOOKS_AT_ONCE;
   /** Hash of the chain's first block: the stored one, and the one that an endpoint last returned. */
@@ -76,7 +76,9 @@ export class ChainContext {
   headSince: Date | null = null;
   private blocks: BlockPace = NO_BLOCKS;
   private failedPasses = 0;
-  /** Newest canonical blocks that this node stored; saves a write if nothing changed. */
+  /**
+   * Newest canonical blocks that this node stored. They are remembered, so that nothing is written if nothing changed.
+   */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly ports;
   /** When to alert that the node does not support the block tag used for finality; null if it supports the tag. */
@@ -128,14 +130,14 @@ export class ChainContext {
     const { clock } = this.ports;
     const sentAt = lanes.flatMap(({ mined, unmined }) => [
       ...[...unmined.values()].flatMap(({ held, firstSentAt }) => (held ? [] : (firstSentAt?.getTime() ?? []))),
-      // A mined transaction waits for the next block from the time the newest block arrived.
+      // For mined transactions the wait for the next block begins when the newest block arrived.
       ...(mined.size > 0 ? [0] : []),
     ]);
     const awaitedMs = sentAt.length === 0 ? null : clock.now().getTime() - Math.min(...sentAt);
     return this.reachable && isStalled(this.blocks, clock.monotonicMs(), awaitedMs);
   }
 
-  /** A pass over the chain failed because of our own error: alert once, until a pass completes again. */
+  /** Raises an alert because a pass over the chain failed by our own error; once, until a pass completes again. */
   passFailed(message: string): void {
     this.failedPasses++;
     this.standing.raise({ severity: "ERROR", code: "PASS_FAILED", message, chainId: this.chain.chainId });
@@ -160,8 +162,8 @@ export class ChainContext {
   }
 
   /**
-   * A young chain has no safe or finalized block yet. If none appears after a while, alert: the chain may never have
-   * one.
+   * Raises an alert if the chain has no safe or finalized block after a while. A young chain has none yet, but another
+   * may never have one.
    */
   noteTag(tag: "safe" | "finalized", known: boolean): void {
     const { chainId } = this.chain;
@@ -189,14 +191,17 @@ export class ChainContext {
     return isFullyPriced(wishes) ? Promise.resolve(NO_MARKET) : this.feeMarket();
   }
 
-  /** Base fees that confirm a market: its own if two endpoints have the header, else those of the followed blocks. */
+  /**
+   * Base fees that confirm a fee market: the market's own if two endpoints returned the same header, else those of the
+   * blocks that this node follows.
+   */
   seenBaseFees({ agreed, baseFees }: FeeMarket): readonly bigint[] {
     return agreed === true ? baseFees : this.follower.seenBaseFees;
   }
 
   /**
-   * A fee market from a single endpoint may be false, history included: the base fees of the followed blocks bound it,
-   * too.
+   * Highest plausible price per gas. A fee market from a single endpoint may be false, its history included, so the
+   * price is also limited by the base fees of the blocks that this node follows.
    */
   private usualLimit(market: FeeMarket) {
     const seenBaseFees = this.seenBaseFees(market);
@@ -282,8 +287,8 @@ export async function canonicalHashes(
 const MOST_KEPT = 10_000;
 
 /**
- * Addresses that have, or had, code. An entry only ever permits a call: a reorg may remove code and a contract may
- * destroy itself, but an address that was a contract is not a typing error.
+ * Addresses that have, or had, code. An entry can only permit a call, never forbid one. Code may disappear by a reorg,
+ * or because a contract destroys itself, but an address that was a contract is not a typing error.
  */
 export class KnownCode {
   private readonly addresses = new Map<Address, "seen" | "deployed">();
@@ -319,15 +324,15 @@ export class KnownCode {
  * Maximum gas of one transaction on a chain: the lower of the block's gas limit and the cap per transaction. The cap
  * comes from the settings, else from the known caps by chain id, else from a node's refusal of a payload.
  *
- * Reads: the followed head. Writes: nothing durable. A crash forgets the learned cap; the next refusal teaches it
- * again.
+ * Reads: the followed head. Writes: nothing durable. A crash loses the cap that was learned from a refusal; the next
+ * refusal shows it again.
  */
 
 /** How long a learned gas cap is used: a chain may raise its cap, and one refusal may have been a mistake. */
 const LEARNED_FOR_MS = 60 * 60_000;
 /**
- * Lowest gas cap that is learned from a refusal. Every cap in use is higher; believing an endpoint that names a lower
- * one would refuse most creates.
+ * Lowest gas cap that is learned from a refusal. Every cap in use is higher. If a lower cap, named by a false endpoint,
+ * were accepted, most creates would be refused.
  */
 const LEAST_CAP = 1_000_000n;
 

@@ -76,7 +76,9 @@ export class Counts {
     return this.context.chain.transactionCountAt(signer, blockNumber);
   }
 
-  /** The last counts that any caller received, for display. Sends no request, and no decision uses them. */
+  /**
+   * The last counts that were read for any caller, for display only. Sends no request; no decision uses these counts.
+   */
   lastKnown(signer: Address): Readonly<Record<Tag, number | null>> {
     return { latest: this.known.latest.get(signer) ?? null, pending: this.known.pending.get(signer) ?? null };
   }

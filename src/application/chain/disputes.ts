@@ -1,8 +1,8 @@
 /**
  * Blocks on which no decision is based, because the chain's endpoints disagree about them, or because an endpoint that
- * is up has not returned them for a minute (it is behind, or answers only other requests). A dispute ends when two
- * endpoints agree, or when the only endpoint that is up no longer contradicts itself. Operators are alerted, but not
- * for every block and poll.
+ * is up has not returned them for a minute (it lags, or answers only other requests). This state, a dispute, ends when
+ * two endpoints agree, or when the only endpoint that is up no longer contradicts itself. Operators are alerted, but
+ * not for every block and poll.
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { BlockPlace } from "../../ports/chain.ts";
@@ -52,7 +52,10 @@ export class Disputes {
     this.ports = ports;
   }
 
-  /** The dispute because of which a block decides nothing; null if there is none, or if it has not lasted long. */
+  /**
+   * The dispute about a block; null if there is none, or if it has not lasted long. While it lasts, nothing is decided
+   * by this block.
+   */
   about(blockHash: Hash): Dispute | null {
     const dispute = this.open.get(blockHash);
     return dispute !== undefined && this.isOfNote(dispute) ? dispute : null;
@@ -73,8 +76,8 @@ export class Disputes {
   }
 
   /**
-   * An endpoint whose answer is needed does not answer. A block that was contradicted before stays disputed until two
-   * endpoints agree.
+   * Records that an endpoint whose answer is needed does not answer. A recorded contradiction between endpoints about
+   * the block is kept instead, until two of them agree.
    */
   wait(block: BlockPlace, detail: string): void {
     if (this.open.get(block.hash)?.code === "RPC_DISAGREES") return;
@@ -82,8 +85,8 @@ export class Disputes {
   }
 
   /**
-   * Records contradictions between endpoints in the newest fee market; null if there are none (any more). Until they
-   * agree, the lower price is used.
+   * Records how endpoints contradict each other about the newest fee market; null if they do not. Until they agree, the
+   * lower price is used.
    */
   notePrices(answers: readonly string[] | null): void {
     this.prices = answers && { answers, since: this.prices?.since ?? this.ports.clock.now() };

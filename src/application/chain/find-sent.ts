@@ -1,7 +1,7 @@
 /**
- * Finds the mined transaction at a signer's nonce, once the chain's transaction count has passed that nonce: by the
- * node's own look-up by sender and nonce; else by binary search for the block in which the count passed the nonce;
- * else, if the node has pruned that state, by a scan of the last blocks.
+ * Finds the mined transaction at a signer's nonce, once the chain's transaction count has passed that nonce. There are
+ * three ways, tried in order: the node's own look-up by sender and nonce; a binary search for the block in which the
+ * count passed the nonce; and, if the node has pruned that state, a scan of the last blocks.
  *
  * Reads: the chain. Writes: nothing. A transaction that no endpoint shows is `unseen`, and decides nothing (I7).
  */
@@ -46,14 +46,18 @@ async function lookUp(context: ChainContext, query: SentQuery): Promise<LookUp> 
   const tip = context.follower.window.tip;
   if (tip === null) return "open";
   const passed = await context.counts.at(query.signer, tip.number);
-  // A node prunes the latest state last: if even that is missing, the endpoint is behind or faulty.
+  // If the count at the newest block is missing, the endpoint lags or is faulty, because a node prunes the newest state
+  // last.
   if (passed === null || passed <= query.nonce) return "open";
   const place = await passedIn(context, query, tip.number);
   if ("prunedBelow" in place) return scan(context, query, place.prunedBelow);
   return (await readBlock(context, query, place.block)) ?? "unseen";
 }
 
-/** Finds the first block whose count is above the nonce; or returns the lowest block whose state the node still had. */
+/**
+ * Finds the first block whose transaction count is above the nonce. If the node has pruned that state, returns the
+ * lowest block whose count is still available.
+ */
 async function passedIn(
   context: ChainContext,
   query: SentQuery,

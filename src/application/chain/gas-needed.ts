@@ -29,7 +29,7 @@ export async function simulateWithin(context: ChainContext, call: Call): Promise
   return withinLimits(context, call, simulation);
 }
 
-/** The call with everything to be checked in one request to the chain. */
+/** Adds to the call everything that is to be checked in the same request to the chain. */
 export function asAsked(context: ChainContext, call: Call): Call {
   return askingCode(context, withKnownCost(context, call));
 }
@@ -50,8 +50,8 @@ export async function confirmEstimate(context: ChainContext, call: Call, estimat
   const { gas } = estimated;
   if (!isOutOfProportion(gas, call) || !isDear(context, estimated)) return;
   const answers = await context.chain.simulateEverywhere(withKnownCost(context, call));
-  // All endpoints are compared, because it is unknown which one gave the first estimate: requests fail over between
-  // endpoints.
+  // Compare all endpoints, because it is unknown which one gave the first estimate: any endpoint may have served the
+  // request.
   const others = answers.filter((answer) => !isAsMuch(answer, gas));
   if (answers.length < 2 || answers.length - others.length >= 2) return;
   const said = others.map(inWords).join(", ");

@@ -23,17 +23,20 @@ export interface Subscription {
   drain(): Drained<HeadChange>;
 }
 
-/** Blocks kept beyond the watch depth, so that a reorg of that depth still finds its fork point in the window. */
+/**
+ * Extra blocks kept beyond the depth at which reorgs are still expected, so that a reorg of that depth still finds its
+ * fork point in the window.
+ */
 const SPARE_BLOCKS = 16;
 /**
- * Minimum number of blocks in the window. They are kept as they arrive and never fetched for this purpose: `finalized`
- * may lag two epochs or more behind the head.
+ * Minimum number of blocks in the window, because `finalized` may lag two epochs or more behind the head. Blocks are
+ * kept as they arrive, and never fetched only to fill the window.
  */
 const LEAST_CAPACITY = 256;
 const FETCH_AT_ONCE = 64;
 /**
- * Maximum number of probable next blocks that a poll requests in advance: after a long pause, the next poll finds fewer
- * blocks than the last one did.
+ * Maximum number of probable next blocks that a poll requests in advance. After a long pause one poll finds many
+ * blocks, but the next one finds fewer.
  */
 const LIKELY_AT_MOST = 8;
 
@@ -50,7 +53,8 @@ export class HeadFollower {
   /** The newest block with its contents; null before the first answer. */
   head: Block | null = null;
   /**
-   * Base fees of the last followed blocks, oldest first; each came in a separate response. Replaced after each change.
+   * Base fees of the last followed blocks, oldest first. Each came in a separate response. The array is replaced after
+   * each change.
    */
   seenBaseFees: readonly bigint[] = [];
   private recomputes = false;
@@ -76,7 +80,10 @@ export class HeadFollower {
     return (isForged ? this.seenBaseFees.at(-1) : this.head?.baseFeePerGas) ?? null;
   }
 
-  /** True if, since the last call, a reorg went deeper than the watched blocks. Resets the flag. */
+  /**
+   * True if, since the last call, a reorg went deeper than the blocks that are still checked for reorgs. Resets the
+   * flag.
+   */
   takeDiscontinuity(): boolean {
     const { broken } = this;
     this.broken = false;
@@ -95,7 +102,8 @@ export class HeadFollower {
 
   /**
    * Polls the head once. True if the canonical chain changed. Throws `ChainUnavailable`. If `isAwaited` returns false,
-   * the blocks in between are not fetched: they contain none of our transactions.
+   * the blocks between the last known head and the new one are not fetched, because they contain none of our
+   * transactions.
    */
   async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
@@ -106,8 +114,8 @@ export class HeadFollower {
       this.stride = 0;
       return false;
     }
-    // `isAwaited` is called only after the response: a transaction sent in the meantime may be in one of the skipped
-    // blocks.
+    // `isAwaited` must be called after the response: a transaction may have been sent meanwhile, and be in one of the
+    // blocks that would be skipped.
     const isNext = head.number === tip.number + 1 && head.parentHash === tip.hash;
     if (!isNext && head.number > tip.number && this.buffers.size <= 1 && !isAwaited()) return this.skipTo(head);
     const branch = await this.branchTo(head, ahead);
@@ -132,8 +140,8 @@ export class HeadFollower {
   }
 
   /**
-   * The blocks from the window to `head`. "lagging": the endpoint is behind and contradicts nothing. "lost": the fork
-   * point is older than the window, or the endpoint does not have it.
+   * The blocks that lead from the window to `head`. "lagging": the endpoint is behind and contradicts nothing. "lost":
+   * the window, or the endpoint, does not have the block at which the branches fork.
    */
   private async branchTo(head: Block, ahead: readonly Block[]): Promise<readonly Block[] | "lagging" | "lost"> {
     const tip = this.window.tip as BlockRef;
@@ -149,7 +157,7 @@ export class HeadFollower {
     if (!isLinked(branch)) throw new ChainUnavailable("the chain moved while it was read");
     for (let depth = 0; depth <= this.capacity; depth++) {
       const first = branch[0] as Block;
-      // The window has no block below this one, so no parent can be found there.
+      // The branch reaches down to the window's oldest block, so its fork point is not in the window.
       if (first.number <= (this.window.oldest?.number ?? 0)) return "lost";
       if (this.window.contains({ number: first.number - 1, hash: first.parentHash })) return branch;
       const parent = await this.chain.blockByHash(first.parentHash);
@@ -160,9 +168,9 @@ export class HeadFollower {
   }
 
   /**
-   * Blocks that probably follow the tip. If the chain adds several blocks per poll, a poll requests as many as the last
-   * one found, together with the head in one request. Returns those that link up without a gap; missing blocks are
-   * fetched as usual.
+   * Blocks that probably follow the newest known one. On a chain that adds several blocks per poll, a poll requests as
+   * many as the last poll found, together with the head in one request. Returns the blocks up to the first missing one;
+   * the others are fetched as usual.
    */
   private async likelyNext(): Promise<readonly Block[]> {
     const { tip } = this.window;
@@ -213,8 +221,8 @@ export class HeadFollower {
   }
 
   private noteBaseFees(before: readonly bigint[], added: readonly Block[]) {
-    // Once one header hashed to its block hash, the hashes of this chain are known to be recomputable: a later header
-    // that does not match was altered by an endpoint.
+    // Once the hash of one header equals its block hash, this chain's block hashes can be recomputed. From then on, a
+    // header that does not match its hash was altered by an endpoint.
     this.recomputes ||= added.some(({ headerHolds }) => headerHolds === true);
     const held = this.recomputes ? added.filter(({ headerHolds }) => headerHolds !== false) : added;
     this.seenBaseFees = [...before, ...held.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);

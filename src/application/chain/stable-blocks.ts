@@ -100,8 +100,8 @@ class StableReader {
     const first = this.stream.emittedThrough === null ? this.firstHeight : this.stream.emittedThrough + 1;
     const last = Math.min(tip.number, first + this.depth + PAGE - 1);
     const added = await unlessSilent(blocksBetween(this.context.chain, first, last), null);
-    // This page is read by height, while the follower links blocks by hash: unless both are on the same branch, heights
-    // would be emitted twice or skipped.
+    // This page was read by height, while the follower links blocks by hash. Unless both are on the same branch, some
+    // heights would be emitted twice or skipped.
     if (added === null || !isLinked(added)) return null;
     const top = added.at(-1);
     if (top !== undefined && (window.hashAt(top.number) ?? top.hash) !== top.hash) return null;

@@ -1,7 +1,7 @@
 /**
- * Decides whether an endpoint still serves the chain that a lane was used on. A chain that was reset, or an endpoint
- * that answers falsely, shows in three ways: another chain id, another first block, or a transaction count below
- * settled transactions that are no longer watched. After the first sign, nothing is decided for the lane. After two
+ * Decides whether an endpoint still serves the chain that a lane was used on. If a chain was reset, or an endpoint
+ * answers falsely, there are three signs: another chain id, another first block, or a transaction count below that of
+ * settled transactions deeper than any expected reorg. After the first sign, nothing is decided for the lane. After two
  * signs on more than half of the endpoints the lane stops: nothing is sent, allocated or decided until two checks find
  * no sign.
  *
@@ -36,7 +36,8 @@ export async function trustedLanes(
   if (due.length > 0) await lookAll(ports, context, due);
   const trusted: OwnedLane[] = [];
   for (const lane of lanes) {
-    // A lane that is not trusted misses the blocks of this pass, so its receipts must be looked up later.
+    // A lane for which the chain's identity is uncertain misses the blocks of this pass, so its receipts must be looked
+    // up later.
     if (owesLook(lane)) oweReceipts(lane);
     else trusted.push(lane);
   }
@@ -44,8 +45,7 @@ export async function trustedLanes(
 }
 
 /**
- * Checks the chain's identity on the reconciler's schedule. Returns the lanes for which no evidence speaks against the
- * chain.
+ * Checks the chain's identity when lanes are reconciled. Returns the lanes for which there is no sign of another chain.
  */
 export async function trustedOnSight(
   ports: LanePorts,
@@ -62,7 +62,10 @@ function owesLook(lane: OwnedLane) {
 
 async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const failures: unknown[] = [];
-  /** Records a failure of our own, and returns true for it; an unavailable chain or the end of a term is not one. */
+  /**
+   * Records an error of our own and returns true. False if the chain was unavailable or the term ended, which is no
+   * error of ours.
+   */
   const note = (error: unknown) => {
     const isOurs = !(error instanceof ChainUnavailable || error instanceof TermOver);
     if (isOurs) failures.push(error);
@@ -105,8 +108,8 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
 }
 
 /**
- * True if more than half of the endpoints contradict the known chain, or if there is no other endpoint. Throws if an
- * endpoint that does not answer could decide.
+ * True if more than half of the endpoints contradict the known chain, or if there is no other endpoint. Throws if the
+ * answers of silent endpoints could change the result.
  */
 async function isShownByMost(context: ChainContext) {
   const answers = await context.chain.identityEverywhere();
@@ -131,7 +134,8 @@ async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: O
   if (count >= (lane.lowestOpen() ?? lane.cursor ?? 0)) return null;
   const settled = await ports.store.settledBelow(lane.lane);
   if (count >= settled) return null;
-  // Counts are accepted at any height: settled transactions are deeper than an endpoint may lag and still count as up.
+  // Counts are accepted from endpoints at any height. An endpoint that is up may lag a little, but the blocks of
+  // settled transactions are older than that.
   const most = countNotExceeded(await counts.everywhere(signer, 0));
   if (most === null) throw new ChainUnavailable(SILENT);
   if (most >= settled) return null;

@@ -52,8 +52,8 @@ interface ClusterPorts
 const MOVE_PART = 4;
 const MOVE_LEAST = 4;
 /**
- * How long a lane that was given away is left to its new owner: many heartbeats of that node, but less than a create
- * waits.
+ * Time in ms for which a lane that was given away is left to its new owner. It covers many heartbeats of that node, but
+ * is shorter than a create waits.
  */
 const LEFT_TO_TAKER_MS = 1_000;
 
@@ -72,14 +72,14 @@ export class Cluster {
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
   /**
-   * Last hand-over of each lane. A lane that has returned since was not claimed by its new owner, and is not given to
-   * that node again for one lease.
+   * Last hand-over of each lane: its new owner and the time. If the lane is here again, the new owner did not claim it,
+   * so it is not given to that node again for one lease.
    */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
   private readonly unowned;
   /**
-   * Lanes that this node claimed although it stands back (domain/cluster/stand-back.ts), and their intended owners: a
-   * node that did not claim a lane is not given it again.
+   * Lanes that this node claimed although it leaves lanes to other nodes for a while (domain/cluster/stand-back.ts),
+   * with their intended owners. An intended owner that did not claim a lane is not given it again.
    */
   private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
@@ -135,8 +135,8 @@ export class Cluster {
   }
 
   /**
-   * Called after this node lost its lanes because its heartbeat stopped: for a while, other nodes keep those lanes if
-   * they can.
+   * Called after this node lost its lanes because its heartbeat stopped: for a while, it leaves those lanes to other
+   * nodes that can serve them.
    */
   wasSilent(): void {
     const { clock, leaseDurationMs } = this.ports;
@@ -145,14 +145,14 @@ export class Cluster {
     this.leftBy.clear();
   }
 
-  /** True if placement assigns this lane to this node, or to no known member. */
+  /** True if placement assigns this lane to this node, or if no known member can serve it. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
     return favourite === null ? !this.draining : favourite.instanceId === this.selfId;
   }
 
   /**
-   * Of lanes assigned to other nodes, those that this node should claim anyway, because no node has owned them for the
+   * Lanes that this node should claim although they are assigned to other nodes, because no node has owned them for the
    * length of a lease.
    */
   async unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]> {
@@ -167,9 +167,9 @@ export class Cluster {
   }
 
   /**
-   * True if another node should own the lane: this node gave it away a moment ago, or stands back
-   * (domain/cluster/stand-back.ts). True only for a short time, because the new owner may have crashed before it
-   * claimed the lane. Before a request is sent to the new owner, its liveness is checked.
+   * True if the lane is left to another node: this node gave it away a moment ago, or has lost its lanes and leaves
+   * them to others for a while (domain/cluster/stand-back.ts). True only for a short time, because the new owner may
+   * have crashed before it claimed the lane. Before a request is sent to the new owner, its liveness is checked.
    */
   async isForAnother(lane: Lane): Promise<boolean> {
     if (!this.isLeftToAnother(lane)) return false;
@@ -244,8 +244,8 @@ export class Cluster {
   }
 
   /**
-   * Error for a request whose lane this node cannot serve. A signer is reported as unknown only after membership was
-   * read once more.
+   * Error for a request whose lane this node cannot serve. Membership is read once more before a signer is reported as
+   * unknown.
    */
   async refusal(lane: Lane): Promise<FencepostError> {
     if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
@@ -279,8 +279,8 @@ export class Cluster {
   }
 
   /**
-   * True if the lane stays here because its intended owner did not claim it, after a hand-over or while this node
-   * stands back.
+   * True if the lane stays here because its intended owner did not claim it, although this node handed it over or left
+   * it for a while (domain/cluster/stand-back.ts).
    */
   private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;

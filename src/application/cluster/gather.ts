@@ -1,7 +1,7 @@
 /**
- * Items that arrive in one turn of the event loop are handled together, each with its own result: a single create then
- * costs little more than a create in a batch. No item waits for further ones; if a turn brings many, the first are sent
- * while the others are still being read.
+ * Handles items that arrive in one turn of the event loop together, each with its own result: a single create then
+ * costs little more than a create in a batch. No item waits for items of a later turn. If a turn brings many items, the
+ * first are sent while the others are still being read.
  *
  * Reads, writes: nothing. A crash here leaves nothing behind.
  */
@@ -112,9 +112,9 @@ export function forwardCreates({ peers, clock }: Pick<Ports, "peers" | "clock">)
   };
   return {
     /**
-     * A repeated create shares a request only with creates of its own lane: another lane that hangs at the owner may be
-     * why the first try had no answer. The owner also looks up its id first, which first-time creates should not pay
-     * for.
+     * A repeated create shares a request only with creates of its own lane. The first try may have got no answer
+     * because another lane in the same request hangs at the owner. Also, the owner looks up the id of a repeat first, a
+     * cost that first-time creates should not bear.
      */
     send(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Answers> {
       const [first] = creates;

@@ -34,8 +34,8 @@ const ANSWER_WITHIN_MS = 200;
 const NOTIFY_WITHIN_MS = 500;
 const AGAIN_MS = 250;
 /**
- * Number of notifications, ten seconds in all: by then a node that cannot be reached has read the kill from the
- * database, or has passed its own deadline.
+ * Number of notifications, sent over ten seconds. By then, a node that cannot be reached has read the kill from the
+ * database, or has stopped because its lease deadline passed.
  */
 const NOTIFY_TIMES = 40;
 
@@ -55,7 +55,7 @@ export class KillSwitch {
   private readonly held = new Map<string, Held>();
   /** True once the kills have been read from the database. */
   private isKnown = false;
-  /** Number of kills and ends at the last read; null if they must be read again. */
+  /** Number of kills, and of ends of kills, at the last read; null if they must be read again. */
   private readAt: number | null = null;
   private keeping: Promise<void> | null = null;
   private readonly stopping = new AbortController();
@@ -80,9 +80,9 @@ export class KillSwitch {
   }
 
   /**
-   * Stops at once. The result reports which of the remaining steps were done in time; the others continue in the
-   * background. Always creates a new kill: an earlier one for the same signer may have been ended at another node,
-   * which this node has not read yet.
+   * Starts a kill: this node stops at once. The result reports which of the remaining steps were done in time; the
+   * others continue in the background. A new kill is always created, because an earlier one for the same signer may
+   * have been ended at another node without this node having read that.
    */
   async order(order: Omit<Kill, "killId">): Promise<KillAnswer> {
     const { clock, entropy } = this.ports;
@@ -133,7 +133,7 @@ export class KillSwitch {
     return [...this.held.values()].filter(({ kill }) => kill.signer === signer);
   }
 
-  /** The first kill of each signer: operators may have issued the same kill many times. */
+  /** One kill per signer, the first: operators may have issued the same kill many times. */
   private shown(): readonly Kill[] {
     const kills = [...this.held.values()].map(({ kill }) => kill);
     return kills.filter(({ signer }, at) => kills.findIndex((each) => each.signer === signer) === at);
@@ -201,8 +201,8 @@ export class KillSwitch {
   }
 
   /**
-   * Reads the kills. `readAt` stays null until the count is known, so that the next read of the heartbeat rows repeats
-   * this read.
+   * Reads the kills from the database. `readAt` is null meanwhile, so that if this read fails, the next read of the
+   * heartbeat rows repeats it.
    */
   private async read() {
     this.readAt = null;

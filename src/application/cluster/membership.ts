@@ -47,7 +47,8 @@ export class Membership {
   }
 
   /**
-   * All members that can serve the lane, its intended owner first; if none reaches the chain, those that have the key.
+   * All members that can serve the lane, its intended owner first. If no member reaches the chain, all members that
+   * have the key.
    */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
@@ -78,11 +79,12 @@ export class Membership {
 }
 
 /**
- * Finds lanes that no node has acquired for the length of a lease. A node of an older release does not know that this
- * one stands back: each leaves the lane to the other, and without this check the lane would never have an owner.
+ * Finds lanes that no node has acquired for the length of a lease. This node may be leaving its lanes to other nodes
+ * for a while (domain/cluster/stand-back.ts). A node of an older release is unaware of that and leaves the lane to this
+ * one, so that without this check the lane would never have an owner.
  *
- * Reads: the leases, a few times per lease duration, and only while this node stands back. Writes: nothing. An
- * unchanged token shows that the lane had no owner between two reads.
+ * Reads: the leases, a few times per lease duration, and only while this node leaves its lanes to others. Writes:
+ * nothing. An unchanged token shows that the lane had no owner between two reads.
  */
 
 const LOOKS_PER_LEASE = 4;
@@ -96,7 +98,9 @@ export function unownedLanes({ store, clock, leaseDurationMs }: UnownedPorts) {
   let before = new Map<LaneKey, { readonly token: number; readonly sinceMs: number }>();
   let nextLook = AT_ONCE;
   return {
-    /** Those of the given lanes that were free at every read for the length of a lease. Empty if no read is due yet. */
+    /**
+     * Of the given lanes, those that were free at every read for the length of a lease. Empty if no read is due yet.
+     */
     async among(lanes: readonly Lane[]): Promise<readonly Lane[]> {
       const nowMs = clock.monotonicMs();
       if (lanes.length === 0 || !isDue(nextLook, nowMs)) return [];
@@ -112,7 +116,7 @@ export function unownedLanes({ store, clock, leaseDurationMs }: UnownedPorts) {
       before = free;
       return lanes.filter((lane) => nowMs - (free.get(laneKey(lane))?.sinceMs ?? nowMs) >= leaseDurationMs);
     },
-    /** Discards earlier reads of the leases: they say nothing about the present. */
+    /** Discards earlier reads of the leases, because they are outdated. */
     forget() {
       before = new Map();
       nextLook = AT_ONCE;

@@ -1,7 +1,7 @@
 /**
  * Actions on a lane: any node accepts the request, the lane's owner carries it out. They are routed like a create
- * (route.ts), with one difference: if no answer arrives they are not sent again. Not every action has an id that
- * identifies a repeat, so the outcome is unknown, and the operator must check first.
+ * (route.ts), with one difference: an action is not sent again if no answer arrives. Not every action has an id by
+ * which a repeat is recognised. So the outcome is reported as unknown, and the operator must check it first.
  *
  * Reads: membership. Writes: nothing itself; an action writes under the fence of its lane. After a crash, what the
  * owner committed remains.
@@ -122,7 +122,8 @@ export class Dequeue {
   async look(lanes: () => readonly { readonly lane: Lane }[]): Promise<void> {
     const { store, instanceId } = this.ports;
     const own = lanes().map(({ lane }) => lane);
-    // Requests already under way are skipped; one that is put back meanwhile waits for the next call.
+    // Requests already under way are skipped. A request that is returned to the queue meanwhile waits for the next
+    // call.
     const seen = new Set(this.underWay.keys());
     for (let hasMore = own.length > 0; hasMore; ) {
       const begun = await store.beginRequests(own, instanceId(), [...seen]);

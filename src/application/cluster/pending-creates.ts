@@ -90,8 +90,8 @@ export class PendingCreates {
   }
 
   /**
-   * If the creates do not fit in one row, rows are enqueued one after the other: the owner would carry out all rows it
-   * finds at the same time.
+   * If the creates do not fit in one row, each row is enqueued after the one before was answered. Otherwise the owner
+   * would carry out several rows at the same time, and their order would be lost.
    */
   private async inRows(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean) {
     const results = new Array<CreateResult>(creates.length);
@@ -184,8 +184,8 @@ function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[])
 }
 
 /**
- * Selects the units of the next row. A unit that waits for the chain has a row of its own, so that it delays no other
- * caller; units that can be accepted without a nonce do not share a row with units that cannot.
+ * Selects the units (creates of one call) of the next row. A unit that waits for the chain gets a row of its own, so
+ * that it delays no other caller. Units that can be accepted without a nonce do not share a row with units that cannot.
  */
 function sharing(unsent: readonly Unit[]) {
   const isLike = (unit: Unit) =>

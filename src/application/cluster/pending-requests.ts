@@ -34,8 +34,8 @@ export interface Enqueuing {
   /** Called once the owner can see the request; not called if it could not be written. */
   readonly onWritten?: () => void;
   /**
-   * Creates that the request consists of: accepted without a nonce if the owner does not begin it in time. If absent,
-   * nothing is done in that case.
+   * The creates that this request consists of. If the owner does not begin the request in time, they are accepted
+   * without a nonce. If absent, nothing is done in that case.
    */
   readonly accepts?: readonly Intent[];
 }
@@ -59,11 +59,14 @@ interface Unwritten extends LeftRequest {
 /** Time within which the owner must begin a request; equal to the time that a forwarded request may take. */
 const BEGUN_WITHIN_MS = 4_000;
 /**
- * Time within which the owner must answer: a begun request may wait for a send in progress, or for a transaction to
- * stop changing.
+ * Time in ms within which the owner must answer. A request that was begun may have to wait until a send in progress has
+ * ended, or until the transaction is no longer being changed.
  */
 const ANSWERED_WITHIN_MS = 8_000;
-/** Pause between two reads of the answers in ms; with NOTIFY working, reads only cover lost notifications. */
+/**
+ * Pause between two reads of the answers in ms. If NOTIFY works, the longer one is used, because reads only cover lost
+ * notifications.
+ */
 const READ_EVERY_MS = { notified: 250, polling: 25 };
 
 /** Maximum total size of the requests that one process has waiting: they stay in memory until they are answered. */
@@ -219,8 +222,8 @@ function accepted(intents: readonly Intent[]): LaneAnswer {
 }
 
 /**
- * An answer that cannot be parsed was written by another version, so the action was done or refused: the outcome is
- * unknown. It does not stop other answers from being read.
+ * If an answer cannot be parsed, it was written by another version. The action was carried out or refused, but which is
+ * unknown. Other answers are still read.
  */
 function readAnswer(text: string): Result<LaneAnswer> {
   const said = parsed(text);

@@ -25,15 +25,17 @@ export interface ForwardedRequest<T> {
   readonly lane: Lane;
   readonly items: number;
   /**
-   * True if the request takes effect once even when it is sent again after no answer. If false, a missing answer ends
-   * the delivery.
+   * True if the request may safely be sent again when no answer arrives, because it takes effect only once. If false, a
+   * missing answer ends the delivery.
    */
   readonly repeatable: boolean;
   /** Carries out the items on this node, which may acquire the lane for them. */
   here(which: readonly number[], repeat: boolean): Promise<readonly Result<T>[]>;
   /** Sends the items to the node at that URL. Throws `PeerUnreachable`. */
   at(url: string, which: readonly number[], sending: Sending): Promise<readonly Result<T>[]>;
-  /** Enqueues items in the table of waiting requests, which the owner reads: no node could be called for them. */
+  /**
+   * Enqueues items in the table of waiting requests, which the owner reads. Used if no node could be called for them.
+   */
   enqueue(which: readonly number[]): Promise<readonly Result<T>[]>;
   /** The result of an item that some node may have carried out without answering. */
   unknown(item: number): FencepostError;
@@ -58,8 +60,8 @@ export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
 }
 
 /**
- * Time for one delivery in ms, with all attempts and pauses: less than a client waits, and many times what the
- * hand-over of a lane takes.
+ * Time in ms for one delivery, with all attempts and pauses. It is shorter than a client's time-out, and many times as
+ * long as the hand-over of a lane.
  */
 const PATIENCE_MS = 4_000;
 /**
@@ -69,12 +71,12 @@ const PATIENCE_MS = 4_000;
 const AFTER_PAUSE_MS = 1_000;
 /** Pause in ms before the delivery of a request starts over: short at first, then longer. */
 const START_OVER_MS = { first: 25, most: 100 };
-/** Time within which this node does not try again to acquire a lane of a live embedded node. */
+/** Time in ms for which this node does not try again to acquire a lane that a live embedded node owns. */
 const TRY_AGAIN_MS = 1_000;
 
 export class Router {
   private readonly ports;
-  /** Last known owner of each lane, by its answers; removed as soon as a node denies owning the lane. */
+  /** Last known owner of each lane, learned from responses; removed as soon as that node denies owning the lane. */
   private readonly owners = new Map<LaneKey, string>();
   /** Last time that this node tried to acquire a lane and found that an owner without a URL has it. */
   private readonly deniedAtMs = new Map<LaneKey, number>();
@@ -97,9 +99,9 @@ export class Router {
   }
 
   /**
-   * True if nothing was done because the lane's owner cannot be called; the request itself was not refused. A node with
-   * a URL enqueues only for owners without one: while a lane moves between nodes with URLs, a retry by the caller is
-   * quicker. A request that may have been carried out is never enqueued.
+   * True if nothing was done because the lane's owner cannot be called, and not because the request itself was refused.
+   * Such a request may be enqueued. A node with a URL enqueues only for owners without one: while a lane moves between
+   * nodes with URLs, a retry by the caller is quicker. A request that may have been carried out is never enqueued.
    */
   private isUnasked(result: unknown) {
     if (!(result instanceof FencepostError) || result.extras.outcome === "unknown") return false;
@@ -170,7 +172,10 @@ export class Router {
     return isReachable(member) ? member.url : null;
   }
 
-  /** The intended owner of the lane if it has no URL, else null: waiting does not help then. */
+  /**
+   * The intended owner of the lane if it has no URL and cannot be called; else null. If it cannot be called, waiting
+   * does not help.
+   */
   private ownerOutOfReach(lane: Lane) {
     const favourite = this.ports.membership.favourite(lane);
     return favourite !== null && this.stopAt(favourite) === null ? favourite : null;
@@ -297,7 +302,10 @@ export class Delivery<T> {
     this.deadlineMs = nowMs + moreMs;
   }
 
-  /** Time-out for one node's answer: half of the remaining time, so that a repeat after no answer has as much again. */
+  /**
+   * Time-out for one node's answer: half of the remaining time, so that as much time remains for a repeat if no answer
+   * arrives.
+   */
   withinMs(nowMs: number): number {
     const leftMs = this.deadlineMs - nowMs;
     return this.repeated ? leftMs : leftMs / 2;
@@ -346,7 +354,7 @@ export class Delivery<T> {
     this.stop = next.other();
   }
 
-  /** True if this node itself may not act at the moment: without another node, waiting does not help. */
+  /** True if this node itself may not act for the lane now. If no other node can, waiting does not help. */
   isWaitingForItself(): boolean {
     return this.open.some((index) => {
       const result = this.results[index];
@@ -355,8 +363,8 @@ export class Delivery<T> {
   }
 
   /**
-   * True if a refusal leaves the outcome in doubt: the refusing node accepted nothing, but a node that was called
-   * before it may have acted.
+   * True if the outcome is unknown in spite of a refusal: the refusing node accepted nothing, but a node that was
+   * called before it may have acted.
    */
   private isInDoubt(result: unknown) {
     return this.repeated && result instanceof FencepostError && ABOUT_THE_NODE.has(result.code);

@@ -1,9 +1,10 @@
 /**
- * Detour: attempts that no create requested. Another payload at a nonce that already has one (reprice, cancel, replace
- * and placeholder all end in `signAnother`); the transaction that a caller signed for a nonce it reserved, or sent
- * itself (`bind`); a placeholder (a transfer of zero to the signer itself) at a nonce that no transaction holds, so
- * that the transactions above it can be mined; and STUCK for the head of a lane that is not mined in time. STUCK is
- * final for the feed only: the transaction is still tracked by every hash and resent, more slowly.
+ * Detour: attempts that no create requested. They are: another payload at a nonce that already has one (reprice,
+ * cancel, replace and placeholder all end in `signAnother`); the transaction that a caller signed for a nonce it
+ * reserved, or sent itself (`bind`); and a placeholder (a transfer of zero to the signer itself) at a nonce that no
+ * transaction holds, so that the transactions above it can be mined. Also reports STUCK if the lane's lowest open
+ * transaction is not mined in time. STUCK is final for the feed only: the transaction is still tracked by every hash
+ * and resent, more slowly.
  *
  * Reads: for a placeholder the fee market. Writes, in one fenced transaction: the attempt with its bytes and hash,
  * TRACKING/PENDING, claim, the decision with its actor and reason, for a new nonce also the transaction and the end of
@@ -63,7 +64,10 @@ export interface AnotherPayload {
   readonly blobCost?: bigint;
   /** The signed transaction, if the caller provided one. */
   readonly signed?: SignedTransaction;
-  /** The chain has private endpoints: our first payload at a nonce that a caller used itself is sent only to those. */
+  /**
+   * True if the payload is sent only to the chain's private endpoints: it is our first one at a nonce for which the
+   * caller sent a transaction itself.
+   */
   readonly privately?: boolean;
   readonly reason: string;
   /** The operator's or hook's decision; absent if the lane's own loop decided by its settings. */
@@ -71,15 +75,15 @@ export interface AnotherPayload {
   /** Set only for a cancel: the transaction's `validUntil` has passed. */
   readonly expires?: true;
   /**
-   * Report the transaction as STUCK in the same commit if it is the lane's head: a crash never leaves one without the
-   * other.
+   * Also report the transaction as STUCK, in the same commit, if it is the lane's lowest open one. A crash then never
+   * leaves the attempt without the report.
    */
   readonly thenStuck?: boolean;
 }
 
 /**
- * Any result but "committed" means that nothing was written: the transaction is being sent, was mined, or a policy
- * forbids the payload.
+ * Result of signing another payload. Unless it is "committed", nothing was written: the transaction is being sent, was
+ * mined, or a policy forbids the payload.
  */
 type AnotherAttemptResult = "committed" | "busy" | "mined" | Forbidden;
 
@@ -89,15 +93,16 @@ export async function signAnother(
   tx: Tracked,
   payload: AnotherPayload,
 ): Promise<AnotherAttemptResult> {
-  // The number of attempts is compared below, too: otherwise a payload that was cancelled meanwhile could be signed
-  // again after its cancel.
+  // The number of attempts is compared again below: otherwise, if the transaction was cancelled meanwhile, its old
+  // payload could be signed again after the cancel.
   const { about, blobCost, unsigned } = payload;
   const spends = spendingOf(unsigned, about, blobCost);
   const forbidden = await forbiddenNow(ports, lane, { txId: tx.txId, spends });
   if (forbidden !== null) return forbidden;
   if (lane.pace.doubt !== NO_DOUBT) return "busy";
   if (tx.pace.inHand || tx.attempts.length !== payload.over) return "busy";
-  // Keeps the sender from sending: its response must be recorded on the attempt that it sent.
+  // Keeps the sender from sending meanwhile: a response would otherwise be recorded on the new attempt instead of the
+  // one that was sent.
   happened(tx, takenInHand);
   try {
     const signed = payload.signed ?? (await signOne(ports, lane, { ...payload.unsigned, because: payload.kind }));
@@ -146,12 +151,18 @@ export function mayStick({ status, receipt, held }: Tracked): boolean {
   return receipt === null && status.state === "TRACKING" && status.subState !== "MINED" && !held;
 }
 
-/** True if the transaction may become STUCK now: only the head of a lane does, because the others wait for it. */
+/**
+ * True if the transaction may become STUCK now. Only the lane's lowest open transaction does, because the others wait
+ * for it.
+ */
 export function canStick(lane: OwnedLane, tx: Tracked): boolean {
   return mayStick(tx) && tx.nonce === lane.headOfLine();
 }
 
-/** Reports the lane's head as STUCK if it cannot progress by itself; operators see the reason unchanged. */
+/**
+ * Reports the lane's lowest open transaction as STUCK if it cannot progress by itself; operators see the given reason
+ * unchanged.
+ */
 export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
@@ -161,7 +172,7 @@ export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reas
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
 }
 
-/** Reason for STUCK: earlier findings about the transaction, then its age. */
+/** Reason for STUCK: problems that were found with the transaction earlier, then its age. */
 export function reasonOf(tx: Tracked, ageMs: number): string {
   const found = [...tx.facts.values()].map(({ text }) => text);
   const age = `not mined ${Math.round(ageMs / 1_000)} s after it came to the head of its lane`;

@@ -1,6 +1,6 @@
 /**
- * Detour: an operator or the hook decided that another payload takes a nonce. Before the transaction is signed, its
- * queued payload is changed; afterwards the other payload is signed too, pays enough to replace the first, and is
+ * Detour: an operator or the hook decided that another payload takes a nonce. If the transaction is not signed yet, its
+ * queued payload is changed. If it is signed, the other payload is signed too, pays enough to replace the first, and is
  * tracked beside it. An action that is repeated because its answer was lost must not be signed and paid for twice
  * (`standsAlready`, `isDone`). `resolveStuck` carries out a decision about a stuck transaction once, even if the lane
  * has a new owner by then.
@@ -48,7 +48,7 @@ import { changePrice, inWords, standingOffer } from "./reprice.ts";
 interface PayloadChange {
   /** Kind of the new payload; `reprice` signs the current payload at another price. */
   readonly kind: AnotherPayload["kind"];
-  /** The new payload, for `replace`. `allowNoCode`: its receiver need not have code. */
+  /** The new payload, for `replace`. With `allowNoCode` it may be sent to an address without code. */
   readonly payload?: Payload;
   readonly allowNoCode?: boolean;
   /** Transaction that the caller signed, checked to belong to this nonce. */
@@ -57,13 +57,16 @@ interface PayloadChange {
   readonly fees: FeeWishes;
   readonly reason: string;
   readonly decision: Decision;
-  /** Report the transaction as STUCK once the new payload is signed, if it is the lane's head. */
+  /** Report the transaction as STUCK once the new payload is signed, if it is the lane's lowest open transaction. */
   readonly thenStuck?: boolean;
   /** Set only for `cancel`: the transaction's `validUntil` has passed. */
   readonly expires?: true;
 }
 
-/** "movedOn": the transaction is being sent. Read it again; the change may even be done. */
+/**
+ * "movedOn": the transaction is being sent, or was changed meanwhile. The caller reads it again; the change may already
+ * be done.
+ */
 type ChangeResult = "done" | "movedOn";
 
 interface TrackedWork extends LaneWork {
@@ -112,7 +115,7 @@ export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
     const tx = queued({ ...record, nonce: record.nonce as number });
     const amended = { kind: change.kind, payload, gas };
     await commitPlanned(ports, lane, [plan(tx, "amend", { change: amended, spends, ...decided(change) })]);
-    // Reload the lane: its row in memory, or one that allocation is handing over, still has the old payload.
+    // Reload the lane: the transaction in this node's memory still has the old payload.
     lane.term.readAgain(`${txId} is to be signed with another payload`);
     return "done";
   } finally {
@@ -122,8 +125,9 @@ export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
 }
 
 /**
- * What the policies check for a change. Only an operator or the hook requests a placeholder; a new price for one may
- * come from the transaction's owner, whose limits apply.
+ * What the policies check for a change. A placeholder is checked as one, because only an operator or the hook requests
+ * it. A new price for a placeholder is checked as a cost, because it may come from the transaction's owner, whose
+ * limits apply.
  */
 function judgedAs({ kind }: PayloadChange) {
   if (kind === "placeholder") return kind;
@@ -246,7 +250,7 @@ function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]) {
   throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible there`);
 }
 
-/** If the transaction was mined before the change, the error reports the mined attempt. */
+/** Throws an error that names the mined attempt if the transaction is already mined. */
 export function refuseMined({ txId, receipt, attempts }: Tracked): void {
   if (receipt === null) return;
   const what = `${minedAs(receipt, attempts)}: ${receipt.txHash}`;
@@ -263,7 +267,10 @@ export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
 }
 
-/** True if the newest attempt already does what the action requests. After STUCK, the action counts as a new one. */
+/**
+ * True if the newest attempt already does what the action requests. Once the transaction was reported as STUCK, the
+ * action always counts as a new one.
+ */
 export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const newest = tx.attempts.findLast(isSendable);
   if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
@@ -276,7 +283,10 @@ export async function standsAlready(ports: LanePorts, tx: Tracked, change: Paylo
   return change.kind === "reprice" && Object.keys(change.fees).length > 0;
 }
 
-/** True if every named fee is offered: at least that much, or exactly that much if only the fee changes. */
+/**
+ * True if the newest attempt offers every fee that the action names: at least that much, or exactly that much if the
+ * action changes only the fees.
+ */
 function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
   const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
@@ -305,10 +315,16 @@ interface Resolution extends LaneWork {
   readonly decision: Decision;
 }
 
-/** "repeated": the decision was carried out before. "movedOn": read the transaction again. */
+/**
+ * Result of carrying out a decision. "repeated": it was carried out before. "movedOn": the caller must read the
+ * transaction again.
+ */
 export type ResolutionResult = "applied" | "repeated" | "movedOn";
 
-/** If the term ended during the work, returns "movedOn": a new read of the transaction finds what was committed. */
+/**
+ * Returns "movedOn" if the term ended during the work: the caller then reads the transaction again and finds what was
+ * committed.
+ */
 export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
   return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
 }
@@ -328,7 +344,10 @@ export async function resolveStuck(resolution: Resolution): Promise<ResolutionRe
   return "applied";
 }
 
-/** Refuses a decision about a nonce that was filled or moved meanwhile: it would use up another transaction's nonce. */
+/**
+ * Refuses a decision to fill a nonce that the transaction no longer waits for: it would use up another transaction's
+ * nonce.
+ */
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;
@@ -342,8 +361,8 @@ async function fillBelow(work: Resolution, tx: Tracked, hole: Hole) {
   }
   const { ports, lane, reason } = work;
   const { actor, audit } = work.decision;
-  // The placeholder records the decision even if it cannot be recorded on the transaction: read again, with the hole
-  // filled, the same decision would apply to the transaction's own nonce.
+  // The decision is already recorded with the placeholder, so a failure to record it on the transaction as well is
+  // ignored. If it were carried out again, now that the hole is filled, it would use up the transaction's own nonce.
   await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision: { actor, audit } })]));
   return "applied" as const;
 }

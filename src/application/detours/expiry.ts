@@ -1,7 +1,7 @@
 /**
  * Detour: a transaction whose deadline (`validUntil`) has passed before it was mined. If none of its payloads was ever
- * signed, it ends at once and gives up its nonce; else a cancel uses the nonce, once, priced, sent and repriced like an
- * operator's. The payload that is mined decides.
+ * signed, it ends at once and gives up its nonce. Otherwise a cancel uses the nonce; it is made once, and priced, sent
+ * and repriced like an operator's cancel. The payload that is mined decides.
  *
  * Reads: the database, whose clock decides. Writes: FAILED_FINAL/EXPIRED without a nonce, or a cancel with its claim.
  * Invariants: I3 (only an unsigned transaction gives up its nonce), I9 (not below anything that may have left), I7 (a
@@ -35,7 +35,10 @@ import { changeQueued, changeTracked } from "./change-payload.ts";
 const AT_ONCE = 200;
 const BUSY_MS = 250;
 const SILENT_MS = 5_000;
-/** Pause before a refused cancel is tried again: the refusing ceiling, policy or chain-node key may allow it later. */
+/**
+ * Pause before a refused cancel is tried again. It was refused by a fee ceiling, a policy, or the chain node that holds
+ * the key, each of which may allow it later.
+ */
 const REFUSED_MS = 60_000;
 
 /**
@@ -61,8 +64,8 @@ async function expireFirst(ports: LanePorts, lane: OwnedLane) {
 
 async function expireDue(ports: LanePorts, lane: OwnedLane) {
   const { clock, store } = ports;
-  // Mark the deadline check as done before the read: transactions that are allocated meanwhile record their own
-  // deadline.
+  // Mark the deadline check as done before the read, not after it: a transaction that is allocated during the read
+  // schedules a check for its own deadline, which must not be cleared.
   happened(lane, expiryAsked);
   const most = AT_ONCE + lane.pace.overdue.size;
   const rows = await lane.term.during(store.loadExpiring(lane.lane, most));
@@ -81,8 +84,8 @@ async function expireDue(ports: LanePorts, lane: OwnedLane) {
 }
 
 /**
- * True if the database shows that the transaction was never sent, and this node has written nothing since that
- * contradicts it: the transactions above it may move down.
+ * True if the transaction may end and give up its nonce: by the database and by this node's memory it was never signed,
+ * and all transactions above it may move down.
  */
 function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
   if (!mayGiveUp || lane.find(txId) !== null) return false;
@@ -92,7 +95,8 @@ function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
 }
 
 async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]) {
-  // Dropped from the backlog before the write: a signature in progress must not be committed after the expiry.
+  // Drop the transactions from the backlog before the write: a signature in progress must not be committed after the
+  // expiry.
   lane.backlog.drop(...unsent);
   const planned = unsent.map((row) => {
     const reason = `nothing of it was signed when its validUntil, ${row.validUntil.toISOString()}, was over`;
@@ -105,8 +109,8 @@ async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly Expi
 }
 
 /**
- * Cancels expired transactions that may have been sent. They wait while the lane is suspended, killed or in doubt,
- * because nothing is sent for it then.
+ * Cancels expired transactions that may have been sent. They wait while the lane is suspended or killed, or the chain's
+ * identity is uncertain, because nothing is sent for the lane then.
  */
 export function cancelExpired(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (lane.pace.overdue.size === 0 || lane.held) return null;
@@ -147,8 +151,8 @@ async function cancelOne(work: LaneWork, txId: string) {
 
 function cancelSent(work: LaneWork, tx: Tracked) {
   const standing = repricedKind(tx.attempts);
-  // Nothing to cancel: the transaction is mined or already cancelled; if it is held, its deadline is checked again on
-  // release.
+  // Nothing to cancel: the transaction is mined, already cancelled, or held. If it is held, its deadline is checked
+  // again on release.
   if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
     return "done";
   return changeTracked({ ...work, tx, change: cancelBy(tx.validUntil) });

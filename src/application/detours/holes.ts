@@ -1,9 +1,9 @@
 /**
  * Detour: nonces that no transaction holds, and nonces whose payload no node will ever accept. All transactions above
- * such a nonce wait, so it is closed by policy or reported: under `heal` a placeholder takes the nonce and a refused
- * payload is cancelled; under `move` the head of the lane is STUCK, and its reason names the nonce. A reserved nonce
- * whose caller never used it is repaired under either policy: the caller's transaction is looked for during one more
- * time to live, then a placeholder takes the nonce.
+ * such a nonce wait, so it is closed by policy or reported. Under `heal` a placeholder takes the nonce, and a refused
+ * payload is cancelled. Under `move` the lane's lowest open transaction is reported as STUCK, with the nonce in its
+ * reason. A reserved nonce whose caller never used it is repaired under either policy: the caller's transaction is
+ * looked for during one more time to live, then a placeholder takes the nonce.
  *
  * Reads: the lane's holes, the chain's counts, pools and look-ups by sender and nonce. Writes: expiries, a placeholder
  * with its claim (for expired reservations counted within the hour), STUCK and back. Invariants: I9 (never silent), I7
@@ -66,8 +66,8 @@ function tendNonces(work: LaneWork): Working {
 }
 
 /**
- * True if the chain or the signer did not answer: the next check tries again. After a database failure, memory may be
- * ahead of it, so that error is thrown and the lane is reloaded.
+ * True if the chain or the signer did not answer: the next check tries again. Any other error is thrown. After a
+ * failure of the database, memory may be ahead of it, so the lane is then reloaded.
  */
 function isUnanswered(error: unknown) {
   const reason = error instanceof FencepostError && error.code === "UNAVAILABLE" ? error.cause : error;
@@ -150,8 +150,9 @@ function isLocal({ ports, lane }: LaneWork) {
 }
 
 /**
- * The lowest hole that the chain has not passed, and the monotonic time of that request. A passed nonce is no hole;
- * after a reorg it may become one again, so it is kept a while.
+ * The lowest hole that the chain's count has not passed, and the monotonic time at which the count was requested. A
+ * nonce that the count has passed is not a hole any more. It is kept for a while, because a reorg may make it a hole
+ * again.
  */
 async function lowestOpen(work: LaneWork) {
   const { context, lane } = work;
@@ -168,8 +169,8 @@ async function lowestOpen(work: LaneWork) {
 }
 
 /**
- * True if the chain may have passed this nonce: a transaction waits above it, one above it was mined in the same block,
- * or the nonce was passed before and a reorg may reopen it.
+ * True if the chain's count must be checked for this nonce: a transaction waits above it, a transaction above it was
+ * mined in the same block, or the count had passed the nonce before and a reorg may reopen it.
  */
 function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
@@ -219,14 +220,19 @@ function explainHead({ ports, lane }: LaneWork, { nonce, detail }: Hole) {
   return { tx, reason };
 }
 
-/** Called if no nonce below the lane's head is missing: releases the head from its hole. */
+/**
+ * Called if no nonce below the lane's lowest open transaction is missing: ends the wait of that transaction for a hole.
+ */
 function releaseHead(work: LaneWork): Working {
   happened(work.lane, unblocked);
   for (const { facts } of work.lane.unmined.values()) if (facts.has("NONCE_HOLE")) return unstickHead(work);
   return null;
 }
 
-/** The hole below the lane's head is gone: the transaction is tracked normally again and sent at once. */
+/**
+ * The hole below the lane's lowest open transaction is gone: the transaction is tracked normally again and sent at
+ * once.
+ */
 async function unstickHead({ ports, lane }: LaneWork) {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;
@@ -237,8 +243,8 @@ async function unstickHead({ ports, lane }: LaneWork) {
 }
 
 /**
- * A payload that no node will ever accept leaves its nonce unusable: it is cancelled, or reported if other transactions
- * wait for that nonce.
+ * Handles payloads that no node will ever accept, which make their nonce unusable. Each is cancelled, or reported if
+ * other transactions wait for its nonce.
  */
 function tendRefused(work: LaneWork): Working {
   const refused: Tracked[] = [];
@@ -265,7 +271,10 @@ async function repairEach(work: LaneWork, refused: readonly Tracked[]) {
   }
 }
 
-/** True if the newest attempt may be cancelled: if a cancel itself is refused, another cancel does not help. */
+/**
+ * True if the newest attempt is a normal payload of our own. A refused cancel is not cancelled again, because that
+ * would not help.
+ */
 function isOurs({ attempts }: Tracked) {
   const newest = attempts.at(-1);
   return newest !== undefined && newest.kind !== "cancel" && newest.kind !== "placeholder" && newest.foreign !== true;
@@ -274,15 +283,16 @@ function isOurs({ attempts }: Tracked) {
 const CANCELLED = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
 
 /**
- * Maximum number of nonces checked at once: all transactions wait for the lowest ones; the rest is found once those are
+ * Maximum number of nonces checked at once. The lowest ones block all others; further ones are found once those are
  * mined.
  */
 const NONCES_AT_ONCE = 64;
 
 /**
- * Finds nonces that the lane skipped by mistake. A mined count above the cursor was trusted (stage 2 proves it as well
- * as it can), so the nonces below it counted as used by another program. If an endpoint lied, or a reorg removed the
- * foreign transactions, the chain waits for a nonce that no transaction holds, and all higher nonces wait, too.
+ * Finds nonces that the lane skipped by mistake. If the chain's mined count is above the cursor, the nonces in between
+ * count as used by another program, and the cursor moves up (stage 2 proves the count as well as it can). But an
+ * endpoint may have lied, or a reorg may remove the other program's transactions. Then the chain waits for a nonce that
+ * no transaction holds, and all higher nonces wait, too.
  *
  * The count must be confirmed by every endpoint that is up; a lagging one is waited for. Checks are as frequent as
  * those of stale receipts, or a poll interval apart if a nonce is missing: two checks must agree, and the database must
@@ -326,14 +336,17 @@ async function lookAgain({ ports, context, lane }: LaneWork, last: StandingHead)
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
 }
 
-/** True if the lane knows the nonce that the chain waits for; then it is handled as a normal transaction or hole. */
+/**
+ * True if this lane has a transaction or a hole at the nonce that the chain waits for; then that nonce is handled
+ * normally.
+ */
 function isHeld({ backlog, mined, nonces }: OwnedLane, nonce: number) {
   return backlog.atHand.some((record) => record.nonce === nonce) || mined.has(nonce) || nonces.holds(nonce);
 }
 
 /**
- * Pause after the hourly limit of repairs was reached: the database counts repairs within an hour, and is queried again
- * after this time.
+ * Pause in ms after the hourly limit of repairs was reached. Then the database, which counts the repairs of the last
+ * hour, is asked again.
  */
 const LIMITED_FOR_MS = 60_000;
 
@@ -357,8 +370,8 @@ async function repairExpired(work: LaneWork, hole: Hole, { owner, ttlMs }: NonNu
 }
 
 /**
- * Searches for the callers' transactions of all expired reservations from this nonce on at once: sixteen reservations
- * of ten minutes each must not be searched one after the other.
+ * Searches for the callers' transactions of all expired reservations from this nonce on at once. Each search lasts as
+ * long as its reservation did, so sixteen of ten minutes each must not run one after the other.
  */
 async function lookForCallers({ context, lane }: LaneWork, from: number, nowMs: number) {
   const last = lane.pace.searches.get(from)?.lastMs;
@@ -370,8 +383,8 @@ async function lookForCallers({ context, lane }: LaneWork, from: number, nowMs: 
 }
 
 /**
- * Nonces at which a transaction of the caller is found. A node that cannot list its pool or look up by nonce still
- * reports a pending count. Throws `ChainUnavailable`.
+ * Nonces at which a transaction of the caller is found. Even a node that cannot list its pool or look up a transaction
+ * by nonce reports a pending count, which is used too. Throws `ChainUnavailable`.
  */
 async function foundAt({ chain, counts }: ChainContext, { lane: { signer } }: OwnedLane, nonces: readonly number[]) {
   const pending = await counts.everywhere(signer, 0, "pending");

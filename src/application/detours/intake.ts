@@ -1,8 +1,8 @@
 /**
  * Detour into stage 1: intents that a caller wrote inside its own database transaction. They become visible when that
- * commits, and the lane's owner takes up every visible intent that is not allocated yet; never by an id cursor, because
- * a lower id may commit later. An intent was accepted when its caller committed: one endpoint's refusal ends it only if
- * the others confirm the refusal.
+ * transaction commits. The lane's owner takes up every visible intent that is not allocated yet, and never reads from
+ * an id cursor, because a lower id may commit later. An intent was accepted when its caller committed, so one
+ * endpoint's refusal ends it only if the others confirm the refusal.
  *
  * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of an intent that can
  * never be allocated. Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the
@@ -27,13 +27,13 @@ import { allocate } from "../stages/2-allocate/allocate.ts";
 
 const AT_ONCE = 200;
 /**
- * While rows arrive, or a hint announces one, the intake table is read on every beat; after this time without any, less
- * often.
+ * Time in ms without new intake rows and hints after which the intake table is read less often. Before that, it is read
+ * on every beat.
  */
 const QUIET_AFTER_MS = 10_000;
 /**
- * Beats between two reads of a quiet intake table. A hint about a caller's row arrives before its transaction commits;
- * with hints working, polling only covers lost ones.
+ * Number of beats between two reads of the intake table while no rows arrive. If hints are received, polling only
+ * covers lost ones. A hint is sent before the caller's transaction commits.
  */
 const QUIET_BEATS = { listening: 10, polling: 3 };
 
@@ -73,7 +73,10 @@ export class Intake {
     this.lastNewsMs = this.ports.clock.monotonicMs();
   }
 
-  /** An intake row was written and is, or will be, committed: read now, and on every beat for a while. */
+  /**
+   * Called when an intake row was written whose transaction has committed or is about to: the table is read now, and on
+   * every beat for a while.
+   */
   expectRows(): void {
     this.noteNews();
     this.events.onMore();
@@ -85,8 +88,8 @@ export class Intake {
     let open = all.filter(({ intakeLooks }) => intakeLooks === 0);
     for (const lane of all) if (lane.intakeLooks > 0) lane.count("intake", 1);
     while (open.length > 0) {
-      // An intent that one endpoint refuses, and no other has confirmed, waits for a later block and blocks no other
-      // intent.
+      // Intents that one endpoint refuses, and no other confirms, are left out until a later block, so that they block
+      // no other intent.
       const resting = open.flatMap((lane) => lane.refusals.restingAt(this.headOf(lane)));
       const lanesOpen = open.map(({ lane }) => lane);
       const rows = await this.ports.store.loadIntake(lanesOpen, AT_ONCE, resting);
@@ -97,7 +100,7 @@ export class Intake {
         const own = byLane.get(lane.key);
         if (own !== undefined) this.begin(lane, own, isFull);
       }
-      // A full page may hide the rows of lanes that have none on it: read again for those lanes.
+      // A full page may contain no row of some lanes although they have rows: read again for those lanes.
       open = isFull ? open.filter(({ key }) => !byLane.has(key)) : [];
     }
   }
@@ -136,8 +139,8 @@ export class Intake {
 
 /**
  * Takes up rows in call order. An intent that the chain cannot prepare now stops the rest of the lane, so that no later
- * one overtakes it. Exceptions: an intent that waited for approval (already overtaken), and an intent that a single
- * endpoint refuses. True if every other row was taken up.
+ * one overtakes it. Two kinds of intents do not stop the rest: those that waited for approval (already overtaken), and
+ * those that a single endpoint refuses. Returns true if the rest was not stopped.
  */
 async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
@@ -151,7 +154,8 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
       results.push(over);
       continue;
     }
-    // The intent was refused with no transaction pending before it: transactions sent since then come after it.
+    // An intent that was refused before is checked as if no transaction were pending before it: there was none then,
+    // and transactions sent since come after it.
     const isFirst = lane.refusals.of(row.intakeId) !== null;
     const behindPending = !isFirst && (prepared.length > 0 || lane.hasUnmined());
     const result = await lane.term.during(prepareRow(work, row, behindPending));
@@ -211,7 +215,7 @@ async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE") return "unavailable";
     const depends = error.extras.dependsOnPending === true;
-    // A sender that still waits gets this result and decides itself; for a caller that was answered "accepted" the
+    // A sender that still waits gets this result and decides itself. If the caller was already answered "accepted", the
     // intent must wait instead.
     if (depends && row.unanswered !== true) return "dependsOnPending";
     const existing = await existingResult(work, row);
@@ -259,9 +263,9 @@ function resultBeside(intakeId: number, answer: Result): IntakeResult {
 }
 
 /**
- * Queries every endpoint that is up, and judges each answer by the rules of a create
- * (domain/chain/unconfirmed-refusal.ts). True if the intent may end; false if it waits and is checked again at a later
- * block. The answers are kept in memory only: a new owner starts over.
+ * Queries every endpoint that is up, and checks each answer by the rules of a create
+ * (domain/chain/unconfirmed-refusal.ts). True if the refusal is confirmed and the intent may end; false if it waits and
+ * is checked again at a later block. The answers are kept in memory only: a new owner starts over.
  */
 async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, intent }: IntakeRow, reason: string) {
   const { txId } = intent;

@@ -1,9 +1,9 @@
 /**
- * Detour: compares a lane with the chain at regular intervals (`reconcile`). Nonces that the chain counts beyond our
- * cursor are proved and skipped; an open transaction below the chain's count is investigated
- * (stages/5-receipt/receipt.ts); foreign transactions in the pool at our nonces are reported, and so is a low balance.
- * After the database's history changed, a lane's nonces in the database may be older than the network's: the lane
- * allocates none and sends nothing until its cursor was compared (`recoverLanes`).
+ * Detour: compares a lane with the chain at regular intervals (`reconcile`). If the chain counts more nonces than our
+ * cursor, they are proved and skipped. An open transaction below the chain's count is investigated
+ * (stages/5-receipt/receipt.ts). Other programs' transactions in the pool at our nonces are reported, and so is a low
+ * balance. After a restore of the database, its nonces may be older than the network's: the lane allocates none and
+ * sends nothing until its cursor was compared (`recoverLanes`).
  *
  * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; for
  * `recoverLanes` also that the lane is reconciled in this epoch of the feed. Pending transactions are not changed.
@@ -30,7 +30,7 @@ import { nonceFloor } from "../stages/2-allocate/allocate.ts";
  * are requested once.
  */
 export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
-  // Requested without waiting, here and below: simultaneous requests are sent as one batch.
+  // Do not wait for this response, or for those below: simultaneous requests are sent as one batch.
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
   const trusted = await trustedOnSight(ports, context, lanes);
@@ -42,7 +42,8 @@ export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: 
 }
 
 /**
- * One alert for the chain: an endpoint that fails does so for every lane, and a thousand alerts say no more than one.
+ * Raises one alert for the whole chain: an endpoint that fails does so for every lane, and one alert says as much as a
+ * thousand.
  */
 function reportUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext) {
   const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
@@ -57,8 +58,8 @@ function reportUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing
 }
 
 /**
- * Compares one lane. `finalized`: the chain's finalized block; null if the chain is not trusted, so that nothing is
- * compared with it.
+ * Compares one lane with the chain. `finalized`: the chain's finalized block; null if the chain's identity is
+ * uncertain, so that only the balance is checked.
  */
 async function reconcileLane(work: LaneWork, finalized: Promise<Block | null> | null) {
   const { ports, lane } = work;
@@ -104,14 +105,14 @@ async function countAll({ context, lane: { lane } }: LaneWork, finalized: Promis
     counts.pending(lane.signer, { atMostMs: 0 }),
     tagged === null ? null : counts.at(lane.signer, tagged.number),
   ]);
-  // One URL may hide nodes of different heights: a transaction that is final on one is mined, even if another has not
-  // seen it.
+  // One URL may lead to several nodes at different heights. A transaction that is final on one of them counts as mined,
+  // even if another has not seen it yet.
   return { latest: Math.max(latest.count, final ?? 0), pending: pending.count };
 }
 
 /**
- * Raises the cursor to the chain's count, proved as for a create, so that the next create need not do it. Never lowers
- * it.
+ * Raises the cursor to the chain's count, with the same proof as for a create, so that the next create need not do it.
+ * Never lowers the cursor.
  */
 async function alignTo({ ports, context, lane }: LaneWork) {
   happened(lane, batchFailed);
@@ -127,7 +128,7 @@ function endForeign({ standing }: ChainContext, { lane }: OwnedLane, code: Forei
   standing.resolve({ code, lane }, `nothing that is not ours waits in the pool for ${lane.signer} any more`);
 }
 
-/** Alerts about foreign transactions in the pool at one of our nonces; the transaction that is mined decides. */
+/** Alerts about other programs' transactions in the pool at our nonces. The transaction that is mined decides. */
 async function watchPool(context: ChainContext, lane: OwnedLane) {
   const open = [...lane.unmined.values()];
   if (open.length === 0) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
@@ -186,15 +187,16 @@ async function recoverLane(ports: RecoverPorts, lane: OwnedLane) {
   const { cursor, suspendedBy } = await lane.term.write({ kind: "reconcile", floor });
   const { token } = lane.fence;
   ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
-  // The alert for all lanes was raised with the epoch; here only lanes that have allocated nonces get one.
+  // One alert for all lanes was already raised when the database's history changed. Only lanes that have allocated
+  // nonces get an alert of their own.
   if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
 }
 
 /**
- * The chain's count that is proved; null if the endpoints do not agree yet on a count above the cursor, or one that is
- * up has not reached that block.
+ * The chain's count if it is proved. Null if it is above the cursor and the endpoints do not agree on it yet, or if an
+ * endpoint that is up has not reached the block.
  */
 async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) {
   const { signer } = lane.lane;

@@ -1,8 +1,8 @@
 /**
  * Detour: prices of further attempts. A transaction that offers less than recent blocks accepted, or that a node called
- * underpriced, is signed again at the same nonce, for more; one that asks for more gas than the chain accepts, with
- * less (`lowerGas`). An operator's or the hook's payload gets the fees that they named, if those are enough, else the
- * price for the next block (`changePrice`).
+ * underpriced, is signed again at the same nonce for a higher price. A transaction whose gas limit is above what the
+ * chain accepts is signed again with less gas (`lowerGas`). A payload of an operator or the hook gets the fees that
+ * they named, if those are enough, else the price for the next block (`changePrice`).
  *
  * Reads: the fee market, the followed blocks, the bytes of the newest payload; for less gas the caller's payload and a
  * new estimate. Writes: another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and
@@ -61,18 +61,21 @@ interface Work extends LaneWork {
   readonly tx: Tracked;
 }
 
-/** Findings that explain why a transaction could not be repriced: removed when it needs no other price any more. */
+/**
+ * Codes of the reasons why a transaction could not be repriced. They are removed once it needs no higher price any
+ * more.
+ */
 const WANTING_MORE = ["CANNOT_RESIGN", "MAX_ATTEMPTS_REACHED", "POLICY_LIMIT_REACHED"] as const;
 
 /**
- * Reprices a transaction whose offer is too low. "signed": another attempt will be sent. "kept": the newest attempt is
- * to be resent unchanged.
+ * Reprices a transaction whose offer is too low. Returns "signed" if another attempt was signed and will be sent,
+ * "kept" if the newest attempt is to be resent unchanged.
  */
 export async function repriceIfBelow(work: Work): Promise<"signed" | "kept"> {
   const { context, lane, tx } = work;
   const { repricing: strategy, maxAttempts } = context.settings;
   if (strategy === null) return "kept";
-  // Null if the chain does not return its current fee market: then the offer is neither raised nor reported.
+  // The current fee market; null if the chain does not return it. Then the offer is neither raised nor reported.
   const market = await lane.term.during(unlessSilent(context.feeMarket(), null));
   const view = market && viewOf(work, market);
   if (view === null) return "kept";
@@ -81,12 +84,12 @@ export async function repriceIfBelow(work: Work): Promise<"signed" | "kept"> {
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached))
     keptBy(work, "FEE_CEILING_REACHED", `its fee has reached ${limitInWords(limit)}, and more is wanted`);
   else tx.facts.delete("FEE_CEILING_REACHED");
-  // An expired transaction also needs a cancel, which the same findings may obstruct, so keep them.
+  // Keep the recorded reasons if the transaction is expired: it also needs a cancel, which they may obstruct.
   const wantsMore = verdict.verdict !== "keep" || lane.pace.overdue.has(tx.txId);
   if (!wantsMore) for (const code of WANTING_MORE) tx.facts.delete(code);
   if (verdict.verdict !== "reprice") return "kept";
-  // The same offer was signed before and not accepted for another reason (insufficient funds, for example): resend
-  // those bytes instead of signing equal ones.
+  // An attempt with the same offer was signed before, and was refused for another reason (insufficient funds, for
+  // example). Resend its bytes instead of signing again.
   const known = sendableAttempts(tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
   if (known !== undefined) {
     happened(tx, turnedTo, known.ordinal);
@@ -103,8 +106,8 @@ function keptBy({ ports, lane, tx }: Work, code: Parameters<typeof hold>[3]["cod
 }
 
 /**
- * Inputs of a repricing decision. A new offer must beat every attempt that was accepted or refused as underpriced,
- * superseded payloads included: a pool may hold them.
+ * Inputs of a repricing decision. A new offer must exceed every attempt that a node accepted or refused as underpriced,
+ * replaced payloads included, because a pool may still hold any of them.
  */
 function viewOf({ ports, context, tx }: Work, market: FeeMarket): RepricingView | null {
   const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
@@ -118,7 +121,7 @@ function viewOf({ ports, context, tx }: Work, market: FeeMarket): RepricingView 
   return { first, standing, refused, market, attempts: tx.attempts.length, ...(step === null ? {} : { step }) };
 }
 
-/** True if blocks arrived since a node accepted the transaction, and none of them contains it. */
+/** True if a number of blocks have arrived since a node accepted the transaction, and none of them contains it. */
 export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: number): boolean {
   return isPassedOver(pace, { block: follower.head?.number ?? 0, ms }, PASSED_OVER);
 }
@@ -131,8 +134,8 @@ async function limitOf({ ports, context: { ceilings }, tx }: Work, { first, step
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
   const content = { gas: newest?.gas ?? 0n, value: standing?.unsigned.value ?? 0n };
-  // If an endpoint reported a market that was too low, the first price is no useful bound: use the step from the
-  // confirmed market.
+  // If an endpoint reported too low a market, the first price is too low to be the basis of the limit. Use the next
+  // step above the current offer if that is higher.
   return repricingLimit(ceilings, content, step === undefined ? first : higher(first, step));
 }
 
@@ -178,9 +181,10 @@ async function payloadAt(work: Work, fees: Fees): Promise<AnotherPayload | null>
 }
 
 /**
- * A payload was refused because its gas limit exceeds the chain's cap per transaction, which was not known when it was
- * signed. If the gas that it really needs fits, the same payload is signed again with less. If the caller set the gas,
- * or the need does not fit, it stays unchanged and the hole policy decides.
+ * Handles payloads that were refused because their gas limit exceeds the chain's cap per transaction, which was not
+ * known when they were signed. If the gas that a payload really needs is below the cap, the same payload is signed
+ * again with less gas. If the caller set the gas, or the need is above the cap, it stays unchanged and the hole policy
+ * decides.
  */
 export function lowerGas(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (context.gasLimits.cap === null || signerAwaited(lane.pace, ports.clock.monotonicMs()) !== null) return null;
@@ -197,8 +201,8 @@ async function lowerEach(work: LaneWork, waiting: readonly Tracked[]) {
 }
 
 /**
- * True if all endpoints refused the transaction for a gas limit above the chain's cap, and its real need was not
- * checked since.
+ * True if all endpoints refused the transaction because its gas limit is above the chain's cap, and the gas that it
+ * really needs was not computed since.
  */
 export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
   const { cap } = gasLimits;
@@ -222,13 +226,14 @@ async function lowerOne(work: Work) {
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
   const result = await signOrNot(work, { kind: "reprice", unsigned, over, about: "cost", reason });
-  // An unavailable signer decides nothing about the gas: check the transaction again once the signer is back.
+  // If the signer is unavailable, the payload with less gas is not signed: check the transaction again once the signer
+  // is back.
   if (result === "away") happened(tx, gasJudged, null);
 }
 
 /**
- * The payload with a lower gas limit; null if the caller set the gas, the need does not fit, or a ceiling is now below
- * its price.
+ * The payload with a lower gas limit; null if the caller set the gas, if the call needs more than the chain's cap, or
+ * if a ceiling is now below its price.
  */
 async function withLessGas(work: Work) {
   const { ports, context, lane, tx } = work;
@@ -248,8 +253,8 @@ interface Pricing {
   readonly wishes: FeeWishes;
   readonly costs: Content;
   /**
-   * True if no caller waits who could name a price: the maximum allowed price is offered, and the loop follows the
-   * market.
+   * True if no person waits for the response who could name a price. Then, if the market's price is not confirmed, the
+   * maximum allowed price is offered, and the loop follows the market later.
    */
   readonly unattended: boolean;
 }
@@ -261,8 +266,8 @@ export async function changePrice(context: ChainContext, tx: Tracked, pricing: P
   const isCapped = wishes.gasPrice !== undefined || wishes.maxFeePerGas !== undefined;
   if (nothingStands(tx) && isCapped) return (await context.price(wishes, costs)).fees;
   const first = tx.attempts.find(isSendable);
-  // Only a hash is known, not its fees: offer a first price; a node that holds a more expensive transaction refuses it
-  // as underpriced.
+  // If only the hash of the current transaction is known, and not its fees, offer a first price. A node that holds a
+  // more expensive transaction refuses it as underpriced.
   if (first === undefined && Object.keys(wishes).length === 0) return (await context.price({}, costs)).fees;
   const standing = nothingStands(tx) ? null : standingOffer(tx);
   const least = standing && leastReplacement(standing);
@@ -295,8 +300,8 @@ async function marketPrice(
   if (price.verdict === "tooDear") throw refused(txId, `needs at least ${price.least} wei per gas, above ${bound}`);
   const what = `${inWords(price.needed)}, above ${bound}`;
   const said = baseFeeNow(market);
-  // On a chain with base fees the next block confirms or refutes the market, so the action can be repeated then; a
-  // chain without base fees never confirms it.
+  // On a chain with base fees the next block confirms or refutes the market, so the action can be repeated then. On a
+  // chain without base fees the market is never confirmed.
   if (said === undefined) throw refused(txId, `would need ${what}, and only one endpoint's answer says so`);
   const newest = seenBaseFees.at(-1);
   const blocks =
@@ -309,7 +314,7 @@ function inEnvelope(type: Fees["type"]): Fees {
   return type === "eip1559" ? { type, maxFeePerGas: 0n, maxPriorityFeePerGas: 0n } : { type, gasPrice: 0n };
 }
 
-/** A tip that the caller set is added to the base fee that blocks require. */
+/** Applies the tip that the caller set, and raises the maximum fee by the same amount. */
 function tippedAsWished(fees: Fees, tip: bigint | undefined, least: Fees | null) {
   if (tip === undefined || fees.type !== "eip1559") return fees;
   const more = larger(tip - fees.maxPriorityFeePerGas, 0n);
@@ -323,9 +328,9 @@ function refused(txId: string, why: string) {
 }
 
 /**
- * True if no node ever accepted any attempt and the last response was a refusal: there is no offer to outbid. Otherwise
- * a fee that cannot be paid could only be replaced by a higher one. If a pool holds an attempt after all, it answers
- * "underpriced", and then that offer counts.
+ * True if no node ever accepted any attempt and the last response was a refusal, so there is no offer to exceed.
+ * Without this rule, a fee that the signer cannot pay could only be replaced by a higher one. If a pool holds an
+ * attempt after all, it answers "underpriced", and from then on that offer counts.
  */
 function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked) {
   return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
@@ -358,8 +363,8 @@ function tooLittle(field: string, least: Fees) {
 }
 
 /**
- * Transaction type of the new offer: the requested one, else the one that the named fee fields belong to, else the
- * current one.
+ * Transaction type of the new offer: the requested type, else the type to which the named fee fields belong, else the
+ * current type.
  */
 function typeOf({ type }: Fees, wishes: FeeWishes) {
   if (wishes.type !== undefined) return wishes.type;

@@ -31,13 +31,13 @@ export async function sideBySide<T>(
 }
 
 /**
- * One kind of work that never overlaps itself. A kick while it runs makes it run once more afterwards: however many
- * kicks arrive, none is lost and none queues up.
+ * One kind of work that never overlaps itself. If it is kicked while it runs, it runs once more afterwards, however
+ * many kicks arrived: none is lost and none queues up.
  */
 export class Activity {
   private readonly work;
   private readonly onError;
-  /** The last run that had to be waited for. */
+  /** The last run that was asynchronous. */
   private running: Working = null;
   /** "kicked": the work is to run, or to run again once the current run has ended. */
   private state: "at rest" | "busy" | "kicked" = "at rest";
@@ -110,7 +110,7 @@ export interface LaneActivities {
   readonly expiring: Activity;
 }
 
-/** Writes of decided outcomes that a pass does not wait for. */
+/** Database writes of decided outcomes; a pass over the chain does not wait for them. */
 export class Outcomes {
   private readonly underWay = new Set<Promise<unknown>>();
 

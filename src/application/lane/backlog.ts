@@ -7,11 +7,14 @@ const LIMIT = 1_024;
 
 /** Rows that wait in the database and are not read yet. */
 interface InDatabase {
-  /** The highest nonce that this node allocated and left in the database to be read later; null if there is none. */
+  /**
+   * The highest nonce that this node allocated without keeping the row in memory; null if there is none. The row is
+   * read from the database later.
+   */
   readonly leftThrough: number | null;
   /**
-   * Rows that filled holes and were left to be read with a page. A page that was read before they were written lacks
-   * their nonces.
+   * Rows that filled holes and are to be read from the database with a page. If a page was read before they were
+   * written, they are missing from it.
    */
   readonly leftBelow: readonly AllocatedRecord[];
 }
@@ -33,7 +36,10 @@ interface Waiting {
  */
 export class Backlog {
   private waiting: Waiting;
-  /** What to declare to the signer, by transaction id, if it may already have signed for the nonce. */
+  /**
+   * For transactions whose nonce the signer may already have signed for: what to declare to the signer, by transaction
+   * id.
+   */
   private readonly declared = new Map<string, Declaration>();
 
   constructor(waitsInDatabase: boolean) {
@@ -56,8 +62,8 @@ export class Backlog {
   }
 
   /**
-   * Those of a batch that still wait, up to the first that does not: nothing is signed above a nonce that was given up
-   * meanwhile.
+   * The transactions of a batch that still wait to be signed, up to the first that does not: nothing is signed above a
+   * nonce that was given up meanwhile.
    */
   stillWaiting(batch: readonly AllocatedRecord[]): readonly AllocatedRecord[] {
     const nonceOf = new Map(this.unheld.map(({ txId, nonce }) => [txId, nonce]));
@@ -71,15 +77,16 @@ export class Backlog {
   }
 
   /**
-   * The database shows that signatures for these nonces were never committed: declare them to the signer as repeats.
+   * Called when the database shows that signatures for these nonces were never committed: the next signatures are
+   * declared to the signer as repeats.
    */
   neverCommitted(batch: readonly AllocatedRecord[]): void {
     for (const { txId } of batch) this.declared.set(txId, "again");
   }
 
   /**
-   * Adds newly allocated rows: in memory while they continue the sequence, else left to be read from the database in
-   * their turn.
+   * Adds newly allocated rows. They are kept in memory while they continue the sequence there; otherwise they are read
+   * from the database later, when it is their turn.
    */
   enqueue(added: readonly AllocatedRecord[]): void {
     for (const record of added) {
@@ -93,8 +100,8 @@ export class Backlog {
   }
 
   /**
-   * Inserts a row that filled a hole below the rows in memory: no page will contain it, unless the page was read
-   * meanwhile.
+   * Inserts a row that filled a hole below the rows in memory. No later page will contain it, but a page that was read
+   * meanwhile may.
    */
   slipIn(record: AllocatedRecord, isSigned: boolean): void {
     const { records, inDatabase: left } = this.waiting;
@@ -123,8 +130,8 @@ export class Backlog {
     const ids = new Set(page.map(({ txId }) => txId));
     const isMissing = leftBelow.some(({ txId, nonce }) => (isLast || nonce <= readThrough) && !ids.has(txId));
     if (!isMissing) this.waiting.records.push(...page);
-    // A transaction that was allocated and left in the database while the page was read is not on it; without this
-    // check it would be forgotten and become a hole.
+    // A transaction that was allocated while the page was read, and was not kept in memory, is not on the page. Without
+    // this check it would be forgotten and become a hole.
     const hasMore = isMissing || !isLast || (leftThrough !== null && leftThrough > this.atHandThrough());
     this.now({ inDatabase: hasMore ? { leftThrough, leftBelow: [] } : null });
     return !isMissing;

@@ -24,9 +24,9 @@ export class BetweenOwners extends FencepostError {
 }
 
 /**
- * A `BetweenOwners` for an action whose commit got no answer before the lane was released: it may still be carried out.
- * Only the next owner knows the outcome, because a takeover waits for that commit or ends it; a refusal by any other
- * node proves nothing.
+ * A `BetweenOwners` for an action whose commit got no answer before the lane was released, so that the commit may still
+ * happen. A takeover waits for that commit or ends it. So only the next owner knows the outcome, and a refusal by any
+ * other node proves nothing.
  */
 export class LeftInDoubt extends BetweenOwners {
   constructor(refusal: unknown, extras: Pick<ErrorExtras, "txId">) {
@@ -38,7 +38,10 @@ export class LeftInDoubt extends BetweenOwners {
   }
 }
 
-/** The term ended before anything was done: refuses the work, and names the node that may do it now. */
+/**
+ * If the term ended before anything was done, throws a refusal that states whether another node, or this one, may do
+ * the work now.
+ */
 export function orRefused<T>(work: Promise<T>): Promise<T> {
   return unlessOver(work, (over) => Promise.reject<T>(refusalAfter(over)));
 }
@@ -49,7 +52,10 @@ function refusalAfter({ how }: TermOver) {
   return new PutOff();
 }
 
-/** Repeats work with a single write under the next term: if the term ended before the write, nothing was changed. */
+/**
+ * Runs work with a single write; if the term ended before the write, nothing was changed, and the work is repeated
+ * under the next term.
+ */
 export function underNextTerm<T>(
   lanes: { own(lane: Lane): Promise<OwnedLane> },
   lane: OwnedLane,
@@ -59,8 +65,8 @@ export function underNextTerm<T>(
 }
 
 /**
- * The lane is about to be reloaded here, or resumed on another node, within moments: it is worth calling this node once
- * more.
+ * The lane is being reloaded here or handed over to another node, which takes moments: calling this node once more may
+ * succeed.
  */
 export class PutOff extends BetweenOwners {
   constructor() {

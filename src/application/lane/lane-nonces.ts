@@ -3,7 +3,7 @@ import { type Hole, isFree } from "../../domain/nonces/holes.ts";
 import { LONGEST_TTL_MS } from "../../domain/transaction/reservations.ts";
 import type { OpenReservation } from "../../ports/lane-store.ts";
 
-/** When a reservation probably expires, by this process's clock; only the database decides whether it has. */
+/** When a reservation probably expires, by this process's clock. Only the database decides whether it has expired. */
 interface Expiry {
   /** Remaining time of the reservation in ms when this term loaded it. */
   readonly leftMs: number;
@@ -15,15 +15,18 @@ interface Expiry {
 const OFFERED = 200;
 
 /**
- * Pause in ms before the database is asked again about a reservation that it did not report as expired: the two clocks
- * differ.
+ * A reservation may be expired by this process's clock but not yet by the database's. Pause in ms before asking the
+ * database again.
  */
 const ASK_AGAIN_MS = 250;
 
 /** The nonces of a lane that no transaction holds: reserved for a caller, or holes. The ledger is their source. */
 export class LaneNonces {
   private readonly ledger;
-  /** Comparisons of the cursor with the chain that are under way, keyed by the number of batch failures before them. */
+  /**
+   * Comparisons of the cursor with the chain that are under way, keyed by the number of batches that had failed when
+   * each began.
+   */
   readonly comparing = new Map<number, Promise<number | null>>();
   /** Expiry times of the lane's reservations, by nonce. */
   private readonly expiries: Map<number, Expiry>;
@@ -51,7 +54,8 @@ export class LaneNonces {
   }
 
   /**
-   * Holes that the next transactions may use, lowest first, and none below the nonces that the chain may have passed.
+   * Holes that the next transactions may use, lowest first. Nonces below `lowest` are left out, because the chain may
+   * have used them.
    */
   free(lowest: number): readonly number[] {
     if (this.isWhole) return [];
@@ -96,7 +100,8 @@ export class LaneNonces {
   }
 
   /**
-   * The database was asked: reservations that seemed expired but are still reserved are checked again a little later.
+   * Called after the database expired reservations: those that seemed expired but are still reserved are checked again
+   * a little later.
    */
   askedAt(nowMs: number): void {
     const { reserved } = this.ledger();

@@ -17,7 +17,7 @@ export interface FeedWriterPorts extends LaneWriterPorts {
 export interface Limits {
   /** The policies in force, read anew at each use; null if there are none. */
   readonly policies: Policies | null;
-  /** Reads the use of the policies, and reloads the policy document if another one is in force. */
+  /** Reads how much of the policy limits is used, and reloads the policy document if another one is in force. */
   readonly use: QueryStore["policyUse"];
 }
 

@@ -29,8 +29,8 @@ export interface Planned {
 }
 
 /**
- * Plans a step of a transaction, through the transition table: the write for the database, and the state that memory
- * expects afterwards. A planned step must be committed. Writes of a lane commit in the order of planning, so the next
+ * Plans a step of a transaction by the transition table. It returns the write for the database, and memory takes the
+ * new state at once. A planned step must be committed. Writes of a lane commit in the order of planning, so the next
  * plan may build on this one before it is durable. If a write fails, the whole lane is reloaded.
  */
 export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {}): Planned {
@@ -49,10 +49,12 @@ function hashOf({ receipt, attempts }: Tracked) {
   return receipt?.txHash ?? attempts.at(-1)?.txHash ?? null;
 }
 
-/** Maximum number of moves in one write; more would lock the lane's row for longer than a takeover should wait. */
+/**
+ * Maximum number of transitions in one write; more would lock the lane's row for longer than a takeover should wait.
+ */
 const MOVES_AT_ONCE = 200;
 
-/** Commits planned moves. Throws `TermOver` if not all were applied, or the term ended meanwhile. */
+/** Commits planned steps. Throws `TermOver` if not all were applied, or the term ended meanwhile. */
 export function commitPlanned(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   return lane.term.during(
     planned.length <= MOVES_AT_ONCE ? commitSome(ports, lane, planned) : commitAll(ports, lane, planned),
@@ -68,8 +70,8 @@ async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: reado
 }
 
 /**
- * Not an async function: a thousand lanes wait here with one move each, and the garbage collector would copy the state
- * that each async function keeps.
+ * Not an async function: a thousand lanes may wait here with one write each, and each async function would keep state
+ * that the garbage collector has to copy.
  */
 function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
   if (planned.length === 0) return Promise.resolve();
@@ -93,7 +95,7 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
   );
 }
 
-/** Memory already has the new state. If the database may not have it, the lane is reloaded. */
+/** Reloads the lane, because memory already has the new state and the database may not have it. */
 function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never {
   term.readAgain(reason);
   throw error instanceof TermOver ? error : new TermOver();
@@ -108,7 +110,7 @@ function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Pl
 
 type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
 
-/** Reports the moves that the database has accepted. */
+/** Reports a state change that the database has accepted. */
 export function reportMove(
   { telemetry, nodeId }: Pick<LaneWriterPorts, "telemetry" | "nodeId">,
   { lane, fence }: OwnedLane,
@@ -120,7 +122,7 @@ export function reportMove(
 type HoldPorts = Pick<LaneWriterPorts, "clock" | "telemetry">;
 type Obstacle = { readonly code: FactCode & AlertCode; readonly text: string };
 
-/** Records the obstacle that holds a transaction up, and alerts the first time. */
+/** Records why a transaction does not progress, and alerts the first time. */
 export function hold(ports: HoldPorts, { lane }: OwnedLane, tx: Tracked, { code, text }: Obstacle): void {
   if (!establish(tx, code, { text, since: ports.clock.now() })) return;
   const message = `nonce ${tx.nonce} of ${lane.signer}: ${text}; it is still tracked and sent`;

@@ -37,9 +37,11 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly writer: TermPorts["writer"] & { idle(lane?: Lane): Promise<void> };
   readonly chains: ReadonlyMap<number, ServedChain>;
   readonly placement: {
-    /** True if placement assigns this lane to this node, or to no known member. */
+    /** True if placement assigns this lane to this node, or if no known member can serve it. */
     isOurs(lane: Lane): boolean;
-    /** Of lanes assigned to other nodes, those that had no owner for so long that this node should claim them. */
+    /**
+     * Lanes that this node should claim although they are assigned to other nodes, because they had no owner for long.
+     */
     unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]>;
     /** True if this node gave the lane away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
@@ -65,7 +67,7 @@ export class Lanes {
   private readonly ports;
   private readonly termPorts: TermPorts;
   private readonly held = new Map<LaneKey, OwnedLane>();
-  /** Cached values of `held`, until it changes: ten thousand lanes must not be copied many times a second. */
+  /** Cached list of the owned lanes, until they change: ten thousand lanes must not be copied many times a second. */
   private listed: readonly OwnedLane[] | null = null;
   private readonly listedByChain = new Map<number, readonly OwnedLane[]>();
   private readonly acquiring = new Map<LaneKey, Promise<OwnedLane>>();
@@ -135,8 +137,8 @@ export class Lanes {
     this.claimOwed = missing.length > 0 && this.closedBecause === null;
     if (!this.claimOwed || free.length === 0) return;
     const claimed = await store.claimLanes(free, lease.instanceId, free.length);
-    // An acquisition under way may have read the lane before it was freed. Then no node has the lane and no other claim
-    // follows, so claim again.
+    // Acquisitions that were under way were skipped in this claim. If one of them read the lane before it was freed, no
+    // node gets it and no other claim follows. So claim again.
     this.claimOwed = free.length < missing.length;
     await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
       const { lane } = acquisition.fence;
@@ -147,7 +149,10 @@ export class Lanes {
     this.summarise(claimed.map(({ result }) => result));
   }
 
-  /** Lanes to claim: this node's by placement, and unowned ones. If that read fails, the next claim repeats it. */
+  /**
+   * Lanes to claim: those that placement assigns to this node, and those that had no owner for long. If the read of the
+   * latter fails, the next claim repeats it.
+   */
   private async claimable(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     const { placement } = this.ports;
     const ours = new Set(lanes.filter((lane) => placement.isOurs(lane)));
@@ -174,8 +179,8 @@ export class Lanes {
 
   /**
    * Releases a lane so that another node can acquire it at once: no new work begins, and open writes commit first.
-   * Sends in flight are not waited for: their claims show the next owner that the bytes may have left. False if the
-   * lane is still ours.
+   * Sends in flight are not waited for, because their claims show the next owner that the bytes may have been sent.
+   * Returns false if the lane is still ours.
    */
   async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
     if (lane.term.hasEnded) return false;
@@ -197,7 +202,10 @@ export class Lanes {
     }
   }
 
-  /** Applies acknowledged commits to the lane's memory, unless it was released: it is reloaded after its last write. */
+  /**
+   * Applies acknowledged commits to the lane's memory. If the lane was released meanwhile, nothing is applied, because
+   * the next load reads them from the database.
+   */
   fold({ lane, token, changes }: LaneChanges): void {
     const owned = this.held.get(laneKey(lane));
     if (owned === undefined || owned.fence.token !== token) return;
@@ -208,14 +216,17 @@ export class Lanes {
     }
   }
 
-  /** The database refused one of our writes because another node owns the lane. */
+  /** Called when the database refused a write of this node because another node owns the lane. */
   lose(fence: Fence, write: string): void {
     const lane = this.held.get(laneKey(fence.lane));
     noteFenced(this.ports.telemetry, fence, write, "database");
     if (lane?.fence.token === fence.token) this.drop(lane, "fenced", "lost");
   }
 
-  /** A write was not made. If its term is over by now, it would have been refused as too late: count it as fenced. */
+  /**
+   * Called when a write was not made. If its term is over by now, the database would have refused it, so it is counted
+   * as fenced.
+   */
   giveUp(fence: Fence, write: string): void {
     const { lease, telemetry } = this.ports;
     if (lease.mayAct() && lease.instanceId === fence.instanceId) return;
@@ -234,8 +245,8 @@ export class Lanes {
   }
 
   /**
-   * Tries to acquire the wanted lanes, a few at a time. Called on every beat; if the database is unavailable, the next
-   * beat tries again. A lane that waits for a row lock delays no other.
+   * Tries to acquire the lanes that are still to be acquired, a few at a time. Called on every beat; if the database is
+   * unavailable, the next beat tries again. A lane that waits for a row lock delays no other.
    */
   async retryWanted(): Promise<void> {
     await sideBySide(this.wanted, RESUME_AT_ONCE - this.retrying, async ([key, lane]) => {
@@ -248,9 +259,9 @@ export class Lanes {
   }
 
   /**
-   * True if the lane should be left to another node. Nodes that have not noticed that this node gave a lane away still
-   * send it requests; taking the lane back at once would move it twice. Never true for a wanted lane: in the database
-   * it may be ours, and then no other node can acquire it.
+   * True if the lane should be left to another node. Other nodes may not have noticed yet that this node gave the lane
+   * away, and still send it requests. Taking the lane back at once would move it twice. Never true for a lane in
+   * `wanted`: in the database it may be ours, and then no other node can acquire it.
    */
   private async isForAnother(lane: Lane) {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
@@ -280,7 +291,8 @@ export class Lanes {
     if (underWay !== undefined) return underWay;
     const attempt = this.resume(lane, obtain)
       .catch((error: FencepostError) => {
-        // In the database the lane may be ours, and then no other node can acquire it: keep trying in the background.
+        // The database may already assign the lane to this node, and then no other node can acquire it: keep trying in
+        // the background.
         if (error.code === "UNAVAILABLE" && this.closedBecause === null) this.wanted.set(key, lane);
         throw error;
       })
@@ -291,7 +303,7 @@ export class Lanes {
 
   private async resume(lane: Lane, obtain: () => Promise<Acquisition>) {
     try {
-      // Writes that were begun before the lane is reloaded must be over first.
+      // Wait until earlier writes of the lane have ended, because it is loaded from the database next.
       await this.ports.writer.idle(lane);
       const acquisition = await this.patiently(obtain);
       const { result } = acquisition;

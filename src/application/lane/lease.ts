@@ -6,12 +6,13 @@
  *    believes, the database refuses it after a takeover;
  *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
  *    only make a node stop sooner than the database would make it;
- *  - the session lock, if there is one: other nodes take its end for the end of this process. A node that loses it
- * while
- *    alive sends nothing until a renewal that began afterwards has succeeded, and has recorded another lock, or none.
+ *  - the session lock, if there is one: when it ends, other nodes assume that this process has ended. A node that loses
+ *    it while alive sends nothing until a renewal that began afterwards has succeeded, and has recorded another lock,
+ * or
+ *    none.
  *
- * An instance that missed its renewal ends for good, and so does one whose database has another history now. The
- * process continues as a new instance and claims its lanes again.
+ * An instance that missed its renewal ends for good. So does every instance if the database was restored or replaced.
+ * The process continues as a new instance and claims its lanes again.
  */
 
 import { LOOKS_APART_MS, type OwnSession } from "../../domain/chain/witness.ts";
@@ -39,7 +40,8 @@ export interface LeaseEvents extends OtherInstancesEvents {
   /** Called when this instance was declared dead or expired: its heartbeat was missing for too long. */
   onSilence(): void;
   /**
-   * Called once, when every instance that existed at our start has shown life or ended: free lanes can be claimed now.
+   * Called once, when every instance that existed at our start has renewed its heartbeat or ended: free lanes can be
+   * claimed now.
    */
   onAcquainted(): void;
 }
@@ -51,13 +53,13 @@ const SWEEP_MS = 500;
  * next check finds the node.
  */
 const SWEEP_ALONE_MS = 1_000;
-/** A timer may fire slightly early; the second of two checks must not be early. */
+/** Extra wait in ms before the second of two checks, because a timer may fire slightly early and the check must not. */
 const TIMER_SLACK_MS = 5;
 /** Minimum interval between checks that are caused by unreachable peers, however many there are. */
 const SUSPECT_EVERY_MS = 100;
 /**
- * Maximum number of unanswered registrations kept. The leases of older ones have expired by now: the store waits for a
- * large part of a lease before it reports an unknown outcome.
+ * Maximum number of unanswered registrations that are remembered. The leases of older ones have expired, because the
+ * store waits for a large part of a lease before it reports an unknown outcome.
  */
 const MOST_UNHEARD = 16;
 
@@ -72,7 +74,9 @@ export class Lease {
   /** Monotonic time at which our lease ends; null if there is none. */
   private deadlineMs: number | null = null;
   private loop: Promise<unknown> | null = null;
-  /** The database's history changed: renewals stop, and a new instance is registered. */
+  /**
+   * True after the database's history changed (a restore or failover): renewals stop, and a new instance is registered.
+   */
   private startingOver = false;
   private readonly others;
   // Checks the other instances. If the database does not answer, no instance is declared dead; the next check repeats
@@ -93,8 +97,8 @@ export class Lease {
   private published: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null =
     null;
   /**
-   * Monotonic time at which a published session lock was lost; null if no other node can declare us dead because of
-   * one.
+   * Monotonic time at which a published session lock was lost; null if no other node can declare this instance dead
+   * because of a lost lock.
    */
   private unsureSinceMs: number | null = null;
   private readonly publishing = new Activity(
@@ -126,8 +130,8 @@ export class Lease {
   }
 
   /**
-   * Like `mayAct`, but also false while other nodes may take the end of our session lock for our death: sends wait; all
-   * other actions are fenced anyway.
+   * Like `mayAct`, but also false while other nodes may conclude from our lost session lock that this process is dead.
+   * Sends then wait; all other actions are fenced anyway.
    */
   maySend(): boolean {
     return this.mayAct() && this.unsureSinceMs === null;
@@ -140,8 +144,8 @@ export class Lease {
   }
 
   /**
-   * The database's history changed: commits may have been lost, and other nodes may get the same tokens again.
-   * Everything stops at once; this process continues as a new instance of the current history.
+   * Called when the database's history changed (a restore or failover): commits may have been lost, and other nodes may
+   * get the same tokens again. Everything stops at once; this process continues as a new instance.
    */
   historyChanged(error: HistoryChanged): void {
     if (this.startingOver || this.stopping.signal.aborted) return;
@@ -208,7 +212,8 @@ export class Lease {
   }
 
   /**
-   * The database accepted a renewal that began at this time: a node that considered us dead before has not declared it.
+   * Called when the database accepted a renewal that began at this time. It proves that no node had declared this
+   * instance dead before.
    */
   private renewed(startedMs: number) {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
@@ -350,8 +355,8 @@ export class Lease {
     const result = await store.publishLock(instanceId, lock);
     if (result === "over") return this.hurry.abort();
     this.published = { instanceId, lock, atMs: clock.monotonicMs() };
-    // The lock is on another server than the one that the other nodes read: a restart of theirs would not end it, so it
-    // proves nothing about them.
+    // The other nodes cannot see our lock, so it is on another server than the one that they use. It proves nothing
+    // about their locks.
     if (result === "unseen" && sessionLock.held === lock) this.session = null;
     this.renewed(startedMs);
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });

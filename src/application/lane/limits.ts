@@ -42,7 +42,10 @@ function forbidden(verdict: FirstVerdict) {
   return "forbidden" in verdict ? verdict.forbidden : null;
 }
 
-/** Evaluates the policy document in force after `use` was read: it may have changed meanwhile. */
+/**
+ * Checks the spending against the policy document that is in force after `use` was read, because the document may have
+ * changed meanwhile.
+ */
 export function foreseenBy({ policies }: Limits, use: PolicyUse, spends: Spending): FirstVerdict {
   return policies === null ? { charges: [] } : foreseen(policies, use, spends);
 }

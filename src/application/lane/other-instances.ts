@@ -1,7 +1,7 @@
 /**
- * Watches the other instances: which are alive, which have ended, and which must be declared dead. There are three
- * kinds of evidence, each observed by this node: the heartbeat has expired by the database's clock; the counter did not
- * change for longer, on our clock, than the lease that its row was renewed for; the session lock was missing twice. A
+ * Checks the other instances: which are alive, which have ended, and which must be declared dead. There are three kinds
+ * of evidence, each observed by this node: the heartbeat has expired by the database's clock; by this node's clock, the
+ * heartbeat's counter did not change for longer than the lease of its instance; the session lock was missing twice. A
  * declaration is a compare-and-set on the counter, so that a renewal in between wins. A wrong declaration costs the
  * other instance its lanes for a moment, but never causes a wrong write: the fence decides.
  *
@@ -25,7 +25,10 @@ import type { Ports } from "../../ports/ports.ts";
 
 interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
-  /** How much longer than its own lease a counter must be unchanged before its instance counts as dead. */
+  /**
+   * Time in ms, beyond its instance's own lease, for which a heartbeat counter must be unchanged before the instance
+   * counts as dead.
+   */
   readonly clockSkewMs: number;
 }
 
@@ -39,7 +42,10 @@ export interface OtherInstancesEvents {
 /** The observing instance, which is this node's own. */
 export interface Observer {
   readonly instanceId: string | null;
-  /** Key of the observer's session lock; null if it has none, and so cannot judge other instances by theirs. */
+  /**
+   * The observer's session lock; null if it has none. Without one it cannot conclude anything from the missing lock of
+   * another instance.
+   */
   readonly session: OwnSession | null;
 }
 
@@ -54,7 +60,7 @@ interface Look {
 export class OtherInstances {
   private readonly ports;
   private readonly events;
-  /** Last change of each instance's counter, and when this node saw it, on our own clock. */
+  /** Last value of each instance's heartbeat counter, and when this node first saw it, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   private readonly sightings = new Map<string, Sighting>();
   private sightedBy: OwnSession | null = null;
@@ -75,8 +81,8 @@ export class OtherInstances {
   }
 
   /**
-   * Checks the other instances. Returns when one more read would decide an open question ("soon", a time, or null if
-   * there is none), and our own row as the others see it.
+   * Checks the other instances. Returns when to read them again ("soon", a time, or null if nothing is undecided), and
+   * our own row as the others see it.
    */
   async look(observer: Observer): Promise<{ readonly again: Again; readonly self: InstanceRecord | null }> {
     // A counter counts as unchanged from the end of the read that first showed it to the start of this read. Otherwise
@@ -103,8 +109,8 @@ export class OtherInstances {
   }
 
   /**
-   * Declares an instance dead if the evidence suffices. Returns when its missing lock will have been missing for long
-   * enough; null if the lock cannot decide.
+   * Declares an instance dead if the evidence suffices. If only its session lock is missing, returns the time at which
+   * that will have lasted long enough; null if the lock cannot decide.
    */
   private async judge(instance: InstanceRecord, look: Look): Promise<number | null> {
     const { instanceId, counter } = instance;
@@ -118,14 +124,17 @@ export class OtherInstances {
     return null;
   }
 
-  /** Alerts once: the notice is written with the declaration of death, which only one node makes. */
+  /** Raises the alert only on the node whose declaration of death succeeded, so that there is one alert. */
   private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord) {
     if (!isVanished({ draining, lanes })) return;
     const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${lanes} lanes)`;
     this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NODE_VANISHED", message });
   }
 
-  /** Evidence of an instance's death. A number is the time at which its missing lock can be judged. */
+  /**
+   * Evidence of an instance's death; null if there is none. A number is the time from which its missing lock counts as
+   * evidence.
+   */
   private evidence(instance: InstanceRecord, look: Look): DeathEvidence | number | null {
     const { instanceId, counter, lock } = instance;
     const seen = this.watched.get(instanceId);
@@ -170,9 +179,9 @@ export class OtherInstances {
 }
 
 /**
- * Lease duration with which an instance last renewed. Nodes may be configured differently: judged by the observer's own
- * lease, an instance with a longer one would be declared dead between two renewals. Both times come from one statement,
- * so that a jump of the database's clock does not change their difference.
+ * Lease duration with which an instance last renewed. Nodes may be configured differently. If the observer's own lease
+ * were used, an instance with a longer one would be declared dead between two renewals. Both times come from one
+ * statement, so that a jump of the database's clock does not change their difference.
  */
 function leaseOf({ heartbeatAt, expiresAt }: InstanceRecord) {
   return expiresAt.getTime() - heartbeatAt.getTime();

@@ -27,7 +27,9 @@ export { queued, resumed, type Tracked } from "./tracked.ts";
 export interface LaneIndex {
   /** All attempt hashes that a node tracks on one chain; a new block's transactions are matched against them. */
   readonly hashes: Map<Hash, { readonly lane: OwnedLane; readonly tx: Tracked }>;
-  /** Lanes that may have a transaction in a block, or get one into a block; some of them may have none any more. */
+  /**
+   * Lanes that may have a transaction in a block, or get one into a block. Lanes that no longer do are removed later.
+   */
   readonly onChain: Set<OwnedLane>;
 }
 
@@ -39,7 +41,10 @@ interface WorkUnderWay {
   readonly suspending: number;
   /** Number of changes to queued transactions under way. Nothing is signed meanwhile: it might be the old payload. */
   readonly amending: number;
-  /** The read of the lane's intake rows that is under way, plus the later reads that skipped this lane. */
+  /**
+   * Number of reads of the intake table since this lane began to handle its rows: the one whose rows it handles, plus
+   * later ones that skipped this lane. 0 if none is under way.
+   */
   readonly intake: number;
 }
 
@@ -52,9 +57,11 @@ export class OwnedLane {
   /** The state that the database has acknowledged; only `fold` replaces it. */
   ledger;
   private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
-  /** True if a move's outcome is unknown: it may be durable now or later. Set once, when this copy of the lane ends. */
+  /**
+   * True if the outcome of a write is unknown: it may commit now or later. Set once, when this copy of the lane ends.
+   */
   mayStillCommit = false;
-  /** When the lane is next checked, and what was learned under this term; only `happened` changes it. */
+  /** When the lane is next checked, and what was observed during this term; changed only through `happened`. */
   pace: LanePace = NEW_LANE_PACE;
   /** Nonces below this were allocated before the database last lost, or may have lost, commits. */
   readonly epochFloor;
@@ -64,7 +71,10 @@ export class OwnedLane {
   readonly unmined = new Map<number, Tracked>();
   /** Transactions that are mined and not final, by nonce. */
   readonly mined = new Map<number, Tracked>();
-  /** Blocks with settled transactions still watched, by hash: a height may have had two blocks, one reorged away. */
+  /**
+   * Blocks that contain settled transactions still checked for reorgs, by hash: a height may have had two blocks, one
+   * reorged away.
+   */
   readonly watched = new Map<Hash, number>();
   readonly outcomes = new Outcomes();
   /** Steps that the database has not acknowledged yet, with their transactions. */
@@ -154,7 +164,7 @@ export class OwnedLane {
     return this.work.suspending > 0 || suspendedBy !== null || !reconciled || this.term.isKilled;
   }
 
-  /** True if no nonce may be allocated either: the database may have lost some allocations. */
+  /** True if the lane may not even allocate nonces, because the database may have lost some allocations. */
   get heldByHistory(): boolean {
     return this.ledger.suspendedBy === "HISTORY" || !this.ledger.reconciled;
   }
@@ -164,7 +174,7 @@ export class OwnedLane {
     return this.unmined.size > 0 || this.mined.size > 0 || this.watched.size > 0;
   }
 
-  /** True if nothing is in flight, waiting or watched: the lane may be released. */
+  /** True if nothing is in flight, waiting to be signed, reserved, or checked for reorgs: the lane may be released. */
   get idle(): boolean {
     return !this.isOnChain && !this.hasUnmined() && this.nonces.reserved === 0;
   }
@@ -173,12 +183,18 @@ export class OwnedLane {
     return this.hasUnminedBefore(0);
   }
 
-  /** True while a transaction before these `own` creates may still change the state that they depend on. */
+  /**
+   * True while a transaction before these creates may still change the state that they depend on. `own`: the number of
+   * these creates, which do not count.
+   */
   hasUnminedBefore(own: number): boolean {
     return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > own;
   }
 
-  /** True if nothing is signed or sent: this node may not act, the lane is suspended, or the chain is in doubt. */
+  /**
+   * True if nothing may be signed or sent: this node may not act, the lane is suspended, or the chain's identity is
+   * uncertain.
+   */
   get held(): boolean {
     return this.suspended || isUnsure(this.pace) || !this.term.mayAct;
   }
@@ -194,7 +210,7 @@ export class OwnedLane {
     return lowest(this.unmined.keys());
   }
 
-  /** Number of transactions that can be mined only after this nonce. */
+  /** Number of the lane's transactions that can be mined only after the one with this nonce. */
   pendingBehind(nonce: number): number {
     let behind = this.backlog.atHand.length;
     for (const each of this.unmined.keys()) if (each > nonce) behind++;
@@ -230,7 +246,10 @@ export class OwnedLane {
     this.follow(tx);
   }
 
-  /** Indexes the transaction's attempts by hash; not after the term, when a newer copy of the lane may be indexed. */
+  /**
+   * Indexes the transaction's attempts by hash, but only during the term: afterwards a newer copy of the lane may be
+   * indexed.
+   */
   follow(tx: Tracked): void {
     if (this.term.hasEnded) return;
     this.index.onChain.add(this);
@@ -278,8 +297,7 @@ export class OwnedLane {
 
   /**
    * The next transactions that may be signed, in nonce order, within the window above the lowest unmined nonce. A
-   * transaction that its caller signed may be far above the window, and uses no place of those that must be mined
-   * before it.
+   * transaction that its caller signed may be far above the window; it does not count against the window's size.
    */
   toSign(window: number, limit: number): readonly AllocatedRecord[] {
     const first = this.backlog.atHand[0]?.nonce;
@@ -291,7 +309,7 @@ export class OwnedLane {
     return fitting.filter((record) => record.nonce < end);
   }
 
-  /** The hole below this nonce that the lane's head waits for; null if there is none. */
+  /** The hole that blocks the transaction with this nonce, if that is the lane's lowest open one; else null. */
   holeBelow(nonce: number): Hole | null {
     const reserved = this.nonces.lowestReserved();
     const [hole] = this.nonces.holes.filter((each) => each.nonce >= this.pace.usedBelow && each.nonce < nonce);
@@ -299,7 +317,10 @@ export class OwnedLane {
     return reserved === null || reserved > hole.nonce ? hole : null;
   }
 
-  /** The transactions in memory that hold nonces: claimed ones keep theirs, unsigned ones may move. */
+  /**
+   * The transactions in memory that hold nonces, and whether each may move: signed ones keep their nonce, unsigned ones
+   * may get another.
+   */
   holders(): readonly Holder[] {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
@@ -312,8 +333,8 @@ export class OwnedLane {
   }
 
   /**
-   * Transactions that are due to be sent, ascending by nonce. Excluded are those whose receipt must be looked up first,
-   * and those that await a repricing decision.
+   * Transactions that are due to be sent, in ascending nonce order. Transactions that wait for a receipt look-up or a
+   * repricing decision are left out.
    */
   toSend(nowMs: number, limit: number): readonly Tracked[] {
     if (!this.term.maySend) return [];
@@ -321,7 +342,10 @@ export class OwnedLane {
     return due.slice(0, limit);
   }
 
-  /** Transactions that a node accepted, not mined in time: the lane's loop decides whether to resend or reprice. */
+  /**
+   * Transactions that a node accepted and that were not mined in time: the lane's loop decides whether to resend or
+   * reprice them.
+   */
   toJudge(nowMs: number): readonly Tracked[] {
     return this.due(nowMs).filter((tx) => awaitsVerdict(tx.pace));
   }
@@ -359,7 +383,10 @@ export class OwnedLane {
     await Promise.all(Object.values(this.activities ?? {}).map((activity: Activity) => activity.settled()));
   }
 
-  /** The in-flight window: as configured; only the head while the node refuses future nonces; then one more to try. */
+  /**
+   * The in-flight window. It is the configured size, unless the node refuses future nonces: then only the lowest
+   * transaction is sent, and after a while one more to try.
+   */
   openWindow(configured: number, nowMs: number): number {
     return Math.min(configured, openNonces(this.pace, nowMs) ?? configured);
   }

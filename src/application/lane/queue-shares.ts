@@ -1,8 +1,8 @@
 /**
- * Counts the transactions of a lane that wait for a block, for API keys that may fill only a part of its queue. A key
- * is counted from its first create under this term, when its waiting transactions are read from the database; if no key
- * has a share, nothing is kept here. A transaction that a deep reorg reopens after it was final is not counted again:
- * its key is not known then.
+ * Counts, per API key, the transactions of a lane that wait for a block, for keys that may fill only a part of the
+ * lane's queue. A key is counted from its first create under this term, when its waiting transactions are read from the
+ * database. If no key has such a limit, nothing is counted. A final transaction that a deep reorg reopens is not
+ * counted again, because its key is not known then.
  */
 import type { Change, Moved } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
@@ -12,11 +12,12 @@ type Read = () => Promise<readonly OpenTransaction[]>;
 
 export class QueueShares {
   private readonly shares = new Map<string, { readonly share: QueueShare; readonly known: Promise<void> }>();
-  /** For each share that is being read: changes committed meanwhile, which the read may not include. */
+  /** For each key that is being read from the database: changes committed meanwhile, which the read may not include. */
   private readonly reading = new Set<Moved[]>();
 
   /**
-   * Waiting transactions of this key. `read` returns all of the key's transactions in the database that are not final.
+   * The waiting transactions of this API key. `read` returns all of the key's transactions in the database that are not
+   * final.
    */
   async of(owner: string, read: Read): Promise<QueueShare> {
     const { share, known } = this.shares.get(owner) ?? this.begin(owner, read);
@@ -66,7 +67,7 @@ export class QueueShare {
     this.unmined.add(txId);
   }
 
-  /** The create was admitted but resulted in no transaction. */
+  /** Called if a create was admitted but resulted in no transaction. */
   leave(txId: string): void {
     this.unmined.delete(txId);
   }

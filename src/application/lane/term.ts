@@ -4,12 +4,12 @@
  * `TermOver`, and the loop that began the work ends.
  *
  * Four things end the right to continue. The term itself: the lane was lost to another node, released, or is about to
- * be reloaded. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A lost session lock that others may
- * take for the end of this process (`maySend`), which stops sends. And a kill, which also stops sends. Reads need the
- * term only.
+ * be reloaded. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A lost session lock, from which
+ * other nodes may conclude that this process is dead (`maySend`); it stops sends. And a kill, which also stops sends.
+ * Reads need only the term.
  *
- * An outcome is not hidden: the result of a write reaches the caller that waits for it, even if the term ended
- * meanwhile. `TermOver` from a write means that nothing was written.
+ * The outcome of a write is not hidden: it reaches the caller that waits for it, even if the term ended meanwhile.
+ * `TermOver` from a write means that nothing was written.
  */
 import type { Address, Fence } from "../../domain/lane.ts";
 import type { MayLeave } from "../../ports/chain.ts";
@@ -26,7 +26,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 export interface TermPorts {
   readonly writer: { write(write: LaneWrite): Promise<WriteOutcome> };
   readonly lease: { mayAct(): boolean; maySend(): boolean };
-  /** Kills: whether one is, or may be, in force for a signer. */
+  /** Port of the kills: true if a kill is, or may be, in force for a signer. */
   readonly kills: { holds(signer: Address): boolean };
   readonly telemetry: Telemetry;
   /**
@@ -36,12 +36,12 @@ export interface TermPorts {
 }
 
 /**
- * "lost": another node may have the lane. "putOff": the lane was released or is being reloaded; its work is done after
- * that.
+ * How the term ended. "lost": another node may have the lane. "putOff": the lane was released or is being reloaded, and
+ * its work is done after that.
  */
 export type Ending = "lost" | "putOff";
 
-/** The term has ended: this copy of the lane may do nothing more. */
+/** Thrown after the end of the term: this copy of the lane may do nothing more. */
 export class TermOver extends Error {
   /** How the term ended. "lapsed": the term itself has not ended, but our own deadline has passed. */
   readonly how: Ending | "lapsed";
@@ -86,7 +86,7 @@ export class Term {
     if (this.ending !== "lost") this.ending = how;
   }
 
-  /** Memory and database may differ: drops the lane's memory and reloads it. */
+  /** Drops the lane's memory and reloads it, because memory and database may differ. */
   readAgain(reason: string): void {
     if (this.ending === null) this.ports.reload({ term: this }, reason);
   }
@@ -102,16 +102,16 @@ export class Term {
   }
 
   /**
-   * Waits for a read, and throws if the term has ended by then, even instead of the read's own error. `write` names the
-   * write that the read prepared: it is counted as fenced if it came too late.
+   * Waits for a read. If the term has ended by then, throws `TermOver`, even if the read failed with another error.
+   * `write` names the write that the read was for: it is counted as fenced if the term ended.
    */
   during<T>(work: Promise<T>, write?: string): Promise<T> {
     return work.then(write === undefined ? this.pass : (value) => this.pass(value, write), this.fail);
   }
 
   /**
-   * Writes nothing after the end of the term. Else returns the outcome of the write, even if the term ended meanwhile.
-   * If the outcome is unknown (`OutcomeUnknown`), memory may differ from the database, so the lane is reloaded.
+   * Writes, but only during the term. Returns the outcome of the write, even if the term ended meanwhile. If the
+   * outcome is unknown (`OutcomeUnknown`), memory may differ from the database, so the lane is reloaded.
    */
   write<K extends LaneWrite["kind"]>(write: { readonly kind: K } & Unfenced<K>): Promise<OutcomeOf<K>> {
     if (!this.mayAct) return Promise.reject(this.tooLate(write.kind));
@@ -120,15 +120,15 @@ export class Term {
     return this.ports.writer.write(fenced).then(this.written, this.unwritten) as Promise<OutcomeOf<K>>;
   }
 
-  /** Signs; after the end of the term nothing is signed. */
+  /** Signs, but only during the term. */
   sign<T>(sign: () => Promise<T>): Promise<T> {
     return this.mayAct ? this.during(sign(), "sign") : Promise.reject(this.over());
   }
 
   /**
-   * Sends; after the end of the term nothing is sent. The response to bytes that left before is recorded after the lane
-   * is reloaded. `send` receives a check that it must call right before bytes are handed to a socket, because the term
-   * may end in between.
+   * Sends bytes, but only during the term. If the term ends after bytes were sent, their response is recorded after the
+   * lane is reloaded. `send` receives a check that it must call right before bytes are handed to a socket, because the
+   * term may end in between.
    */
   send<T>(send: (mayLeave: MayLeave) => Promise<T>): Promise<T> {
     return this.maySend
@@ -148,7 +148,9 @@ export class Term {
     throw this.ending === null ? error : this.over();
   };
 
-  /** The writer has already notified the lanes of a fenced write, and counted it. */
+  /**
+   * Ends the term if the database refused a write as fenced. The writer has already reported and counted that write.
+   */
   private readonly written = (outcome: WriteOutcome): WriteOutcome => {
     if (outcome.status !== "fenced") return outcome;
     this.end("lost");
@@ -156,7 +158,8 @@ export class Term {
   };
 
   /**
-   * The write was not made and is now too late: the writer has counted it, and another node may do the work instead.
+   * Handles a write that failed. If the term or the deadline is over, another node may do the work instead, so
+   * `TermOver` is thrown; the writer has already counted the write.
    */
   private readonly unwritten = (error: unknown): never => {
     if (error instanceof OutcomeUnknown) this.readAgain("the database did not say what became of a write");
@@ -168,8 +171,8 @@ export class Term {
   }
 
   /**
-   * Error for a write after the end of the term. Counted as fenced if the term was lost or the deadline passed; after a
-   * release or reload the work is done later.
+   * Error for a write after the end of the term. The write is counted as fenced if the term was lost or the deadline
+   * passed, but not after a release or reload, because the work is then done later.
    */
   private tooLate(write: string) {
     if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, write, "deadline");
@@ -182,8 +185,8 @@ export class Term {
 }
 
 /**
- * Counts late writes. The database refuses most of them, which makes them harmless. Others never reach it, because this
- * node already knows that the term is over; they count, too.
+ * Counts writes that came after the end of their term. The database refuses most of them, which makes them harmless.
+ * Others never reach the database, because this node already knows that the term is over; they are counted, too.
  */
 export function noteFenced(
   telemetry: Telemetry,

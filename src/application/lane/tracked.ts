@@ -16,11 +16,11 @@ import type { LanePorts } from "./lane-ports.ts";
 
 /** Facts about a transaction when its owner begins to track it; they do not change under this term. */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
-  /** When the transaction's send was first claimed. */
+  /** Time at which a send of the transaction was first claimed. */
   readonly firstSentAt?: Date | null;
   /**
-   * From before this term: when a node accepted the bytes that are to be sent next, and when the answer to a send was
-   * lost (gray zone).
+   * Times from before this term: when a node accepted the bytes that are to be sent next, and when the response to a
+   * send was lost, so that it is unknown whether a node has the bytes.
    */
   readonly takenAt?: Date | null;
   readonly lostSightAt?: Date | undefined;
@@ -39,11 +39,11 @@ export class Tracked {
   readonly validUntil;
   /** Time of the first claimed send, in any term; null if unknown. */
   readonly firstSentAt;
-  /** Last send of the newest bytes, if a node accepted them before this term; null if unknown. */
+  /** Time of the last send of the newest bytes, if a node accepted them before this term; else null. */
   readonly takenAt;
   readonly lostSightAt;
   private row;
-  /** When the transaction is next sent, looked up or judged; only `happened` changes it. */
+  /** When the transaction is next sent, looked up or repriced; changed only through `happened`. */
   pace;
   /** Obstacles of the transaction, shown to operators: why, and since when. */
   readonly facts = new Map<FactCode, Fact>();
@@ -61,7 +61,7 @@ export class Tracked {
     this.pace = pace;
   }
 
-  /** The only place that changes the row: by a planned or an acknowledged step. */
+  /** Applies a planned or an acknowledged step to the row. No other code changes the row. */
   stands<Step>(after: (row: KeptTransaction, step: Step) => KeptTransaction, step: Step): void {
     this.row = after(this.row, step);
   }
@@ -97,7 +97,7 @@ export class Tracked {
     return this.row.expected.details.lastError;
   }
 
-  /** True if an operator holds the transaction: none of its attempts is sent, signed or judged automatically. */
+  /** True if an operator holds the transaction: none of its attempts is sent, signed or repriced automatically. */
   get held(): boolean {
     return this.row.expected.heldSince !== null;
   }
@@ -108,7 +108,7 @@ export class Tracked {
   }
 }
 
-/** Codes of the lane loop's findings about a transaction that does not progress. */
+/** Codes of the reasons why a transaction does not progress, as found by the lane's loop. */
 export type FactCode =
   /** The transaction needs a higher fee than its ceiling allows. */
   | "FEE_CEILING_REACHED"
@@ -120,7 +120,7 @@ export type FactCode =
   | "CANNOT_RESIGN"
   /** A node accepted the transaction, it was resent as often as the settings allow, and no block contains it. */
   | "RESENT_OFTEN"
-  /** No transaction holds a nonce below this transaction's. */
+  /** A nonce below this transaction's is held by no transaction. */
   | "NONCE_HOLE"
   /** The signer's balance cannot pay for the transaction. */
   | "INSUFFICIENT_FUNDS"
@@ -135,8 +135,8 @@ export interface Fact {
 }
 
 /**
- * Rejections after which a transaction that no node accepted counts as refused for good: a single one may be one node's
- * error.
+ * Number of rejections after which a transaction that no node ever accepted counts as refused for good. A single
+ * rejection may be one node's error.
  */
 const REJECTIONS_FOR_GOOD = 2;
 
@@ -146,14 +146,14 @@ export function isRefusedForGood(tx: Tracked): boolean {
 }
 
 /**
- * True if an operator holds the transaction and has not requested its next send. A hold binds as soon as it is planned,
- * until its end is durable.
+ * True if an operator holds the transaction and has not requested its next send. A hold applies as soon as it is
+ * planned, and until its end is durable.
  */
 export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
   return (held || acknowledged.heldSince !== null) && !pace.ordered;
 }
 
-/** True if the transaction is due to be sent or judged, and not held. */
+/** True if the transaction is not held and is due to be sent, or due for a repricing decision. */
 export function isDueAt(tx: Tracked, nowMs: number): boolean {
   return isSendDue(tx.pace, nowMs) && !isHeldBack(tx);
 }
@@ -166,7 +166,8 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
 }
 
 /**
- * A transaction that was signed a moment ago. The step that commits it, with the claim to send it, is not planned yet.
+ * Makes a tracked transaction that was just signed. The step that commits it, with the claim to send it, is not planned
+ * yet.
  */
 export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt, now: Date): Tracked {
   const row = keptTransaction({ ...UNSIGNED, expiredAt: record.expired ?? null });
@@ -174,8 +175,8 @@ export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: Sig
 }
 
 /**
- * A transaction as a new owner loads it: its receipt is looked up first. If no node is known to have accepted its
- * newest bytes, they are sent then; a node that already has them answers "already known".
+ * Makes a tracked transaction from the database, for a new owner. Its receipt is looked up first. If no node is known
+ * to have accepted its newest bytes, they are then sent; a node that already has them answers "already known".
  */
 export function resumed(record: TrackedRecord): Tracked {
   const sendOrdinal = attemptToSend(record.attempts)?.ordinal ?? null;
@@ -211,8 +212,8 @@ export function resubmitEveryMs(intervalMs: number | null, state: State): number
 }
 
 /**
- * Schedules a transaction that a node accepted from the previous owner: it is due an interval after its last send, as
- * it was there. A takeover does not resend everything.
+ * Schedules a transaction that a node accepted when the previous owner sent it. It is due one interval after that send,
+ * so that a takeover does not resend everything.
  */
 export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date }, everyMs: number | null): void {
   if (tx.takenAt === null || tx.receipt !== null) return;
@@ -220,14 +221,14 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
   happened(tx, takenBefore, afterInterval(nowMs, everyMs === null ? null : Math.max(0, everyMs - ageMs)));
 }
 
-/** A transaction that waits to be signed, for a step that does not sign it. */
+/** Makes a tracked object for a transaction that is not signed yet, for a step other than signing. */
 export function queued(
   record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil">,
 ): Tracked {
   return new Tracked(record, keptTransaction(UNSIGNED), resumedPace(null, false));
 }
 
-/** The only place that changes the pace of a lane or of a transaction, by an event. */
+/** Applies an event to the pace (the schedule) of a lane or a transaction. No other code changes a pace. */
 export function happened<Pace, Details extends readonly unknown[]>(
   to: { pace: Pace },
   event: (pace: Pace, ...details: Details) => Pace,
@@ -245,8 +246,8 @@ export async function decodedNewest({ store, codec }: LanePorts, tx: Tracked): P
 }
 
 /**
- * The transaction's unsigned form; null for blobs (EIP-4844) and delegations (EIP-7702): signed again without those it
- * would do something else.
+ * The transaction's unsigned form. Null if it has blobs (EIP-4844) or delegations (EIP-7702), which cannot be signed
+ * again here: without them the transaction would do something else.
  */
 export function rebuildable({ envelope, unsigned }: DecodedTransaction): UnsignedTransaction | null {
   return envelope === "eip4844" || envelope === "eip7702" ? null : unsigned;

@@ -4,8 +4,8 @@ import type { Change } from "../../domain/ledger/index.ts";
 const LOOKED_AT_ONCE = 16;
 
 /**
- * Accepted intents of one lane that a single endpoint refuses, which does not end them; by their id in the intake. A
- * new owner starts over.
+ * Accepted intents of one lane that a single endpoint refuses, by their id in the intake table. One endpoint's refusal
+ * does not end them. A new owner starts over.
  */
 export class UnconfirmedRefusals {
   private readonly byIntake = new Map<number, UnconfirmedRefusal>();
@@ -23,9 +23,9 @@ export class UnconfirmedRefusals {
   }
 
   /**
-   * Intents that are not checked at this block: not due before a later block, or others have waited longer. A check
-   * queries every endpoint and delays the rows behind it: a full page of such intents would block the lane's newer rows
-   * for ever.
+   * Intents that are not checked at this block, because they are due at a later block or others have waited longer. A
+   * check queries every endpoint and delays the rows behind it, so a full page of such intents would block the lane's
+   * newer rows for ever.
    */
   restingAt(block: number): readonly number[] {
     const due = [...this.byIntake].filter(([, { nextBlock }]) => nextBlock <= block);
@@ -42,7 +42,7 @@ export class UnconfirmedRefusals {
     this.byIntake.delete(intakeId);
   }
 
-  /** Forgets transactions that have ended or are held: they wait for no endpoint any more. */
+  /** Forgets intents that have ended or are held: no answer of an endpoint is needed for them any more. */
   fold(changes: readonly Change[]): void {
     for (const change of changes) {
       if (change.kind === "aliased") this.forget(change.intakeId);

@@ -1,10 +1,11 @@
 /**
- * Work when the head moves. The follower polls the head at its own interval; each change starts a pass, which works on
- * one immutable view: withdraw transactions that left the chain, match receipts, look for stale ones, decide finality.
- * A slow pass delays only itself: meanwhile the follower continues, and the buffer between them is bounded.
+ * Work when the chain's head moves. The follower polls the head at its own interval, and each change starts a pass. A
+ * pass works on one immutable view: withdraw transactions that left the chain, match receipts, look for stale ones,
+ * decide finality. A slow pass delays only itself: meanwhile the follower continues, and the buffer between them is
+ * bounded.
  *
- * If a node accepts no future nonces, a lane can send its next transaction only after the next poll. So a few polls
- * come sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
+ * If a node accepts no future nonces, a lane can send its next transaction only after the next poll. So after such a
+ * send up to four extra polls follow, at pauses that double. An idle chain gets no extra polls.
  */
 
 import type { BlockWindow } from "../../domain/chain/block-window.ts";
@@ -38,7 +39,10 @@ import {
 
 /** Number of parts into which the reconciliation interval is divided; each lane is reconciled in one of them. */
 const SPREAD = 64;
-/** How often due reconciliations are checked per part: not with every head, which may come twenty times a second. */
+/**
+ * Number of checks for due reconciliations per part of the interval. They are not checked with every new block, because
+ * there may be twenty blocks a second.
+ */
 const LOOKS_PER_PART = 4;
 /** The first early poll comes after this fraction of the poll interval. */
 const SOONEST_LOOK = 1 / 16;
@@ -154,7 +158,8 @@ export class ChainLoop {
       const reason = messageOf(error);
       if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
       this.context.reachable = false;
-      // The next endpoint may be another machine: nothing is sent before it has shown which chain it serves.
+      // After a failure the next endpoint may be another machine: nothing is sent before it has shown which chain it
+      // serves.
       const isLost = !(error instanceof ChainUnavailable && error.limited);
       if (isLost) for (const lane of this.ports.lanesOf(chainId)) happened(lane, chainLookOwed);
       this.context.unreachableSince ??= this.ports.clock.now();
@@ -169,7 +174,10 @@ export class ChainLoop {
     await context.endingFailures(() => this.passOverTrusted(all));
   }
 
-  /** Runs a pass over the trusted lanes. False if the chain's identity is in doubt for some lanes. */
+  /**
+   * Runs a pass over the lanes for which the chain's identity is certain. Returns false if it is uncertain for some
+   * lanes.
+   */
   private async passOverTrusted(all: readonly OwnedLane[]) {
     const { context, ports } = this;
     const lanes = await trustedLanes(ports, context, all);
@@ -179,7 +187,7 @@ export class ChainLoop {
         lanes.filter((lane) => lane.isOnChain),
       );
     } finally {
-      // Wake the lanes even if the pass failed half-way: mined transactions have freed places in the window.
+      // Wake the lanes even if the pass failed half-way: mined transactions have freed places in the in-flight window.
       await fewAtATime(
         ports.clock,
         lanes.filter((lane) => lane.hasWork),
@@ -208,7 +216,8 @@ export class ChainLoop {
     );
     // Recorded for display only; no decision reads the confirmations.
     await quietly(recordConfirmations(ports, context, lanes)).catch((error: unknown) => this.reportFailure(error));
-    // If it is unknown what a reorg removed from a lane, nothing on it becomes final and no watch ends.
+    // If it is unknown which of a lane's transactions a reorg removed, nothing on the lane becomes final, and its
+    // settled transactions stay under the reorg check.
     const sure = lanes.filter((lane) => !unsure.has(lane));
     const pass = await openPass(context, sure);
     const deciding = sure.filter((lane) => mayDecide(pass, lane));
@@ -216,9 +225,9 @@ export class ChainLoop {
   }
 
   /**
-   * Reconciles the lanes that are due, spread over the interval: a node that acquired many lanes at once must not
-   * request all of them at once. Lanes of the same part are compared together, so that the number of requests follows
-   * the parts and not the lanes.
+   * Reconciles the lanes that are due. Lanes are spread over the interval, so that a node that acquired many lanes does
+   * not request the values of all of them at once. Lanes of the same part of the interval are compared together, so
+   * that the number of requests depends on the parts and not on the lanes.
    */
   private async reconcileDue() {
     const { context, ports } = this;
@@ -284,8 +293,8 @@ export function backlogOf(loops: readonly ChainLoop[]): number {
 }
 
 /**
- * Next time of a part of the reconciliation interval, by the clock: the same for all its lanes, whenever each was
- * acquired.
+ * Time of the next turn of one part of the reconciliation interval. It depends only on the clock, so it is the same for
+ * all lanes of the part, whenever each was acquired.
  */
 function turnAfter(nowMs: number, intervalMs: number, part: number) {
   const begunMs = nowMs - (nowMs % intervalMs);
@@ -293,7 +302,10 @@ function turnAfter(nowMs: number, intervalMs: number, part: number) {
   return turnMs > nowMs ? turnMs : turnMs + intervalMs;
 }
 
-/** True if every block that holds a mined or watched transaction of the lane is in the window. */
+/**
+ * True if every block that contains a mined transaction of the lane, or a settled one still checked for reorgs, is in
+ * the window of canonical blocks.
+ */
 function standsOn(window: BlockWindow, { mined, watched }: OwnedLane) {
   for (const { receipt } of mined.values()) {
     if (receipt === null || window.hashAt(receipt.blockNumber) !== receipt.blockHash) return false;
@@ -302,13 +314,13 @@ function standsOn(window: BlockWindow, { mined, watched }: OwnedLane) {
   return true;
 }
 
-/** True if a transaction of the lane may be final on this view, or its watch may end. */
+/** True if a transaction of the lane may be final on this view of the chain, or may no longer need the reorg check. */
 function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane) {
   for (const { receipt } of lane.mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
   return watchEnds >= 0 && hasWatched(lane, watchEnds);
 }
 
-/** Blocks may have been missed: every transaction in flight must be looked up by hash before it is resent. */
+/** Called if blocks may have been missed: every transaction in flight must be looked up by hash before it is resent. */
 function oweEveryReceipt(lanes: readonly OwnedLane[]) {
   for (const lane of lanes) {
     for (const tx of lane.unmined.values()) happened(tx, lookOwed);

@@ -4,7 +4,7 @@
  * is acquired for this and released); hashes of request ids, if they expire; and acknowledged notices.
  *
  * Reads: lanes with old rows. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8 (the
- * feed is shortened from its beginning, and reports it). It yields to all other work: one small batch at a time, then a
+ * feed is shortened from its beginning, and reports it). All other work has priority: one small batch at a time, then a
  * pause several times as long; a busy lane is left for the next round. A crash leaves a batch undone, or done.
  */
 import { type Fence, type Lane, laneKey } from "../../domain/lane.ts";
@@ -104,7 +104,10 @@ export class Housekeeping {
     return { completions, oldestAt: oldestAt as Date | null };
   }
 
-  /** Nothing is deleted from lanes whose history is in doubt: an operator may want to see all of it. */
+  /**
+   * Deletes old transactions of this node's lanes. Lanes for which the database may have lost commits are left out,
+   * because an operator may want to see all of their rows.
+   */
   private async removeOld({ store, ageMs }: Retention) {
     const own = this.household.lanes().filter((lane) => lane.ledger.reconciled && !lane.heldByHistory);
     let removed = 0;

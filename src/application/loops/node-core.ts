@@ -36,12 +36,12 @@ import { NodeWatch } from "./stuck-watch.ts";
 
 /** Callbacks into the node's own loops. */
 interface CoreEvents {
-  /** Lanes may be free: claims them. Resolves when the claim was tried. */
+  /** Called when lanes may be free: claims them. Resolves when the claim was tried. */
   onFree(): Promise<void>;
   /** Called if the intake table may have rows. */
   onIntake(): void;
   onResumed(lane: OwnedLane, context: ChainContext): void;
-  /** True if callers are waiting to be read: then gathered creates are sent sooner. */
+  /** True if requests of callers are waiting to be read: then collected creates are sent on sooner. */
   callersWait(): boolean;
 }
 
@@ -139,7 +139,10 @@ function unreadable({ version, policies }: PolicyInForce) {
   return `this node gives no nonce: it cannot read version ${version} of the policy document (${mistakes.join("; ")})`;
 }
 
-/** Before the first document there is nothing to compare with: this node's own policies become the first document. */
+/**
+ * Alert text if this node's own policies differ from the document in force. Before the first document there is nothing
+ * to compare with: this node's policies become the first document.
+ */
 function differing({ version, policies }: PolicyInForce, own: Policies | null) {
   if (version === 0 || own === null || policies?.hash === own.hash) return null;
   return `the policies of this node's file or configuration are not used: version ${version} of the document in the database is in force, and says something else`;

@@ -38,7 +38,7 @@ const BEATS_PER_BALANCE = 10;
 const GRACE_MS = 1_000;
 const INTAKE_HINT_MS = 10;
 
-/** Repeats work until the database answers, or gives up. */
+/** Repeats work until the database answers, or for a limited time. */
 export type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
 
 export class FencepostNode {
@@ -52,7 +52,7 @@ export class FencepostNode {
   private readonly claiming;
   /** Balances lanes with the other nodes. */
   private readonly balancing;
-  /** Compares lanes with the chain after the database's history changed. */
+  /** Compares lanes with the chain after a restore or failover of the database. */
   private readonly reconciling;
   /** Takes up intents and requests that other processes left for this node's lanes. */
   private readonly taking;
@@ -116,8 +116,8 @@ export class FencepostNode {
   }
 
   /**
-   * Starts the node. If the registration's outcome is unknown, it does no harm: another instance is registered in its
-   * place.
+   * Starts the node. If the outcome of a registration is unknown, another instance is registered, and the first does no
+   * harm.
    */
   async start(patiently: Patiently = (work) => work()): Promise<void> {
     const { ports, settings, lease, cluster } = this.core;
@@ -130,7 +130,7 @@ export class FencepostNode {
     // If this claim fails, the beat repeats it.
     await this.claiming.now();
     ports.wakeUps.listen((wakeUp) => this.wake(wakeUp));
-    // Notifies a node that was alone until now that there is another one to share lanes with.
+    // Notify the other nodes: a node that was alone until now can share its lanes with this one.
     ports.wakeUps.notify("lanes");
     this.beating = this.beat();
   }
@@ -154,8 +154,8 @@ export class FencepostNode {
     else while (this.reception.underWay > 0 && clock.monotonicMs() < deadlineMs) await clock.sleep(10);
     lanes.close(DRAINING);
     lanes.dropAll(DRAINING, "putOff");
-    // Each step has its share of the time. Open writes first, then the lease: the lanes are free before the chain is
-    // waited for.
+    // Each step has its own time limit. Open writes end first, then the lease, so that the lanes are free before the
+    // work on the chain is waited for.
     await bounded(clock, writer.idle(), deadlineMs + GRACE_MS);
     await bounded(clock, lease.stop(), deadlineMs + 2 * GRACE_MS);
     ports.wakeUps.notify("lanes");

@@ -48,7 +48,10 @@ export class Reception {
     return this.draining && !this.isTakenElsewhere ? unavailable(DRAINING) : null;
   }
 
-  /** Whether creates are admitted right now. They are if other nodes are live, because those accept them. */
+  /**
+   * Whether creates are admitted right now. They are also admitted if this node cannot act but other nodes are live,
+   * because those accept them.
+   */
   admittance(): Admittance {
     const { admission, lease, cluster, wakefulness } = this.ports;
     const turnedAway = this.turnedAway();
@@ -64,8 +67,9 @@ export class Reception {
 const GRACE_MS = 1_000;
 
 /**
- * The start-up phase of a node: the previous owner of its lanes may be dead without being detected yet. Until then a
- * create may be refused because a dead node still counts as the owner; so this node is not ready.
+ * The start-up phase of a node: a previous owner of its lanes may be dead, but not detected as dead yet. Until it is
+ * detected, creates may be refused because the dead node still counts as the owner, so this node reports that it is not
+ * ready.
  */
 export class SettlingIn {
   private readonly clock;
@@ -98,15 +102,15 @@ export class SettlingIn {
 }
 
 /**
- * Distinguishes a pause of this process from silence of other systems. A process that was stopped, starved of processor
- * time or blocked by one long computation has read no messages: its lease may have expired and the server's timers may
- * have ended its transactions, although the database answers. Measured on the monotonic clock, by how late a regular
- * beat is.
+ * Detects that this process itself was paused, to distinguish that from other systems that do not answer. A process
+ * that was stopped, starved of processor time or blocked by one long computation has read no messages. So its lease may
+ * have expired, and the server's timers may have ended its transactions, although the database answers. Measured on the
+ * monotonic clock, by how late a regular beat is.
  */
 
 /** Shortest pause of the process that counts: shorter ones happen on any busy machine, and end no lease. */
 const NOTABLE_MS = 250;
-/** A failure within this time after a pause may be its consequence. */
+/** Time in ms after a pause within which a failure may be a consequence of the pause. */
 const RECENT_MS = 5_000;
 
 export class Wakefulness {
@@ -136,7 +140,8 @@ export class Wakefulness {
   /** Longest recent time in ms during which this process did not run; 0 if it runs normally. */
   pausedMs(): number {
     const nowMs = this.clock.monotonicMs();
-    // Requests waiting in the sockets may be read before the first timer fires, so an overdue beat counts, too.
+    // After a pause, requests waiting in the sockets may be read before the first timer fires. So a beat that is
+    // overdue now counts, too.
     const lateMs = this.lateMs(nowMs);
     return Math.round(Math.max(lateMs >= NOTABLE_MS ? lateMs : 0, this.recent(nowMs)));
   }
@@ -150,7 +155,7 @@ export class Wakefulness {
   }
 }
 
-/** Wraps the API: its refusals mention a pause of this process if that is their cause. */
+/** Wraps the API: if a refusal is caused by a pause of this process, the refusal mentions the pause. */
 export function reportingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
   const report = (result: unknown): unknown => {
     if (!(result instanceof DatabaseSilent || result instanceof LeaseLapsed)) return result;
@@ -177,8 +182,8 @@ export function reportingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness
 export type Admittance =
   | { readonly kind: "open" }
   /**
-   * Creates will be admitted in a moment: a caller that waits need not retry. `refusal` is for callers that have waited
-   * long enough.
+   * Creates will be admitted in a moment: a caller that can wait need not retry. `refusal`: the error for a caller that
+   * has waited long enough.
    */
   | { readonly kind: "soon"; readonly refusal: () => FencepostError }
   | { readonly kind: "closed"; readonly refusal: () => FencepostError };

@@ -1,5 +1,5 @@
 /**
- * Watches every lane for stuck transactions: the head, or any transaction, has grown old; too many are not mined;
+ * Checks every lane for stuck transactions: one is too old, above all the lowest open one; too many are not mined;
  * payloads are refused or were signed too often. Raises an alert while that lasts, and calls the hook for a decision.
  */
 
@@ -74,7 +74,7 @@ export class StuckWatch {
     // An operator or the node has suspended the lane, which is a decision already: do not call the hook.
     if (lane.suspended) return [];
     const first = measures.find(({ lasts }) => lasts);
-    // Do not call the hook for a head that an operator holds: the hold is a decision, too.
+    // Do not call the hook for a lowest open transaction that an operator holds: the hold is a decision, too.
     const isAsked = head !== undefined && first !== undefined && !head.held;
     const ofHead = isAsked ? [{ lane, context, tx: head, trigger: first.trigger }] : [];
     return [...singles(lane, context), ...ofHead];
@@ -124,8 +124,8 @@ function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
 }
 
 /**
- * Ends the alert about too many reservations. It is raised when a nonce is reserved; its end (use, release or expiry)
- * is detected here.
+ * Ends the alert about too many reserved nonces. It is raised when a nonce is reserved, and ends here once enough
+ * nonces were used, released or expired.
  */
 function endPile({ settings, standing }: ChainContext, lane: OwnedLane) {
   const { reserved } = lane.nonces;
@@ -142,21 +142,22 @@ function seconds(ms: number) {
 }
 
 /**
- * Watches the node as a whole: repeated fenced writes, repeated sends of one payload (both counted from telemetry),
- * receipts that arrive faster than they are read, a chain without an answering endpoint or without new blocks.
+ * Raises alerts about the node as a whole: repeated fenced writes; repeated sends of one payload (both counted from
+ * telemetry); blocks that arrive faster than their receipts are fetched; a chain without an answering endpoint or
+ * without new blocks.
  */
 
 const WINDOW_MS = 300_000;
 /**
- * Fenced writes that raise an alert. A takeover fences one or two writes per lane; more means a node that loses its
- * lease repeatedly, or two nodes that both act.
+ * Number of fenced writes that raises an alert. A takeover fences one or two writes per lane; more means that a node
+ * loses its lease repeatedly, or that two nodes both act.
  */
 const FENCED_SURGE = 10;
-/** Resends that raise an alert: fewer prove nothing, and on a busy node a fifth of all sends must be repeats. */
+/** Number of resends that raises an alert, if they are also a fifth of all sends. Fewer prove nothing. */
 const RESUBMIT_SURGE = 50;
 const RESUBMIT_SHARE = 0.2;
 const STRETCH_MS = 60_000;
-/** Blocks without fetched receipts that raise an alert; fewer are quickly fetched. */
+/** Number of blocks without fetched receipts that raises an alert; fewer are fetched quickly. */
 const BACKLOG_OF_NOTE = 10;
 /**
  * How long a chain may be unreachable before an alert: restarting an endpoint, or failing over to the next, takes less.

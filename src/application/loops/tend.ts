@@ -1,9 +1,9 @@
 /**
  * The loop that keeps a lane moving. A transaction that was accepted and is not mined a resubmit interval later is
- * judged: it is resent unchanged, or signed again for more. The head of the lane is judged first, because all other
- * transactions wait for it; only transactions that the chain could mine next are repriced; and a head that is not mined
- * in time is reported as STUCK. If two endpoints differ about the market, transactions that blocks skip are judged
- * sooner.
+ * resent unchanged, or signed again for more. The lane's lowest open transaction (its head) comes first, because all
+ * others wait for it. Only transactions that the chain could mine next are repriced. A head that is not mined in time
+ * is reported as STUCK. If two endpoints differ about the fee market, transactions that new blocks left out are
+ * repriced sooner.
  *
  * After a takeover, ages come from the database, so that waiting times do not start anew.
  */
@@ -35,8 +35,8 @@ export function tendLane(ports: LanePorts, context: ChainContext, lane: OwnedLan
 }
 
 /**
- * A new owner watches a lane's head for at least this long before it reports it as stuck, if no resubmit interval is
- * configured.
+ * Minimum time in ms that a new owner observes a lane's lowest open transaction before it reports it as stuck, if no
+ * resubmit interval is configured.
  */
 const LEAST_LOOK_MS = 60_000;
 
@@ -47,23 +47,27 @@ export function tend(ports: LanePorts, context: ChainContext, lane: OwnedLane): 
   const due = lane.toJudge(ports.clock.monotonicMs());
   if (due.length === 0) return judgeHead(ports, context, lane, head);
   return judgeAll(ports, context, lane, due).then(async () => {
-    // Check the head once more: a transaction that was repaired meanwhile gets the full stuck timeout again.
+    // Check the lane's lowest open transaction once more: if it was repaired meanwhile, it gets the full stuck timeout
+    // again.
     const now = watchHead(ports, lane);
     if (now?.nonce === head.nonce) await judgeHead(ports, context, lane, now);
   });
 }
 
-/** Records which transaction is the lane's head, and since when: a new head gets the full stuck timeout. */
+/**
+ * Records which transaction is the lane's lowest open one (its head), and since when: a new head gets the full stuck
+ * timeout.
+ */
 function watchHead({ clock }: LanePorts, lane: OwnedLane): HeadOfLine | null {
   const tx = lane.unmined.get(lane.headOfLine() ?? -1);
-  // A head that is released from a hold or from STUCK gets the full stuck timeout again.
+  // If the lane's lowest open transaction is released from a hold or from STUCK, it gets the full stuck timeout again.
   const stuck = tx?.status.state === "STUCK" || tx?.held === true;
   const seen = tx && { nonce: tx.nonce, stuck, ageMs: ageBefore(clock, tx), sends: tx.submitAttempts };
   happened(lane, headSeen, seen ?? null, clock.monotonicMs());
   return lane.pace.head.kind === "at" ? lane.pace.head : null;
 }
 
-/** How long ago the transaction was first sent when this term began, by the database's time. */
+/** Age of the transaction since its first send, by the database's time. */
 function ageBefore(clock: Clock, { firstSentAt }: Tracked) {
   return firstSentAt === null ? 0 : Math.max(0, clock.now().getTime() - firstSentAt.getTime());
 }
@@ -76,15 +80,17 @@ async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
     const result = executable.has(tx.nonce) ? await repriceIfBelow({ ports, context, lane, tx }) : "kept";
-    // Not signed again: the same bytes are due at once, under a claim of their own.
+    // If the transaction was not signed again, its current bytes are due to be resent at once, under a claim of their
+    // own.
     if (result !== "signed" && !tx.pace.inHand) happened(tx, judged);
   }
   lane.broadcasting?.kick();
 }
 
 /**
- * While two endpoints differ about the market, transactions that blocks skipped do not wait for the resubmit interval:
- * they offered the lower price, which may be false. If the endpoints agree, nothing is signed or sent here.
+ * Reprices early while two endpoints differ about the fee market. The lower market's price is offered first, and may be
+ * false. So transactions that new blocks left out do not wait for the resubmit interval. If the endpoints agree,
+ * nothing is signed or sent here.
  */
 function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
@@ -113,7 +119,7 @@ const NONE: ReadonlySet<number> = new Set();
 async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane): Promise<ReadonlySet<number>> {
   const nonces = new Set<number>();
   let { count: next } = await counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs });
-  // These were seen mined since the count was requested.
+  // Skip the transactions that were seen mined since the count was requested.
   while (lane.mined.has(next)) next++;
   for (; lane.unmined.has(next); next++) nonces.add(next);
   return nonces;
@@ -151,11 +157,12 @@ function judgeHead(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);
   const isResent = tx !== undefined && isResentOften(settings, head, tx);
   if (!isResent) tx?.facts.delete("RESENT_OFTEN");
-  // A head that was resent often enough need not be old, but a recent check must show that it is not mined.
+  // A head that was resent often enough is reported at any age, but only if a recent check shows that it is not mined.
   const ripeMs = isResent ? nowMs - lookMs : head.sinceMs + settings.stuckAfterMs;
   const dueMs = Math.max(ripeMs, head.seenMs + lookMs);
   if (tx === undefined || !mayStick(tx) || nowMs < dueMs) return null;
-  // I7: while it is unknown whether the head was mined, it is not stuck. A pending receipt check stays pending.
+  // I7: while it is unknown whether the lane's lowest open transaction was mined, it is not reported as stuck. Its
+  // receipt is looked up first.
   const { look } = tx.pace;
   if (look.kind !== "looked" || look.ms < dueMs) {
     happened(tx, lookWanted);
@@ -169,8 +176,8 @@ function judgeHead(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane
 }
 
 /**
- * True if the head was resent too often. A transaction that no node ever accepted waits for something else (funds or an
- * endpoint): only its age counts.
+ * True if the lane's lowest open transaction was resent too often. A transaction that no node ever accepted waits for
+ * something else (funds or an endpoint), so only its age counts.
  */
 function isResentOften(
   { stuckAfterResubmits: most }: ChainContext["settings"],

@@ -64,8 +64,8 @@ function reading(call: Call): Call {
 export function createCalls(creates: Pick<Creates, "create">) {
   return {
     /**
-     * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an
-     * API key. FORBIDDEN if the create is outside that key's limits.
+     * Creates a transaction: validates, prepares and allocates; resolves once the transaction is durable. It belongs to
+     * `owner`, the name of an API key. FORBIDDEN if the create is outside that key's limits.
      */
     create: async (request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created> => {
       const [result] = await creates.create([{ request, owner, limits }]);
@@ -76,8 +76,8 @@ export function createCalls(creates: Pick<Creates, "create">) {
     createBatch: (requests: readonly CreateRequest[], owner?: string | null, limits?: CreateLimits) =>
       creates.create(requests.map((request) => ({ request, owner, limits }))),
     /**
-     * Like `createBatch`, for creates whose ids were assigned before: a create whose answer does not arrive in time can
-     * be looked up by its id.
+     * Like `createBatch`, for creates whose ids were assigned before. If the response does not arrive in time, a create
+     * can be looked up by its id.
      */
     createNamed: (named: readonly NamedCreate[], owner?: string | null, limits?: CreateLimits) =>
       creates.create(named.map((each) => ({ ...each, owner, limits }))),

@@ -12,7 +12,8 @@ import { firstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entropy" | "store" | "chains"> {
   /**
-   * True if no kill concerns this signer and this node can be sure of that, because it reaches a peer or the database.
+   * True if no kill concerns this signer. True only if this node reaches a peer or the database, because otherwise it
+   * could have missed a kill.
    */
   readonly isFree: (signer: Address) => boolean;
 }
@@ -33,8 +34,8 @@ export function createJsonRpc(ports: JsonRpcPorts) {
       return answered(askedFor(ports.chains, chainId).chain.passOn(method, params));
     },
     /**
-     * Passes a foreign signed transaction on to the chain's endpoints. UNAVAILABLE, with nothing sent, during a kill of
-     * all signers or of this one.
+     * Sends a transaction of a signer that is not managed here to the chain's endpoints. UNAVAILABLE, with nothing
+     * sent, during a kill of all signers or of this one.
      */
     passSigned: async (chainId: number, rawTransaction: Hex): Promise<PassedAnswer> => {
       const { chain } = askedFor(ports.chains, chainId);
@@ -55,8 +56,8 @@ async function answered<T>(asking: Promise<T>) {
 }
 
 /**
- * Also finds an attempt that another has replaced: a caller that waits for its hash learns the nonce, and by that finds
- * the replacement.
+ * Also finds an attempt that another has replaced. From it, a caller that waits for the old hash gets the nonce, and by
+ * the nonce finds the replacement.
  */
 async function signedAs({ store, codec }: JsonRpcPorts, chainId: number, txHash: Hash) {
   const [found] = await store.transactions({ chainId, txHash, order: "newest", limit: 1 });

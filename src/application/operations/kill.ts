@@ -19,8 +19,8 @@ export function killOperations({ codec, kills }: KillPorts) {
   });
   return {
     /**
-     * Nothing of a signer, or of any signer, is sent from any node until the kill is ended. Stops at once, even if the
-     * database is unavailable.
+     * Stops all sends of one signer, or of every signer, on all nodes until the kill is ended. Takes effect at once,
+     * even if the database is unavailable.
      */
     kill: async (order: KillOrder) => kills.order(read(order)),
     /** Ends a kill; resolves once the end is durable. */

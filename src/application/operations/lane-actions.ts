@@ -31,14 +31,15 @@ export const actOnLane: Operation<CallPorts, LaneOrder, Asked, void, readonly Si
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
     return { lane, action: order.action, actor: order.actor, ...instruction };
   },
-  // The chain is added to the forwarded body: the only chain of this node may be one of several on the owner's node.
+  // Add the chain to the forwarded body. This node may have only one chain, so that the caller need not name it, but
+  // the owner's node may have several.
   travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
   isDone: (ports, { lane, order }) => wasCarriedOut(ports, lane, order),
   repeatable: ({ order }) => order !== undefined,
   async perform(ports, lane, asked) {
     await ACTIONS[asked.action](ports, lane, asked);
-    // If the idempotency key was used meanwhile, nothing was done under the lane's lock; this call throws if the key
-    // belongs to another action.
+    // If the idempotency key was already used, the write under the lane's lock did nothing. This call throws if the key
+    // was used for another action.
     await wasCarriedOut(ports, lane.lane, asked.order);
   },
   answer: async (ports, { lane }) =>
@@ -57,8 +58,8 @@ async function setSuspended(ports: CallPorts, lane: OwnedLane, asked: Asked) {
   try {
     await lane.term.write({ kind: "suspend", suspended, decision: decisionOf(asked) });
   } catch (error) {
-    // The outcome is unknown: the lane may or may not be suspended in the database, and other actions may have been
-    // committed in between.
+    // The outcome is unknown: the lane may or may not be suspended in the database. Reload it, because other actions
+    // may have been committed meanwhile, too.
     lane.term.readAgain("the database did not say whether it was suspended or resumed");
     if (error instanceof TermOver) throw error;
     throw error instanceof FencepostError ? error : unsaid(error);
@@ -79,9 +80,9 @@ function decisionOf({ action, actor, reason, order }: Asked): LaneDecision {
 const LOOKS = 4;
 
 /**
- * Lowers a cursor that a proven false count pushed too high: to the given nonce, or as far as possible, but never below
- * the chain's mined or pending count, and never below a nonce that may have been sent. The lane is reloaded afterwards,
- * because its knowledge of the chain came from the false count.
+ * Lowers a cursor that a false count, since disproved, pushed too high: to the given nonce, or as far as possible.
+ * Never below the chain's mined or pending count, and never below a nonce that may have been sent. The lane is reloaded
+ * afterwards, because its knowledge of the chain came from the false count.
  */
 async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
@@ -98,8 +99,8 @@ async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
 }
 
 /**
- * The error of an unknown outcome, used even if nothing can have been done: the signer's page shows the outcome, and
- * reading it is always safe.
+ * Error for an unknown outcome. It is used even if nothing can have been done, because the signer's page shows the
+ * outcome, and reading it is always safe.
  */
 function unsaid(cause: unknown) {
   return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {

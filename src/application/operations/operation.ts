@@ -21,16 +21,19 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
   isDone?(ports: Ports, asked: Asked): Promise<boolean>;
   /**
    * True if an exact repeat of the request is recognised, so that a new owner may finish what the previous one began.
-   * If absent, it is not.
+   * If absent, repeats are not recognised.
    */
   repeatable?(asked: Asked): boolean;
   /** Runs on the owner, under its fence. The result must be serializable as JSON, because it may be forwarded. */
   perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
-  /** The response to the caller, read on the node that it called. If absent, the result of `perform`. */
+  /** Reads the response on the node that the caller called. If absent, the response is the result of `perform`. */
   answer?(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
 }
 
-/** Registers an operation under this name for other nodes, and returns the call that any node serves. */
+/**
+ * Registers an operation under this name, so that other nodes can forward it, and returns the function that serves the
+ * call on any node.
+ */
 export type Offer<Ports> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
   action: string,
   operation: Operation<Ports, Body, Asked, Done, Answer>,

@@ -40,7 +40,8 @@ export function createOperations(ports: OperationPorts) {
       answer = asDone,
     }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
-    // Both are async functions, so that an error thrown before the first await becomes a rejection, too.
+    // `carryOut` and `parse` are async functions, so that an error thrown before their first await becomes a rejection,
+    // too.
     const carryOut = async (lane: OwnedLane, asked: Asked) => orRefused(perform(ports, lane, asked));
     const parse = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
     actions.register(action, async (lane, { body, owner }) => {

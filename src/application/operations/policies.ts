@@ -1,6 +1,6 @@
 /**
- * The policy document in force: reads it, changes it, tries it on a create, and shows its use. Policies are applied
- * when nonces are allocated.
+ * The policy document in force: reads it, replaces it, tests it on a create, and shows how much of its limits is used.
+ * Policies are applied when nonces are allocated.
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/keys/principal.ts";
@@ -34,7 +34,7 @@ export function createPolicyCalls(ports: PolicyPorts) {
      * expected one is in force.
      */
     applyPolicies: (request: unknown, actor: string) => applied(ports, request, actor),
-    /** Use of the limits in the current hour and day: of all keys and signers, or of the named one. */
+    /** How much of the limits is used in the current hour and day: by all keys and signers, or by the named one. */
     policyUsage: (query: UsageQuery = {}) => usage(ports, query),
   };
 }
@@ -92,7 +92,10 @@ export async function seedPolicies(ports: ChangePorts & { readonly policies?: Po
   await change(ports, { policies: own, actor: `node:${nodeId}`, reason, expectedVersion: 0 });
 }
 
-/** Prepares the request like a create, so that it is priced like one; then judges it by the current use. */
+/**
+ * Prepares the request like a create, so that it is priced like one. Then checks it against the policies and the
+ * amounts used so far.
+ */
 const check = async (
   { limits, intents, chains }: PolicyPorts,
   request: CreateRequest,
@@ -121,7 +124,7 @@ export interface UsageQuery {
   readonly signer?: string;
 }
 
-/** Use of each limit; null if not limited. `since`: the beginning of the hour. */
+/** Amount used of each limit; null if not limited. `since`: the beginning of the hour. */
 async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery) {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
   const [{ at, signers, keys }] = await Promise.all([store.allPolicyUse(), store.readPolicy()]);

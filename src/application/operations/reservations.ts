@@ -1,7 +1,8 @@
 /**
  * Nonces for callers that sign themselves: reserved for a time to live, then used or released. Only a release makes a
- * nonce free; an expired one becomes a hole, and gets a placeholder (detours/holes.ts). Until then its caller may still
- * report its use. To use a reservation, a caller submits the signed transaction, or names the hash of the one it sent.
+ * nonce free. The nonce of an expired reservation becomes a hole, and gets a placeholder (detours/holes.ts). Until then
+ * its caller may still report its use. To use a reservation, a caller submits the signed transaction, or names the hash
+ * of the one it sent.
  */
 import {
   DatabaseSilent,
@@ -65,11 +66,17 @@ export function reservationCalls(
     /** Reserves a nonce for a caller that signs itself; a repeat of the request id returns the same reservation. */
     reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
-    /** `{ rawTransaction }`, signed for the reserved nonce: is tracked. CONFLICT if the reservation has ended. */
+    /**
+     * Submits `{ rawTransaction }`, signed for the reserved nonce; from then on it is tracked. CONFLICT if the
+     * reservation has ended.
+     */
     submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
-    /** `{ txHash }` of a transaction that the caller sent itself: it is tracked, but never sent from here. */
+    /** Reports `{ txHash }` of a transaction that the caller sent itself: it is tracked, but never sent from here. */
     markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
-    /** The caller declares that nothing was signed: the nonce is free for the next transaction. */
+    /**
+     * Releases a reservation: the caller declares that it signed nothing, so the nonce is free for the next
+     * transaction.
+     */
     releaseNonce: (reservationId: string) => release({ reservationId }),
   };
 }
@@ -79,7 +86,8 @@ type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
-  // The chain is added to the forwarded body: the only chain of this node may be one of several on the owner's node.
+  // Add the chain to the forwarded body. This node may have only one chain, so that the caller need not name it, but
+  // the owner's node may have several.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
   repeatable: ({ requestId }) => requestId !== null,
   async perform(ports, lane, { requestId, owner, ttlMs }) {
@@ -87,7 +95,7 @@ const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Gi
     const { reservationTtlMs, maxReservations: most } = context.settings;
     const reservationId = ports.entropy.uuid();
     const wanted = { requestId, ttlMs: ttlMs ?? reservationTtlMs, reservationId, owner, most };
-    // If the lane was lost while the request waited, nothing was consumed: it is repeated under the next term.
+    // If the lane was lost while the request waited, no nonce was used: the request is repeated under the next term.
     const reserving = (owned: OwnedLane) => reserveOn(ports, context, owned, wanted);
     return given(await underNextTerm(ports.lanes, lane, reserving), wanted, context.settings);
   },
@@ -236,8 +244,8 @@ const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHas
 };
 
 /**
- * Refuses a hash whose transaction belongs to another signer or nonce, if the chain already has that transaction.
- * Otherwise this shows when it is mined.
+ * Refuses a hash whose transaction belongs to another signer or nonce, if the chain already has that transaction. If
+ * the chain does not have it yet, the mismatch is found when it is mined.
  */
 async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation) {
   const sent = await chain.transaction(txHash).catch(() => null);
@@ -249,7 +257,7 @@ async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonc
 async function usableReservation(ports: ReservationPorts, reservationId: string) {
   const reservation = await findReservation(ports, reservationId);
   const { state, txId } = reservation;
-  // The reservation expired, and this node sees no transaction at its nonce: the lane's owner decides under its lock.
+  // An expired reservation without a transaction may still be used: the lane's owner decides under its lock.
   if (state === "RESERVED" || (state === "EXPIRED" && txId === null)) return reservation;
   throw overAlready(reservation);
 }
@@ -266,18 +274,21 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const { reservationId, lane, nonce } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  // The request id may have been used meanwhile: then the transaction has none.
+  // The transaction gets no request id if another transaction has used it meanwhile.
   const { result, requestId } = await bindOn(ports, owned, binding);
   if (result !== "settled") throw overAlready(await findReservation(ports, reservationId));
   report(ports, owned, { reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
-/** Binds the transaction to the nonce. Throws if a policy or a hold forbids it. */
+/**
+ * Stores the transaction at its nonce. Throws if a policy forbids it, or if the lane waits to be compared with the
+ * chain.
+ */
 export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
   const bound = await bind(ports, lane, binding).catch((cause: unknown) => {
     if (!(cause instanceof BatchRefused)) throw storeFailure(lane, cause);
-    // Only the transaction's hash can collide with an existing transaction.
+    // Only the transaction's hash can be in conflict with a stored transaction.
     throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause });
   });
   if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
@@ -358,7 +369,7 @@ export const submitSigned: Operation<
     const reason = "signed by the caller, for a nonce that it chose";
     const { nonce } = handedIn.unsigned;
     const { result, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
-    // A simultaneous repeat with the same bytes may have bound the transaction meanwhile.
+    // A simultaneous repeat with the same bytes may have stored the transaction meanwhile.
     if (result !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
     return { outcome: "created", txId: submission.intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
   },
@@ -366,8 +377,9 @@ export const submitSigned: Operation<
 };
 
 /**
- * If no live node holds the signer's key, the signer is foreign, unless it has a lane. A managed signer's transaction
- * that was taken for a foreign one would be sent without its lane.
+ * If no live node holds the signer's key and the signer has no lane, it counts as not managed here, and its transaction
+ * is passed on to the chain. If it has a lane, this throws UNAVAILABLE: otherwise its transaction would be sent without
+ * its lane.
  */
 export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
   try {

@@ -232,7 +232,7 @@ function nothingDecided(error: unknown) {
   return unavailable(`the hook decided nothing: ${messageOf(error)}`, error);
 }
 
-/** True if no alert is needed: the hook was called too often, or the transaction was mined while it decided. */
+/** True if no alert is needed: the hook was called too often, or the transaction was mined while the hook decided. */
 function isNoFailure(error: unknown) {
   if (!(error instanceof FencepostError)) return false;
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);

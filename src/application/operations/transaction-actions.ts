@@ -76,7 +76,8 @@ export const act: Operation<ActionPorts, Forwarded, Asked, void, TransactionView
     const { txId, lane } = await transaction(ports, order.txId);
     return { txId, lane, instruction: parseOrder(ports.codec, order, decisionId) };
   },
-  // The lane's next owner gets the same action, and finds by its id how much of it the previous owner has done.
+  // `decisionId` is part of the forwarded action: the lane's next owner gets the same action, and finds by this id how
+  // much of it the previous owner has done.
   isDone: (ports, { lane, instruction }) => wasCarriedOut(ports, lane, instruction.decision.order),
   travels: (order, { instruction: { decisionId } }) => ({ ...order, decisionId }),
   repeatable: () => true,
@@ -104,8 +105,8 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
       // that node.
       owned = await ports.lanes.own(lane.lane);
     } catch (refusal) {
-      // The refusal means that this node did nothing; but the released lane may still commit a write that was under
-      // way.
+      // The refusal shows that this node will not carry out the action. But the lane that it released may still commit
+      // a write that was under way.
       const inDoubt = (error: unknown) => (owned.mayStillCommit ? new LeftInDoubt(error, { txId }) : error);
       const isDone = await isCarriedOut(ports, asked).catch((error) => Promise.reject(inDoubt(error)));
       if (isDone) return;
@@ -118,7 +119,9 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   );
 }
 
-/** If a simultaneous repeat of this action has already carried it out, its refusal is ignored. */
+/**
+ * Tries the action once. A CONFLICT is ignored if a simultaneous repeat of the same action has already carried it out.
+ */
 async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   const { order } = asked.instruction.decision;
   try {
@@ -137,7 +140,8 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   // Read the transaction again: it may have changed before this node owned the lane, or since the last try.
   const record = await lane.term.during(ports.store.transaction(txId));
   if (record === null) return "movedOn";
-  // Checked at the first try, too: the previous owner, or this node in an earlier term, may have carried it out.
+  // Check this at the first try, too: the previous owner, or this node in an earlier term, may have carried out the
+  // action.
   if (await lane.term.during(isCarriedOut(ports, asked))) return "done";
   const approval = await settleApproval(ports, lane, record, instruction);
   if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
@@ -158,14 +162,14 @@ async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Ask
   return history.some(({ decision }) => decision?.audit?.decisionId === decisionId);
 }
 
-/** The action required no change, so nothing was written: its idempotency key is stored all the same. */
+/** Stores the idempotency key of an action that required no change and so has written nothing. */
 async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Result> {
   const { txId, instruction } = asked;
   const { order } = instruction.decision;
   if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
   const record = await lane.term.during(ports.store.transaction(txId));
-  // The transaction is settled or has no nonce: a repeat finds the same state and does nothing either, so the key need
-  // not be stored.
+  // If the transaction is settled or has no nonce, a repeat of the action finds the same state and does nothing either,
+  // so the key need not be stored.
   if (record === null || record.nonce === null || isSettled(record.state)) return "done";
   const tx =
     lane.find(record.txId) ?? (record.state === "ALLOCATED" ? queued({ ...record, nonce: record.nonce }) : null);
@@ -235,9 +239,9 @@ function refuseSettled(record: TransactionRecord) {
 
 /**
  * Decisions about a transaction that waits for approval by a second API key: approve, reject, or cancel before it has a
- * nonce. Carried out by the lane's owner, under the lane's lock: of two decisions the first counts, and a late one
- * finds the transaction expired. Once approved it gets its nonce like every row of the intake table
- * (detours/intake.ts).
+ * nonce. The lane's owner carries them out under the lane's lock. So of two decisions the first counts, and a decision
+ * after the expiry finds the transaction expired. Once approved, the transaction gets its nonce like every row of the
+ * intake table (detours/intake.ts).
  *
  * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat
  * of the action is recognised by its id.
@@ -259,8 +263,9 @@ const DECIDED: Readonly<Record<Decided | "expire", string>> = {
 };
 
 /**
- * "decided": this action, or another one with the same effect, is or may be stored: look it up. Null: the transaction
- * does not wait for approval, and the action is not about approval.
+ * Result of an action on a transaction that may wait for approval. "decided": this decision, or another one with the
+ * same effect, may be stored now; the caller looks it up. Null: the transaction does not wait for approval, and the
+ * action is not about approval.
  */
 export async function settleApproval(
   ports: CallPorts,
@@ -316,8 +321,8 @@ function isDecided({ event }: HistoryRecord) {
 
 /**
  * Holds one transaction, but not its lane: it is not signed, resent, repriced or cancelled by its `validUntil` until it
- * is released. An operator's action on it meanwhile is carried out once. It keeps its nonce, and the transactions
- * behind it wait; bytes that a node already has may still be mined, and are tracked as usual.
+ * is released. An operator's action on it meanwhile is carried out once. It keeps its nonce, and transactions with
+ * higher nonces wait. Bytes that a node already has may still be mined, and are tracked as usual.
  *
  * Reads: the transaction. Writes: who holds or releases it, and why; durable on its row. After a crash it is held or
  * not, as stored in the database, and every owner obeys that. Repeating the action has no further effect.
@@ -349,8 +354,8 @@ async function holdTracked(
 }
 
 /**
- * Holds or releases a transaction that is not signed. Nothing is signed before the change is durable; then the lane is
- * reloaded, because a page read before the change may still arrive.
+ * Holds or releases a transaction that is not signed. Nothing is signed before the change is durable. Then the lane is
+ * reloaded, because transactions that were read from the database before the change may still be added to memory.
  */
 async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task): Promise<"done"> {
   const { action, reason, decision } = instruction;

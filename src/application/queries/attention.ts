@@ -1,7 +1,7 @@
 /**
  * Everything that needs an operator, worst first: from the database, from this node, and from the other nodes' reports.
- * Rows about transactions show the cause, the summary and the actions of their explanation, from values that the loops
- * last read.
+ * A row about a transaction shows the cause, the summary and the actions from the transaction's explanation.
+ * Explanations use the values that the loops last read.
  */
 import { ANYBODY, isLimited, type Limits } from "../../domain/keys/principal.ts";
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
@@ -16,7 +16,7 @@ import { sharedLook } from "../chain/answers.ts";
 
 interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
-  /** Troubles of this node, and those that the other nodes reported. */
+  /** Problems of this node, and those that the other nodes reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
   /** Explains a transaction by values that were read before; does not call the chain. */
   readonly explain: (txId: string) => Promise<Explanation>;
@@ -78,7 +78,7 @@ export class AttentionDesk {
       store.instances(),
       this.ports.findings(),
     ]);
-    // A dead node that still owns lanes: no live node holds their keys or reaches their chain.
+    // A dead node that still owns lanes, because no live node holds their keys or reaches their chain.
     const silent = instances.filter(({ dead, expired, lanes }) => (dead ? lanes > 0 : expired));
     const found = condensed([
       ...kills.filter(({ ended }) => !ended).map(ofKill),
@@ -118,7 +118,7 @@ export class AttentionDesk {
     const cause = explanation?.causes[0];
     if (explanation === undefined || cause === undefined || asOf === undefined) return trouble;
     const { severity } = rowOf(cause.code);
-    // A lane that is only old, but progresses: its age is all there is to report.
+    // The lane progresses, and only its age is notable: report the age alone.
     if (severity === null && trouble.code === "HEAD_OF_LINE_OLD") return trouble;
     const { summary } = explanation;
     const { nodeId = trouble.nodeId } = cause.data ?? {};
@@ -126,7 +126,7 @@ export class AttentionDesk {
       ...trouble,
       code: severity === null ? trouble.code : cause.code,
       severity: SEVERITIES.find((each) => each === severity || each === trouble.severity) ?? trouble.severity,
-      // A summary that already mentions the transactions behind it needs no count.
+      // If the summary already mentions the transactions behind it, do not add their number.
       sentence: summary.includes("behind it") ? summary : `${summary}${behind(trouble.waiting)}`,
       since: trouble.since ?? cause.since ?? null,
       asOf,
@@ -143,8 +143,8 @@ function isSeen({ signer, chainId }: Trouble, limits: Limits) {
 }
 
 /**
- * The fields of a row that count as a change of the list. Sentences are excluded: they contain ages, which change
- * constantly.
+ * The fields of a row whose change counts as a change of the list. Sentences are excluded, because they contain ages,
+ * which change constantly.
  */
 function unchanging({ id, severity, code, waiting, actions }: Trouble) {
   return [id, severity, code, waiting, actions.map(({ action, body }) => [action, body])];

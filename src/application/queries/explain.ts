@@ -29,12 +29,12 @@ import { type ExplainPorts, heldBetween, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
 import { notFound } from "./transactions.ts";
 
-/** How many blocks the "since block" of an explanation looks back. */
+/** Number of recent blocks that are searched for the "since block" of an explanation. */
 const BLOCKS_BACK = 32;
 
 /**
- * Explains why a transaction is not final yet. `blockerByNonce`: of the transaction that it waits for, only the nonce
- * is shown.
+ * Explains why a transaction is not final yet. With `blockerByNonce`, only the nonce of the transaction that it waits
+ * for is shown.
  */
 export async function explanationOf(
   ports: ExplainPorts,
@@ -61,7 +61,7 @@ async function explainBehind(
   if (head === null || before === null) return explain(situation);
   const explanation = explain(situation, await situationOf(ports, before));
   if (explanation.help.some(({ code }) => code !== "WAIT")) return explanation;
-  // The lane's head progresses by itself, but a held transaction between it and this one does not.
+  // The lane's lowest open transaction progresses by itself, but a held transaction between it and this one does not.
   const held = await heldBetween(ports, record, head.nonce);
   if (held === null || held.nonce === null) return explanation;
   const { txId, nonce, state } = held;
@@ -70,7 +70,8 @@ async function explainBehind(
 }
 
 async function situationOf(ports: ExplainPorts, record: TransactionRecord): Promise<Situation> {
-  // Read the chain first, because it may be slow: a lease that was read before would seem to have expired meanwhile.
+  // Read the chain before the lease, because the chain may be slow: a lease that was read first could seem expired by
+  // then.
   const context = ports.chains.get(record.lane.chainId);
   const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
   const [known, reported] = await Promise.all([
@@ -185,7 +186,8 @@ async function chainFacts(
 }
 
 /**
- * Values that the loops read last, without a call to the chain: the overview of all troubles is computed every second.
+ * Use the values that the loops read last, without a call to the chain, because the overview of all problems is
+ * computed every second.
  */
 function readBefore(context: ChainContext, { lane: { signer }, state, receipt }: TransactionRecord): Figures {
   if (isSettled(state)) return NO_FIGURES;
@@ -227,7 +229,7 @@ function pricesOf({ disputes: { prices } }: ChainContext): ExplainedChain["dispu
 }
 
 /**
- * The first block of the unbroken run, up to the newest, whose fee exceeds the cap. Null if the run began before these
+ * The block since which the base fee has exceeded the cap without interruption. Null if that began before the given
  * blocks.
  */
 function dearSince(blocks: readonly (Block | null)[], cap: bigint) {
@@ -237,8 +239,8 @@ function dearSince(blocks: readonly (Block | null)[], cap: bigint) {
 }
 
 /**
- * The dispute about the receipt's block. The lane's owner has already checked; any other node checks if the receipt is
- * deep enough to be decided by now.
+ * Whether endpoints disagree about the receipt's block. The lane's owner has already recorded it. Any other node
+ * queries the endpoints now, if the receipt is deep enough to be decided.
  */
 async function disputeOver(context: ChainContext, receipt: Receipt): Promise<ExplainedChain["disputed"]> {
   const { blockNumber: number, blockHash: hash, txHash } = receipt;
@@ -250,7 +252,7 @@ async function disputeOver(context: ChainContext, receipt: Receipt): Promise<Exp
   return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
-/** Whether the transaction is in a pool; null if it was never sent, or the node does not report it. */
+/** Whether the transaction is in a pool; null if it was never sent, or the endpoint does not list its pool. */
 async function isPooled(context: ChainContext, record: TransactionRecord) {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);
@@ -266,7 +268,7 @@ function unknownChain(chainId: number): ExplainedChain {
   };
 }
 
-/** Facts that only the lane's owner has, from its last report. `isAsked` false: the report is not read. */
+/** Facts that only the lane's owner has, from its last report. If `isAsked` is false, the report is not read. */
 async function reportedOf(
   { store }: ExplainPorts,
   { lane: { chainId, signer }, txId }: Pick<TransactionRecord, "lane" | "txId">,

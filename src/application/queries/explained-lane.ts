@@ -36,7 +36,10 @@ interface OnChain {
  * can be in between.
  */
 const MOST_LOOKED_AT = 64;
-/** Maximum number of transactions read to find a held one; in a longer lane, a later request finds it. */
+/**
+ * Maximum number of transactions that are read to find a held one. In a longer lane it is found by a later request,
+ * when fewer are in between.
+ */
 const MOST_BETWEEN = 32;
 
 export async function laneFacts(
@@ -59,9 +62,7 @@ export async function laneFacts(
   return { ...known, ...(await standing(ports, { record, row, nonce: record.nonce }, onChain)) };
 }
 
-/**
- * Number of decisions read: the lane's suspension is among the last ones, unless it was suspended and resumed in one.
- */
+/** Number of lane decisions that are read to find the one that suspended the lane; it is usually among the last. */
 const DECISIONS = 5;
 
 async function suspension(
@@ -82,7 +83,7 @@ interface Place {
   readonly nonce: number;
 }
 
-/** The holder of the nonce that the chain needs next, if it is not this transaction. */
+/** The transaction at the nonce that the chain needs next, if it is not this transaction. */
 async function standing(
   ports: ExplainPorts,
   place: Place,
@@ -103,7 +104,10 @@ async function standing(
   return { head: { txId, nonce: minedCount, state, held: heldSince !== undefined }, hole: null };
 }
 
-/** The lowest held transaction between the head and this one; this one waits for it once the head is mined. */
+/**
+ * The lowest held transaction between the lane's lowest open one and this one. This transaction has to wait for it
+ * next.
+ */
 export async function heldBetween(
   { store }: ExplainPorts,
   { lane, nonce }: TransactionRecord,
@@ -134,8 +138,8 @@ async function holeAt(
 const BY_ITSELF = { by: "itself" } as const;
 
 /**
- * The lowest transaction above the hole, which is the lane's head: the action to fill the nonce must be about that
- * transaction.
+ * The lowest transaction above the hole, which is the lane's lowest open one. An action that fills the hole must name
+ * that transaction.
  */
 async function firstAbove(
   { store }: ExplainPorts,
@@ -151,11 +155,11 @@ async function firstAbove(
 
 function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["settings"]): ExplainedHole["filling"] {
   const { state, txId, receipt, attempts } = above;
-  // A transaction that is not signed yet moves down into the hole by itself.
+  // If the transaction above the hole is not signed yet, it moves down into the hole by itself.
   if (receipt !== null || (state !== "TRACKING" && state !== "STUCK")) return BY_ITSELF;
   if (attemptToSend(attempts)?.nodeSigned === true) return { by: "chainNode" };
   const repairs = hole.expired !== undefined && settings?.expiredReservations === "placeholder";
-  // If a loop may fill the hole but could not, the lane's head is STUCK and an operator has to act.
+  // If a loop may fill the hole but could not, the lane's lowest open transaction is STUCK and an operator has to act.
   if (state !== "STUCK" && (repairs || settings?.holePolicy === "heal")) return BY_ITSELF;
   return { by: "order", txId };
 }

@@ -8,9 +8,9 @@ import type { Waiting } from "../api.ts";
 const LOOK_EVERY_MS = 20;
 
 /**
- * First hashes of transactions, for callers that wait until theirs is signed, on any node: reads the first attempts
- * from the database. One read serves all waiting callers, so two hundred cost as much as one. Null if the transaction
- * was not signed in time, or ended unsigned.
+ * Waits for the hash of a transaction's first attempt, for callers on any node: reads the first attempts from the
+ * database until the transaction is signed. One read serves all waiting callers, so two hundred cost as much as one.
+ * Null if the transaction was not signed in time, or ended unsigned.
  */
 export function firstHashes({ clock, store }: Pick<Ports, "clock" | "store">) {
   const waiting = new Set<{ readonly txId: string; resolve(hash: Hash | null): void }>();

@@ -1,7 +1,7 @@
 /**
- * Writes troubles that only one node knows to the database, so that any node can show them. Written only if they
- * changed; no decision uses them. The report of a node that ended is kept for a while: the next owner of its lanes
- * reads from it when their troubles began.
+ * Writes the problems that only one node knows to the database, so that any node can show them. Written only if they
+ * changed; no decision uses them. The report of a node that ended is kept for a while: from it, the next owner of its
+ * lanes reads when their problems began.
  */
 
 import { keepNewest } from "../../domain/keep-newest.ts";
@@ -37,7 +37,9 @@ interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" |
 }
 
 const EVERY_MS = 5_000;
-/** Maximum number of troubles in a report: further ones are in the logs, and would only hide the worst. */
+/**
+ * Maximum number of problems in a report. Further ones are in the logs; in the report they would only hide the worst.
+ */
 const MOST = 200;
 
 export class NodeReports {
@@ -47,14 +49,17 @@ export class NodeReports {
   private nextMs = 0;
   /** Instance whose report the next one replaces; null if this process has written none. */
   private self: string | null = null;
-  /** When each lasting trouble began, by its id: facts in memory are found anew in each term. */
+  /**
+   * When each lasting problem began, by the problem's id. It is remembered here, because problems found in memory are
+   * found anew in each term.
+   */
   private first: ReadonlyMap<string, Date | null> = new Map();
 
   constructor(ports: NodeReportPorts) {
     this.ports = ports;
   }
 
-  /** Called on every beat, which does not wait for the database: if the write fails, a later beat repeats it. */
+  /** Called on every beat. The beat does not wait for the database: if the write fails, a later beat repeats it. */
   look(): void {
     const nowMs = this.ports.clock.monotonicMs();
     if (nowMs < this.nextMs) return;
@@ -67,7 +72,7 @@ export class NodeReports {
     void silent(report());
   }
 
-  /** Troubles of all nodes; those of this node are current. */
+  /** Problems of all nodes: those of this node as found now, those of the others from their reports. */
   async all(): Promise<readonly Trouble[]> {
     const [own, reports] = await Promise.all([this.own(), this.ports.store.reports()]);
     return [...own, ...reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings))];
@@ -87,7 +92,7 @@ export class NodeReports {
     });
   }
 
-  /** This node's troubles, each with the time when this node, or a node that reported it before, first saw it. */
+  /** This node's problems, each with the time when this node, or a node that reported it before, first saw it. */
   private async own(): Promise<readonly Trouble[]> {
     const { nodeId, alerts, store } = this.ports;
     const found = [...nodeFindings(this.ports), ...(alerts?.shown() ?? [])].slice(0, MOST);
@@ -102,7 +107,10 @@ export class NodeReports {
     return dated;
   }
 
-  /** Reads the balances of signers with a transaction in trouble: the advice depends on whether the signer can pay. */
+  /**
+   * Reads the balances of signers that have a transaction with a problem: the advice depends on whether the signer can
+   * pay.
+   */
   private readBalances(found: readonly Trouble[]) {
     for (const { facts, txId, chainId, signer } of found) {
       const context = this.ports.chains.get(chainId ?? 0);
@@ -112,7 +120,7 @@ export class NodeReports {
   }
 }
 
-/** Troubles that only this node knows, from memory only: nothing is requested. */
+/** Problems that only this node knows. They are taken from memory; neither the chain nor the database is read. */
 
 export function nodeFindings({ chains, lanesOf }: Pick<CallPorts, "chains" | "lanesOf">): readonly Trouble[] {
   return [...chains].flatMap(([chainId, context]) => {
@@ -122,7 +130,7 @@ export function nodeFindings({ chains, lanesOf }: Pick<CallPorts, "chains" | "la
   });
 }
 
-/** Open alerts of the watch over the lane (loops/stuck-watch.ts). */
+/** Open alerts about stuck transactions of the lane (loops/stuck-watch.ts). */
 function ofWatched({ standing }: ChainContext, lane: OwnedLane): readonly Trouble[] {
   const codes = SYMPTOMS.filter((code) => standing.has({ code, lane: lane.lane }));
   if (codes.length === 0) return [];
@@ -153,7 +161,8 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   const waiting = lane.pendingDepth();
   const balance = context.knownBalances.get(lane.lane.signer);
   const threshold = context.settings.alertLowBalanceWei;
-  // A reported count that is not proved yet usually resolves within seconds, unless endpoints contradict each other.
+  // The chain's count above the cursor that is not proved yet. It is usually proved within seconds, unless endpoints
+  // contradict each other.
   const { unproved } = counts;
   return [
     ...(signer.kind === "away" ? [ofAway({ ...signer, lane: lane.lane, waiting })] : []),
@@ -167,7 +176,7 @@ function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
   ];
 }
 
-/** Trouble code for each fact; null if another row already shows it. */
+/** Problem code for each fact about a transaction; null if another row of the list already shows it. */
 const CODES: Readonly<Record<FactCode, TroubleCode | null>> = {
   FEE_CEILING_REACHED: "FEE_CEILING_REACHED",
   POLICY_LIMIT_REACHED: "POLICY_LIMIT_REACHED",
@@ -203,8 +212,8 @@ function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonl
 
 /**
  * Rows for alerts that are visible in no stored state. A lasting alert is shown until it is resolved, with the values
- * of the last check; a momentary one is shown as past, for a quarter of an hour after it was last raised. Alerts that
- * end with a state have rows of their own.
+ * of the last check. An alert about a single event is shown as past, for a quarter of an hour after it was last raised.
+ * Alerts about a stored state are left out, because that state has a row of its own.
  */
 
 const SHOWN_FOR_MS = 15 * 60_000;

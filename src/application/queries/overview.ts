@@ -1,4 +1,7 @@
-/** The overview: maintained counts, the newest rows, and the chains as this node's loops last read them. */
+/**
+ * The overview for operators: counters from the lane rows, the newest transactions, and the chains as this node's loops
+ * last read them.
+ */
 
 import { explorerOf } from "../../domain/chain/explorers.ts";
 import { tipTaken } from "../../domain/fees/repricing.ts";
@@ -26,7 +29,7 @@ const LOOKED_UP_FOR_MS = 30_000;
 export class OverviewBoard {
   private readonly ports;
   private readonly everything;
-  /** Separate views for keys that are limited to some signers or chains. */
+  /** Views of the overview for API keys that are limited to some signers or chains, one per key. */
   private readonly parts = new WeakMap<Limits, ReturnType<typeof sharedLook<Figures>>>();
   private readonly dear: Answers<string, readonly OldestPending[]>;
 
@@ -90,8 +93,8 @@ export class OverviewBoard {
   }
 
   /**
-   * Looks up the oldest open transactions. The query is expensive if thousands of older ones are final and only
-   * watched, so the result is reused.
+   * Looks up the oldest open transactions. The query is expensive if thousands of older ones are settled and only
+   * checked for reorgs, so the result is reused.
    */
   private lookedUp(chainIds: readonly number[]): Promise<readonly OldestPending[]> {
     return this.dear.about(chainIds.join(), LOOKED_UP_FOR_MS, async () => {
@@ -102,7 +105,7 @@ export class OverviewBoard {
     });
   }
 
-  /** The oldest open transactions of these signers: the heads of their lanes. */
+  /** The oldest open transaction of each lane of these signers, which is the one with the lowest nonce. */
   private async oldestOf(signers: ReadonlySet<Address>, limits: Limits): Promise<readonly OldestPending[]> {
     const lanes = (await Promise.all([...signers].map((signer) => this.ports.store.lanes(signer)))).flat();
     return lanes.flatMap(({ lane, headOfLine }) =>
@@ -122,7 +125,7 @@ function chainView(context: ChainContext) {
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
-    /** When this node first saw that head, by its own clock. */
+    /** When this node first saw the chain's newest block, by its own clock. */
     headSince,
     /** Usual time between blocks; null if unknown, or if the chain makes blocks on demand. */
     blockSeconds: usualBlockMs === null ? null : Number((usualBlockMs / 1_000).toPrecision(2)),
@@ -135,13 +138,13 @@ function chainView(context: ChainContext) {
   };
 }
 
-/** The quantile: the value that this share of the values does not exceed. */
+/** Returns the value that the given share of the values does not exceed (a quantile). */
 function share(values: readonly number[], part: number) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }
 
-/** Converts the figures to JSON, which has no bigints. */
+/** Converts the overview's values to JSON, which has no bigints. */
 function inJson({ chains, ...figures }: Omit<Figures, "asOf">) {
   return [figures, chains.map(({ baseFee, tip, ...chain }) => [chain, `${baseFee}`, `${tip}`])];
 }

@@ -20,8 +20,8 @@ export function createReads(ports: ReadPorts) {
       transactionByRequest(looking, query, include),
     transactions: (query: ListQuery) => transactions(looking, query),
     /**
-     * Explains why a transaction is not final yet, and what would help. `blockerByNonce`: of the transaction that it
-     * waits for, only the nonce is shown.
+     * Explains why a transaction is not final yet, and what would help. With `blockerByNonce`, only the nonce of the
+     * transaction that it waits for is shown.
      */
     explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(ports, txId, options),
     completions: (query: CompletionsQuery) => feed.page(query),
@@ -97,8 +97,8 @@ export class Feed {
 }
 
 /**
- * Calls through the library pass no schema check: PostgreSQL would refuse the value with an error that looks like an
- * outage.
+ * Refuses an invalid position. Calls through the library pass no schema check, and PostgreSQL would refuse the value
+ * with an error that looks like an outage.
  */
 function refuseNoPosition(after: number) {
   if (!Number.isSafeInteger(after) || after < 0) throw invalid("after", "must be a whole number from 0 on");
@@ -108,8 +108,8 @@ function refuseMisplaced(query: CompletionsQuery, position: FeedPosition) {
   if (query.epoch !== undefined && query.epoch !== position.epoch) {
     throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
       epoch: position.epoch,
-      // Completions that the caller has not seen and that the database still has are returned before those of the new
-      // epoch.
+      // The position from which the caller should continue: before completions that it has not seen and the database
+      // still has, then those of the new epoch follow.
       resumeAfter: Math.min(query.after, position.epochStartsAfter),
     });
   }

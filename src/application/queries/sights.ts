@@ -1,4 +1,4 @@
-/** Overviews for operators, across all lanes and nodes. Any node answers; none of them calls a chain. */
+/** Overviews for operators, across all lanes and nodes. Any node can serve these calls; none of them calls a chain. */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { ANYBODY, isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
@@ -20,7 +20,10 @@ export type SightPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly re
 
 const DEFAULT_LIMIT = 100;
 
-/** `limits`: those of the calling API key; if absent, it may see everything. */
+/**
+ * Creates the calls for operators' overviews. `limits` are the limits of the calling API key; if absent, the caller may
+ * see everything.
+ */
 export function createSights(ports: SightPorts) {
   const { store, reports } = ports;
   const explain = (txId: string) => explanationOf({ ...ports, remembered: true }, txId);
@@ -29,7 +32,7 @@ export function createSights(ports: SightPorts) {
   return {
     /** Everything that needs an operator, worst first. */
     attention: (query?: AttentionQuery, limits?: Limits) => desk.view(query, limits),
-    /** The overview in figures: counts, rates and the state of the chains. */
+    /** The overview in numbers: counts, rates and the state of the chains. */
     overview: (query?: HeldQuery, limits?: Limits) => board.view(query, limits),
     /** Search by any id, or by the beginning of one. */
     search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits) =>

@@ -41,7 +41,7 @@ export async function signers(
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
   const isBetween = (lane: Lane) =>
     (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
-  // A lane that was never used has no owner and no trouble, so it matches neither filter.
+  // A lane that was never used has no owner and no problem, so it matches neither of these two filters.
   const isAsked = (lane: Lane) =>
     owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
   const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));

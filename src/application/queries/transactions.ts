@@ -109,13 +109,15 @@ function view(ports: TransactionQueryPorts, record: TransactionRecord): Transact
   return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...costOf(ports, record) };
 }
 
-/** Maximum cost for the approver: from the ceilings alone, so that a list does not call the chain. */
+/**
+ * Maximum cost, shown to the approver. It is computed from the ceilings alone, so that a list does not call the chain.
+ */
 function costOf({ chains }: TransactionQueryPorts, { awaiting, lane, payload }: TransactionRecord) {
   const ceilings = awaiting && chains.get(lane.chainId)?.ceilings;
   return ceilings === undefined ? {} : { worstCost: worstCost(ceilings, payload) };
 }
 
-/** When the stored bytes will be resent if nothing happens before. */
+/** When the stored bytes will be resent if the transaction is not mined or changed before. */
 function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord): Date | null {
   const intervalMs = ports.chains.get(record.lane.chainId)?.settings.resubmitIntervalMs ?? null;
   const everyMs = resubmitEveryMs(intervalMs, record.state);
@@ -137,9 +139,9 @@ function openCursor(cursor: string) {
 }
 
 /**
- * Reads a transaction's logs and revert reason from the chain, for a person. One endpoint is called, with few requests
- * at once and each repeated only every few seconds, so that an open page, or a key that calls in a loop, costs an
- * endpoint next to nothing. The answer is not stored, and no decision uses it.
+ * Reads a transaction's logs and revert reason from the chain, to show them to a person. Only one endpoint is called,
+ * with few requests at once, and the same request is sent at most every few seconds. So an open page, or a key that
+ * calls in a loop, costs the endpoint next to nothing. The answer is not stored, and no decision uses it.
  */
 
 const ANSWERED_WITHIN_MS = 5_000;

@@ -22,7 +22,10 @@ export function asObject(value: unknown, path: string): Fields {
   return value as Record<string, unknown>;
 }
 
-/** Refuses unknown keys. `elsewhere` maps fields that belong to another place of the request to that place. */
+/**
+ * Refuses unknown keys. `elsewhere` names, for fields that belong in another place of the request, that place; the
+ * error mentions it.
+ */
 export function refuseUnknownKeys(
   object: object,
   known: readonly string[],
@@ -111,7 +114,10 @@ const FORMS = {
   deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
 } as const;
 
-/** Where misplaced fields belong: payload fields that were given beside the payload, and the reverse. */
+/**
+ * Where misplaced fields belong: `PAYLOAD_FIELDS` for payload fields that were given beside the payload,
+ * `BESIDE_PAYLOAD` for the reverse.
+ */
 export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map(
   Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
 );

@@ -32,7 +32,10 @@ import {
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; if there is only one, it is the default. */
   readonly chainIds: readonly number[];
-  /** True if another live node serves this chain: it is not configured here, but not unknown either. */
+  /**
+   * True if another live node serves this chain. The chain is then not reported as unknown, although it is not
+   * configured here.
+   */
   readonly isServedElsewhere?: (chainId: number) => boolean;
   /** Clock that bounds how far ahead a `validUntil` may be; if absent, there is no bound. */
   readonly clock?: Pick<Clock, "now">;
@@ -43,7 +46,9 @@ const MAX_REQUEST_ID_CHARACTERS = 255;
 /** A request id of visible ASCII characters, which any database can store: the common case, checked quickly. */
 const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
-/** Values that the caller does not set: the id, if another node assigned it, and the API key. */
+/**
+ * Values that are not read from the caller's request: the transaction id, if another node assigned it, and the API key.
+ */
 export interface Naming {
   readonly txId?: string | undefined;
   readonly owner?: string | null | undefined;
@@ -186,7 +191,6 @@ export function parsePool(signer: unknown): PoolAsked | null {
   return { pool, stickyKey };
 }
 
-/** The signer that was chosen for the pool; a request that does not choose from pools refuses a pool. */
 const A_DAY_MS = 86_400_000;
 /** Maximum number of days ahead: a later time usually means that milliseconds were given as seconds. */
 const MOST_DAYS = 366;

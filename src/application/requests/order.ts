@@ -27,13 +27,13 @@ export interface Instruction {
   readonly reason: string;
   readonly decision: Decision;
   /**
-   * Id of the action, equal in all repeats and part of its audit record: recognises a repeat of an action that was
-   * carried out.
+   * Id of the action. It is the same in all repeats and part of the audit record, so that a repeat of an action that
+   * was already carried out is recognised.
    */
   readonly decisionId: string;
   readonly fees: FeeWishes;
   readonly payload?: Payload;
-  /** For `payload`: its receiver need not have code. */
+  /** True if the new `payload` may be sent to an address without code. */
   readonly allowNoCode: boolean;
   /** For `resubmit`: the transaction may be sent to public endpoints. */
   readonly disclose: boolean;
@@ -50,7 +50,7 @@ export interface Verdict {
   readonly allowNoCode: boolean;
   readonly fees: FeeWishes;
   readonly rawTransaction?: Hex;
-  /** For PLACEHOLDER: the nonce to fill; refused if another nonce would be filled by now. */
+  /** For PLACEHOLDER: the nonce to fill. The decision is refused if it would now fill another nonce. */
   readonly nonce?: number;
   /** State of the transaction afterwards; if absent, it stays unchanged. */
   readonly afterwards?: (typeof AFTERWARDS)[number];
@@ -107,8 +107,8 @@ export function parseLaneOrder(given: LaneOrder): LaneInstruction {
   refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
   const { chainId, ...request } = fields;
   const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
-  // `chainId` is not part of the idempotency key's request: the lane already names its chain, and a request to a node
-  // with one chain may omit it.
+  // `chainId` is left out of the request that the idempotency key stands for: the lane already names its chain, and a
+  // request to a node with one chain may omit it.
   const order = parseOrderKey(given.idempotencyKey, { subject: "", action: given.action, request });
   return order === undefined ? read : { ...read, order };
 }
@@ -119,7 +119,7 @@ function parseNonce(value: unknown) {
   throw invalid("nonce", "must be a whole number from 0 on");
 }
 
-/** Parses the fields of a decision; they are the same from an operator and from a hook. */
+/** Parses the fields of a decision; they are the same whether an operator or a hook decides. */
 export function parseVerdict(codec: Codec, fields: Fields): Verdict {
   const action = parseWord(STUCK_ACTIONS, fields.action, "action");
   const wished = fields.fees === undefined || fields.fees === null ? {} : asObject(fields.fees, "fees");
@@ -169,8 +169,8 @@ const KEY = /^[ -~]{1,255}$/;
 type Keyed = Pick<OrderKey, "subject"> & { readonly action: string; readonly request: unknown };
 
 /**
- * Parses an idempotency key; undefined if the action has none, so that a repeat counts as another action. `subject`:
- * the action's object as the caller names it; empty for the lane.
+ * Parses an idempotency key; undefined if there is none; a repeat is then a new action. `subject`: the id that the
+ * action is about; empty if it is about the whole lane.
  */
 export function parseOrderKey(key: unknown, { subject, action, request }: Keyed): OrderKey | undefined {
   if (key === undefined || key === null) return undefined;

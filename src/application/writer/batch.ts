@@ -66,7 +66,7 @@ function sortOf({ kind }: LaneWrite): Sort {
 
 /** A committed database transaction whose results were not delivered to lanes and callers yet. */
 export interface Undelivered extends Committed {
-  /** Entries of the transaction, durable or fenced according to their outcomes. */
+  /** Entries of the transaction. Their outcomes show which are durable and which were fenced. */
   readonly entries: readonly Entry[];
 }
 
@@ -76,8 +76,8 @@ export function unfinishedOf({ entries, outcomes }: Undelivered): readonly Entry
 }
 
 /**
- * Assumed number of transactions in a write that ends a lane's watch: those that settle within seconds, with a thousand
- * busy lanes.
+ * Assumed number of transactions in a write that ends the watch for reorgs on a lane: as many as one of a thousand busy
+ * lanes settles within seconds.
  */
 const ENDED_AT_ONCE = 8;
 
@@ -167,8 +167,8 @@ function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
 }
 
 /**
- * Splits a write into one entry per item, so that an invalid item can be found; the results are combined again. A
- * single create is refused in the same way.
+ * Splits a write into one entry per item, so that an invalid item can be found; the results are combined again. A write
+ * with a single create is split, too, so that it is refused in the same way.
  */
 export function splitEntry(entry: Entry): readonly Entry[] {
   const { write } = entry;

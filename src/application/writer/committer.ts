@@ -1,16 +1,16 @@
 /**
- * The one writer of a node. All lane writes pass through this queue and are sent in group commits: at most two database
- * transactions in flight, and one of creates alone beside them. If none is in flight, the next one starts with
- * everything that has arrived by the end of this turn of the event loop: later entries gather meanwhile, and waiting
- * for more would only leave the database idle. Creates that are numerous enough start even before that. Beside one
- * transaction in flight, another starts when it is full, when its oldest entry is old enough, or when the one before it
- * has committed. If many small ones arrive (a thousand lanes with one transaction each), they start at a limited rate,
- * each with the entries gathered by then: a commit costs much the same with one row or fifty.
+ * The one writer of a node. All lane writes pass through this queue and are sent in group commits. At most two database
+ * transactions are in flight, and beside them one that has only creates. If none is in flight, the next one starts with
+ * everything that has arrived by the end of this turn of the event loop; waiting for more would only leave the database
+ * idle. Creates that are numerous enough start even before that. If one is in flight, another starts when it is full,
+ * when its oldest entry is old enough, or when the one before it has committed. If many small writes arrive (a thousand
+ * lanes with one transaction each), commits start at a limited rate, each with the writes gathered by then: a commit
+ * costs much the same with one row or fifty.
  *
- * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
+ * Order: hash(lane) picks a shard, and a shard is never in two transactions at once. So the writes of a lane commit in
  * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the
- * database, so at most one of the transactions has completions: a node that is paused there delays the others no longer
- * than a lock timeout.
+ * database, so at most one of the transactions has completions: a node that is paused while it locks that row delays
+ * the others no longer than a lock timeout.
  */
 
 import { type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
@@ -45,11 +45,13 @@ import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   readonly store: Pick<LaneStore, "commit">;
-  /** True if more callers want to create something than there was time to read. If absent, callers never wait. */
+  /**
+   * True if callers want to create more than this node has had time to read. If absent, no callers are ever waiting.
+   */
   readonly callersWait?: () => boolean;
 }
 
-/** A waiter for the end of all open writes: for a lane that is handed over or reloaded, or a node that stops. */
+/** Waits for the end of all open writes, because a lane is handed over or reloaded, or the node stops. */
 interface IdleWaiter {
   /** Lane to wait for; null for all lanes. */
   readonly key: LaneKey | null;
@@ -60,25 +62,31 @@ interface IdleWaiter {
 /** Maximum number of transactions in flight, not counting one of creates alone. */
 const MAX_IN_FLIGHT = 2;
 /**
- * Minimum interval between small commits. A transaction needs five writes from its create to the end of its watch; at
- * this rate a thousand transactions a second share commits.
+ * Minimum interval between small commits. A transaction needs five writes, from its create until it is no longer
+ * watched for reorgs; at this rate a thousand transactions a second share commits.
  */
 const COMMIT_EVERY_MS = 16;
-/** Number of commits that may start without waiting: one transaction's writes until it is sent, and one more. */
+/**
+ * Number of commits that may start without waiting: as many as one transaction needs until it is sent, and one more.
+ */
 const COMMITS_IN_RESERVE = 4;
 /**
- * Longer intervals while creates of many lanes are committed alone: both kinds gather for longer, and moves, for which
- * no caller waits, the longest.
+ * Longer intervals while creates of many lanes have transactions of their own: both kinds of writes gather for longer.
+ * Moves gather the longest, because no caller waits for them.
  */
 const CREATES_ALONE = 1.5;
 const MOVES_EVERY_MS = 40;
 /**
- * Writes per second above which small commits are gathered, not counting delayed writes. A thousand lanes with a
- * transaction each make three thousand. Ten lanes at half that rate make a third of it, because their writes contain
- * several transactions; they are committed sooner, since the database has commits to spare.
+ * Writes per second above which small commits are gathered, not counting delayed writes. A thousand lanes with one
+ * transaction per second each make three thousand. Ten lanes with half as many transactions make a third as many
+ * writes, because each write has several transactions. Those are committed sooner, since the database has capacity for
+ * more commits.
  */
 const WRITES_TO_GATHER = 1_900;
-/** Interval after which delayed entries are checked again: those behind waiting callers, or of lanes in flight. */
+/**
+ * Interval after which delayed entries are checked again: entries that wait because callers have precedence, and
+ * entries of lanes in flight.
+ */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
@@ -100,7 +108,10 @@ export class Committer {
   private readonly pace = new Departures(COMMIT_EVERY_MS, COMMITS_IN_RESERVE, this.flow);
   private readonly movesPace = new Departures(MOVES_EVERY_MS, 1, this.flow);
   private isFlushedSoon = false;
-  /** True if the queue is full but no entry could be selected: it is not searched again for every write that joins. */
+  /**
+   * True if the queue is full but no entry could be selected. The queue is then not searched again for every write that
+   * joins it.
+   */
   private isHeldUp = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
@@ -146,7 +157,8 @@ export class Committer {
     this.leaveLater();
     const shard = key === null ? null : shardOf(key, this.settings.shards);
     const notified = new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
-    // Notify once for all callers of one turn: a node that shuts down calls this for each of ten thousand lanes.
+    // Notify all callers of one event-loop turn together: a node that shuts down calls this method for each of ten
+    // thousand lanes.
     this.notifyingSoon ??= Promise.resolve().then(() => {
       this.notifyingSoon = null;
       this.notifyIdle();
@@ -318,8 +330,9 @@ export class Committer {
   }
 
   /**
-   * One invalid item must not fail the others: halves are tried in order until it is alone. A write that the ledger
-   * could not judge because a row is missing fails as a whole: its requests are not reported as unstorable.
+   * Commits a batch so that one invalid item does not fail the others: halves are tried in order until the invalid item
+   * is alone. If a write cannot be decided because a row was not loaded, the whole write fails: its requests must not
+   * be reported as invalid.
    */
   private async commitOrBisect(batch: readonly Entry[], untold: Undelivered[], beforeRetry = nothing) {
     try {
@@ -356,9 +369,9 @@ export class Committer {
   }
 
   /**
-   * Lets creates pass a transaction that is being retried, both its own and those queued behind it for its lanes. They
-   * touch none of its rows, and alone they need one round trip: they succeed even on a machine so overloaded that the
-   * server aborts every transaction that needs two.
+   * Lets creates pass a transaction that is being retried: its own creates, and those queued behind it for its lanes.
+   * They touch none of its rows. Alone they need only one round trip, so they succeed even on a machine so overloaded
+   * that the server aborts every transaction that needs two.
    */
   private async letCreatesPass(batch: Entry[]) {
     const moves = batch.filter(({ sort }) => sort === "move");
@@ -374,9 +387,9 @@ export class Committer {
   }
 
   /**
-   * Writes queued behind a failed one of the same lane were planned on top of it: they fail with it, and the lane is
-   * reloaded. While a refused batch is being split, some of its pieces may be durable: their callers get
-   * `OutcomeUnknown`, never that nothing happened.
+   * Writes queued behind a failed one of the same lane assume its result: they fail with it, and the lane is reloaded.
+   * While a refused batch is being split, some of its pieces may already be durable: their callers get
+   * `OutcomeUnknown`, never an answer that nothing happened.
    */
   private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean) {
     const lanes = new Set(batch.map(({ key }) => key));

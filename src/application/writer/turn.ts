@@ -8,14 +8,14 @@ import type { Entry } from "./batch.ts";
 const CREATES_PER_MOVE = 3;
 const LEAST_COST = 1 / CREATES_PER_MOVE;
 
-/** If creates are pressing, this many of them are committed for every move. */
+/** While creates have precedence, this many of them are committed for every move. */
 const CREATES_FOR_A_MOVE = 8;
 
-/** If callers wait unread, a move that has waited for this long is committed even beyond its share. */
+/** While callers wait to be read, a move that has waited for this long is committed even beyond its share. */
 const PATIENCE_MS = 1_000;
 
 /**
- * Number of lanes from which on creates get a transaction of their own, which takes one round trip and a third of the
+ * From this number of lanes on, creates get a transaction of their own, which takes one round trip and a third of the
  * time; moves are committed beside it. With fewer lanes, both would only wait for the same locks.
  */
 const MANY_LANES = 8;
@@ -52,17 +52,18 @@ export interface Turn {
  * Selects the queued writes of the next transaction: in order, as many as fit.
  *
  * Allocations may overtake writes about existing transactions, since they touch none of those rows; everything else
- * keeps its position. If a whole batch of creates waits on one lane, creates are pressing: the lane's moves get only a
- * share. A caller that creates more than a lane can send is then answered at once, and its transactions wait in the
- * database. The share keeps the moves going. An overloaded node reads fewer creates at once than a batch holds, and
- * would spend most of its time on the moves of the first ones: so creates are also pressing while callers wait to be
- * read. The lanes of those callers are not known yet, so every lane's moves wait, for a second at most.
+ * keeps its position. If a whole batch of creates waits on one lane, creates have precedence there, and the lane's
+ * moves get only a share. A caller that creates more than a lane can send is then answered at once, and its
+ * transactions wait in the database. The share keeps the moves going. An overloaded node reads fewer creates at once
+ * than a batch holds, and would spend most of its time on the moves of the first ones. So creates also have precedence
+ * while callers wait to be read. The lanes of those callers are not known yet, so the moves of every lane wait, for a
+ * second at most.
  */
 export class Turns {
   private readonly batchSize: number;
   /**
-   * Balance of a pressed shard, in creates: committed creates minus those that its committed moves are charged with;
-   * negative if a write exceeded its share.
+   * Balance of a shard in which creates have precedence, counted in creates. Committed creates raise it, committed
+   * moves lower it; it is negative if a write exceeded its share.
    */
   private readonly shares = new Map<number, number>();
 
@@ -123,8 +124,8 @@ export class Turns {
   }
 
   /**
-   * True if a move must wait for its share. Only if no strict entry waits: a strict entry must not queue behind a move
-   * that has no position yet.
+   * True if a move must wait for its share. A shard with a strict entry has no shares, because that entry must not
+   * queue behind a move that has no position yet.
    */
   private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay) {
     const { shard, sort, sinceMs } = entry;
@@ -151,8 +152,8 @@ interface Survey {
   readonly areAlone: boolean;
   readonly hasStrict: boolean;
   /**
-   * Shards with a move that was skipped too often and may be committed now: their creates are committed with it, not
-   * before it.
+   * Shards with a move that was skipped too often and may be committed now. The creates of these shards are committed
+   * together with the move, not before it.
    */
   readonly late: ReadonlySet<number>;
 }
@@ -166,8 +167,8 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
     else if (entry.sort === "strict") hasStrict = true;
     else if (isLate(entry) && !(completing && entry.completes)) late.add(entry.shard);
   }
-  // If a strict entry is between the late move and the creates, the creates would wait for themselves: do not treat the
-  // shard as late.
+  // If a strict entry is between the late move and the creates, waiting for the move could block the creates for ever:
+  // do not treat the shard as late.
   if (hasStrict) for (const { sort, shard } of queue) if (sort === "strict") late.delete(shard);
   const areAlone = areThere(queue, onlyCreates ? 1 : MANY_LANES, [busyShards, late]);
   return { creates, areAlone, hasStrict, late };
@@ -222,7 +223,10 @@ function costOf({ weight, sort }: Entry) {
   return sort === "create" ? weight / CREATES_PER_MOVE : weight;
 }
 
-/** The creates of these shards, in order, as many as fit; stops at strict entries that must come before them. */
+/**
+ * Takes the creates of these shards out of the queue, in order, as many as fit. Stops at a strict entry, which must
+ * come before later creates.
+ */
 export function createsOf(
   queue: readonly Entry[],
   shards: ReadonlySet<number>,

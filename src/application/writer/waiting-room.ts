@@ -3,23 +3,27 @@ import type { TransitionItem } from "../../ports/lane-store.ts";
 import { type Entry, rejecting } from "./batch.ts";
 
 /**
- * How long a node's acceptance of sent bytes is delayed. No decision reads it from the database; a next owner without
- * it looks for a receipt and resends. Often the receipt arrives soon, and both then cost one update of the row.
+ * How long the write "a node accepted the bytes" is delayed. No decision reads it from the database; without it, the
+ * lane's next owner looks for a receipt and resends. Often the receipt arrives soon, and both then cost one update of
+ * the row.
  */
 const ANSWERS_WAIT_MS = 200;
 
 /**
- * How long a found receipt is delayed. A next owner that does not find it in the database finds it on the chain by the
- * hash. If the block is final soon, receipt and outcome cost one update of the row.
+ * How long the write of a found receipt is delayed. If it is not in the database, the lane's next owner finds the
+ * receipt on the chain by its hash. If the block is final soon, receipt and outcome cost one update of the row.
  */
 const RECEIPTS_WAIT_MS = 200;
 
-/** How long the end of a watch is delayed: rows past their watch only cost memory at the lane's next owner. */
+/**
+ * How long the write that ends the watch for reorgs is delayed. Rows that are still marked as watched only cost the
+ * lane's next owner some memory.
+ */
 const ENDINGS_WAIT_MS = 10_000;
 
 /**
- * Interval between lanes: the watches of a thousand lanes end with the same block, and written all at once they would
- * delay all other writes.
+ * Interval between lanes when the watch for reorgs ends. It ends for a thousand lanes with the same block, and writing
+ * all of them at once would delay all other writes.
  */
 const ENDINGS_APART_MS = 10;
 
@@ -90,10 +94,7 @@ class WaitingRoom {
 /** The three kinds of writes that no caller waits for, each with its own delay. */
 export class WaitingRooms {
   private readonly answers = new WaitingRoom(ANSWERS_WAIT_MS);
-  /**
-   * Receipts, together with answers of the same lane that came before or after them: a lane's entries are in only one
-   * of the two.
-   */
+  /** Delayed receipts. If a lane has one, the lane's delayed answers of nodes are here, too, and not in `answers`. */
   private readonly receipts = new WaitingRoom(RECEIPTS_WAIT_MS);
   private readonly endings = new WaitingRoom(ENDINGS_WAIT_MS, ENDINGS_APART_MS);
   private readonly rooms = [this.answers, this.receipts, this.endings];
@@ -107,16 +108,16 @@ export class WaitingRooms {
   }
 
   /**
-   * Delayed writes that must precede this one. Allocations may overtake them; the end of a watch need not precede
-   * anything, because no other write moves those rows.
+   * Delayed writes that must precede this one. Allocations may overtake them. Writes that end the watch for reorgs need
+   * not precede anything, because no other write changes those rows.
    */
   before({ key, sort }: Entry): readonly Entry[] {
     return sort === "create" ? NOBODY : this.movesOf(key);
   }
 
   /**
-   * Removes and returns a lane's delayed answers and receipts: if a write of the lane failed, they were planned on top
-   * of it.
+   * Removes and returns a lane's delayed answers and receipts. Needed if a write of the lane failed, because they
+   * assume its result.
    */
   movesOf(key: LaneKey): readonly Entry[] {
     return [...this.answers.leave(key), ...this.receipts.leave(key)];
@@ -167,8 +168,8 @@ function isPlainReceipt({ event, from, attempt }: TransitionItem) {
 }
 
 /**
- * Combines two ends of a watch: the one at the higher block includes the lower. Null if the entries are not ends of a
- * watch.
+ * Combines two writes that end a lane's watch for reorgs: the one at the higher block includes the lower. Null if the
+ * entries are other writes.
  */
 function joinedEnding(earlier: Entry, later: Entry): Entry | null {
   if (earlier.write.kind !== "unwatch" || later.write.kind !== "unwatch") return null;

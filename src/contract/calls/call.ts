@@ -5,11 +5,11 @@ import type { Scope } from "../../domain/keys/principal.ts";
 /** Scope that a call requires of the API key. */
 export interface CallScope {
   readonly scope: Scope;
-  /** Another scope that is sufficient, too. */
+  /** Another scope that also permits the call. */
   readonly or?: Scope;
   /** The key that created the transaction may not make this call: another key must approve it. */
   readonly othersOnly?: true;
-  /** Scope that is sufficient if the transaction or the reservation belongs to the key. */
+  /** Scope that permits the call if the transaction or the reservation belongs to the key. */
   readonly own?: Scope;
 }
 
@@ -36,13 +36,13 @@ export interface Location {
 
 export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", description: "Path of the transaction." };
 
-/** The responses of a call with a single one, 200. */
+/** The responses of a call whose only success status is 200. */
 export const ok = (description: string, schema: TSchema) => ({ 200: { description, schema } });
 
 /**
  * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the
- * SDK's paths are generated from the declarations. The application method named by `does` performs it; its arguments
- * are the path parameters, then the query, the body and the actor's name, as far as the call has them.
+ * SDK's paths are generated from the declarations. The application method named by `does` performs the call. Its
+ * arguments are the path parameters, then the query, the body and the actor's name, if the call has them.
  */
 export interface Call {
   /** HTTP method and path of the call, in OpenAPI's notation. */
@@ -55,14 +55,17 @@ export interface Call {
   readonly by?: "owner";
   /** Name of the call in the client and in the library. If absent, the client's own code makes the request. */
   readonly face?: string;
-  /** Name of the call's method in the application, if it differs. With neither name, the route is written by hand. */
+  /**
+   * Name of the application's method that performs the call, if it differs from `face`. If both are absent, the route
+   * is written by hand.
+   */
   readonly does?: string;
-  /** Name of an operator's action, passed to the application in its only argument. */
+  /** Name of an operator's action. It is passed to the application's method inside the method's only argument. */
   readonly action?: string;
   /**
-   * Arguments of the application's method, if they are not the usual ones: a member of path, query or body by its name;
-   * `query` or `body` (the rest of it); `actor`; or `action`: one object with the path, the body as `request`, the
-   * actor, and the idempotency key.
+   * Arguments of the application's method, if they are not the usual ones. Each is the name of a member of path, query
+   * or body; `query` or `body`, for their remaining members; `actor`; or `action`, for one object with the path, the
+   * body as `request`, the actor, and the idempotency key.
    */
   readonly takes?: readonly string[];
   /** The actor is stored for the audit. */
@@ -70,7 +73,7 @@ export interface Call {
   readonly summary: string;
   readonly description?: string;
   readonly query?: TObject;
-  /** Query parameters of which at least one is required. */
+  /** Query parameters. At least one of them is required. */
   readonly needs?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: TSchema;
@@ -78,11 +81,14 @@ export interface Call {
   readonly examples?: Readonly<Record<string, unknown>>;
   /** Maximum size of the body in bytes, if it is not the usual one. */
   readonly bodyBytes?: number;
-  /** The call counts against the key's rate. */
+  /** The call counts against the API key's rate limit. */
   readonly metered?: true;
   /** The call is admitted at once, even under overload. */
   readonly urgent?: true;
-  /** Responses by HTTP status. If there are two, the second means: not new, or not durable yet. */
+  /**
+   * Responses by HTTP status. If there are two, the second means that the object existed already, or that the result is
+   * not durable yet.
+   */
   readonly answers: Readonly<Record<number, Answer>>;
   /** The response must not be cached. */
   readonly noStore?: true;
@@ -90,7 +96,7 @@ export interface Call {
   readonly errors?: readonly ErrorCode[];
 }
 
-/** Properties with which an operator's action is declared. */
+/** The members of a declaration that differ between operators' actions. */
 export interface ActionCall extends Pick<Call, "summary" | "description" | "errors" | "examples"> {
   readonly body: TSchema;
   readonly scope?: CallScope;
@@ -110,7 +116,10 @@ export function declared<const C extends Calls>(calls: C): C {
   return calls;
 }
 
-/** Maximum body size of one transaction, and of an action, because a replacement has a payload like a create's. */
+/**
+ * Maximum body size of one transaction. It also applies to an operator's action, because a replacement has a payload
+ * like a create's.
+ */
 export const TRANSACTION_BYTES = 256 * 1024;
 
 export const ACTION_HEADERS = {

@@ -44,7 +44,7 @@ export const JsonRpcQuery = query({
 
 const REQUEST_ID = "The request id of the transaction sent; in a batch, with `:` and the call's place behind it.";
 
-/** Minimum scope of the endpoint: each call of a JSON-RPC batch is checked for its own scope. */
+/** Minimum scope for requests to the endpoint. Each call of a JSON-RPC batch is also checked for its own scope. */
 const jsonRpc = {
   scope: { scope: "read", or: "submit" },
   description:

@@ -13,8 +13,9 @@ interface Keywords {
 }
 
 /**
- * An example value for a schema: the schema's own, else combined from those of its parts. Optional members are left
- * out, and a list of several kinds has one of each. `members` replace those of an object.
+ * An example value for a schema: the schema's own example, or one combined from the examples of its parts. Optional
+ * members are left out, and a list whose items may be of several kinds has one of each. `members` replace those of an
+ * object.
  */
 export function exampleOf(schema: TSchema, members: object = {}): unknown {
   const { examples, enum: words, properties, required = [], items, anyOf, type, minimum = 0 } = schema as Keywords;

@@ -14,8 +14,8 @@ type Writing = "nonpayable" | "payable";
 export type FunctionOf<A extends SomeAbi> = ContractFunctionName<A, Writing>;
 
 /**
- * Forbids members of the other kinds of payload: otherwise a payload that is wrong for one kind could pass as another
- * kind with more members.
+ * Forbids members of the other kinds of payload: otherwise a payload with a mistake could pass as another kind that has
+ * more members.
  */
 type Alone<T> = T & { readonly [Name in Exclude<Telling, keyof T>]?: never };
 type Telling = "to" | "data" | "function" | "abi" | "args" | "bytecode";

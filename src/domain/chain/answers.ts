@@ -1,7 +1,7 @@
 /**
- * A node's answers to a submission, named by what may be done next. The list is closed and ordered by weight, for
- * endpoints that answer differently: a node that has the payload outweighs every refusal; among refusals, temporary
- * ones come before the final one; any answer outweighs none.
+ * A node's answers to a submission, named by what may be done next. The list is complete. Its order decides if
+ * endpoints answer differently: the earliest in the list counts. First come answers of a node that has the payload,
+ * then temporary refusals, then the final refusal, then no answer.
  */
 export const SUBMIT_ANSWERS = [
   "accepted",
@@ -19,14 +19,14 @@ export interface SubmitResult {
   readonly answer: SubmitAnswer;
   /** The node's error text, shortened. It is shown to people and never parsed again. */
   readonly detail: string | null;
-  /** For `rejected`: the payload's gas exceeds this limit, which every refusing endpoint named. */
+  /** For `rejected`: the gas limit that the payload exceeds. Set only if every refusing endpoint named one. */
   readonly gasCap?: bigint;
 }
 
 /**
- * The permission to send was withdrawn before a connected socket took the bytes, so nothing was sent. This is not an
- * answer of a node, and not `unknown`: the next send need not wait. The claim stays, because only this process knows
- * that nothing was sent: no nonce moves (I3, I6).
+ * The permission to send was withdrawn before the bytes were handed to a connected socket, so nothing was sent. This is
+ * neither a node's answer nor `unknown`: the next send need not wait. The claim stays in the database, because only
+ * this process knows that nothing was sent. So the transaction keeps its nonce (I3, I6).
  */
 export interface NotStarted {
   readonly answer: "notStarted";

@@ -59,8 +59,8 @@ export class BlockWindow {
   }
 
   /**
-   * True if the block may be on the followed chain and is not above its head. Also true below the window, where this
-   * cannot be checked.
+   * True if the block may be on the followed chain and is not above its newest block. Also true for every block below
+   * the window, because those cannot be checked.
    */
   mayStandOn(block: Pick<BlockRef, "number" | "hash">): boolean {
     return this.oldest !== null && (block.number < this.oldest.number || this.contains(block));

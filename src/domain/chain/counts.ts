@@ -1,12 +1,12 @@
 /**
  * Mined transaction count of an address, according to several endpoints. One may report a false count, and one may lag.
- * More than half of those that are up decide: of two both must agree, of three one is outvoted. A mined count only
- * grows with blocks, so a lagging endpoint can prove that a count is reached, but not that it is not.
+ * More than half of the endpoints that are up decide: of two both must agree, of three one is outvoted. A mined count
+ * only grows with blocks. So a lagging endpoint can prove that a count has been reached, but not that it has not.
  */
 export type CountAnswer =
-  /** A count from an endpoint whose head is at or above the block in question. */
+  /** A count from an endpoint whose newest block is at or above the block in question. */
   | { readonly kind: "says"; readonly count: number }
-  /** A count from an endpoint whose head is below the block in question: it may still grow. */
+  /** A count from an endpoint whose newest block is below the block in question: the count may still grow. */
   | { readonly kind: "behind"; readonly count: number }
   /** The endpoint counts as up, but gave no answer this time. */
   | { readonly kind: "silent" };
@@ -16,7 +16,7 @@ export type CountVerdict =
   | { readonly kind: "proved" }
   /** The count is below the claimed one; only `count` is proved. */
   | { readonly kind: "refuted"; readonly count: number }
-  /** Undecided: an endpoint has not reached that block or not answered, or two contradict each other. */
+  /** Undecided: an endpoint has not reached the block in question or not answered, or two contradict each other. */
   | { readonly kind: "open" };
 
 /** Decides whether `claim` transactions are mined, from the answers of all endpoints that are up. */
@@ -34,15 +34,15 @@ export function countReached(answers: readonly CountAnswer[]): number {
 }
 
 /**
- * Lowest count that, according to more than half of the endpoints, is not exceeded at that block; null if too few have
- * reached it.
+ * Upper bound of the transaction count at the block in question: more than half of the endpoints report this count or
+ * less. Null if too few of them have reached the block.
  */
 export function countNotExceeded(answers: readonly CountAnswer[]): number | null {
   const counts = answers.flatMap((answer) => (answer.kind === "says" ? answer.count : [])).sort((a, b) => a - b);
   return counts[moreThanHalf(answers) - 1] ?? null;
 }
 
-/** The count that all endpoints report, each at its own head; null if they differ or one is silent. */
+/** The count that all endpoints report, each at its own newest block; null if they differ or one does not answer. */
 export function countUnanimous(answers: readonly CountAnswer[]): number | null {
   const counts = new Set(answers.map((answer) => (answer.kind === "silent" ? null : answer.count)));
   const [count = null] = counts;

@@ -1,6 +1,6 @@
 /**
- * Doubt whether an endpoint still serves the lane's chain. One piece of evidence withholds every decision, two stop the
- * lane. The lane resumes after two checks in a row without evidence.
+ * Tracks evidence that an endpoint no longer serves the lane's chain. After one check with evidence nothing is decided,
+ * after two in a row the lane stops. The lane resumes after two checks in a row without evidence.
  */
 export interface Doubt {
   /** Number of consecutive checks with evidence; 0 if there is none. */
@@ -15,7 +15,7 @@ export const NO_DOUBT: Doubt = { seen: 0, clean: 0, stopped: false };
 const SIGHTS_TO_STOP = 2;
 const LOOKS_TO_GO_ON = 2;
 
-/** Updates the doubt after a check. A failed check is not counted at all: unknown never decides (invariant I7). */
+/** Updates the evidence after a check. A failed check is not counted at all: unknown never decides (invariant I7). */
 export function weigh(doubt: Doubt, sight: "evidence" | "nothing"): Doubt {
   if (sight === "evidence") {
     const seen = doubt.seen + 1;

@@ -6,11 +6,11 @@ export interface FinalitySettings {
 }
 
 export interface FinalityView {
-  /** Height of the newest canonical block of the pass, by the followed endpoint. */
+  /** Height of the newest canonical block when the finality pass began, as the followed endpoint reports it. */
   readonly head: number;
   /** Height of the chain's `safe` or `finalized` block, if the finality rule uses that tag and the node knows it. */
   readonly tagged: number | null;
-  /** Height of `finalized`, if known: blocks up to it are no longer watched. */
+  /** Height of the chain's `finalized` block, if known: outcomes up to it are no longer watched for reorgs. */
   readonly finalized: number | null;
 }
 
@@ -23,17 +23,20 @@ export function isFinal(blockNumber: number, settings: FinalitySettings, view: F
   return view.tagged !== null && blockNumber <= view.tagged;
 }
 
-/** Number of blocks that every endpoint must have above a decided one; 0 if finality is a tag. */
+/**
+ * Number of blocks that every endpoint must have above a block before its transactions are final; 0 if finality is a
+ * tag.
+ */
 export function depthNeeded({ finality, confirmations }: FinalitySettings): number {
   return finality === "confirmations" ? confirmations : 0;
 }
 
-/** Depth to which a settled outcome stays watched: a reorg within it is reported. */
+/** Number of blocks for which a settled outcome is watched for reorgs. A reorg within this depth is reported. */
 export function watchDepth(confirmations: number): number {
   return Math.max(2 * confirmations, 64);
 }
 
-/** Highest block whose outcomes need no more watching; −1 if there is none yet. */
+/** Highest block whose outcomes need not be watched for reorgs any more; −1 if there is none yet. */
 export function watchedThrough(confirmations: number, view: FinalityView): number {
   return Math.max(view.head - watchDepth(confirmations), view.finalized ?? -1);
 }

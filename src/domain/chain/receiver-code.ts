@@ -2,9 +2,9 @@ import type { Address } from "../lane.ts";
 import type { Payload } from "../transaction/transaction.ts";
 
 /**
- * True if the receiver must have code for the call to have an effect. Exempt are specially chosen addresses, where the
- * chain may execute without code: precompiled contracts (0x01 to 0x11, 0x0100, BSC's 0x64, Filecoin's 0xfe00…) and
- * system contracts of rollups.
+ * True if the receiver must have code for the call to have an effect. Exempt are addresses that were chosen, not
+ * derived from a key, where the chain may execute without code: precompiled contracts (0x01 to 0x11, 0x0100, BSC's
+ * 0x64, Filecoin's 0xfe00…) and system contracts of rollups.
  */
 export function needsCode({ to, data }: Pick<Payload, "to" | "data">): boolean {
   return to !== null && data !== "0x" && !isChosen(to);
@@ -12,14 +12,14 @@ export function needsCode({ to, data }: Pick<Payload, "to" | "data">): boolean {
 
 const BYTES = /[0-9a-f]{2}/g;
 /**
- * Number of zero bytes that mark a specially chosen address: a key or a deployment has one like this with a probability
- * of 2^-128.
+ * Number of zero bytes by which a chosen address is recognised. An address derived from a key or a deployment has as
+ * many with a probability of 2^-128.
  */
 const ZEROS_OF_A_CHOSEN_ONE = 16;
 
 /**
- * True for a specially chosen address, but not for the zero address: that is no contract, and usually an unset
- * variable.
+ * True for an address that was chosen, not derived from a key. False for the zero address, which is no contract but
+ * usually an unset variable.
  */
 function isChosen(address: Address) {
   const zeros =

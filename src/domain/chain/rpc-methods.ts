@@ -28,8 +28,8 @@ const ACTING = ["send", "sign", "submit", "propose", "set", "mine", "unlock", "i
 const MOVING = ["send", "sign", "submit"] as const;
 
 /**
- * The first camelCase word after the namespace that makes a node act, in its base form; null if there is none. A name
- * that begins with a money-moving word counts in any casing: an endpoint may ignore case.
+ * The first camelCase word after the namespace that makes a node act, in its base form; null if there is none. If the
+ * name begins with a word for moving money, upper and lower case are ignored, because an endpoint may ignore them, too.
  */
 export function actingWordIn(method: string): string | null {
   const name = method.slice(method.indexOf("_") + 1);

@@ -1,8 +1,8 @@
 import type { BlockRef } from "./block-window.ts";
 
 /**
- * Stream of blocks beyond a depth, each height once, ascending. A reorg above that depth removes blocks before they are
- * emitted. A deeper one is reported, and emitted blocks are not taken back.
+ * Stream of blocks that have reached a given depth, each height once, ascending. A reorg above that depth removes
+ * blocks before they are emitted. A deeper one is reported, and emitted blocks are not taken back.
  */
 export class StableStream<B extends BlockRef> {
   private readonly depth: number;

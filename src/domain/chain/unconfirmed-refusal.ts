@@ -1,8 +1,8 @@
 /**
- * When a chain's refusal may end an accepted transaction. One endpoint is not enough: its zero balance or its revert
- * may be false, and an ended transaction is not restarted. Every other endpoint that is up must refuse it, too. If no
- * other is up, the same one must refuse it again at a later block. Until then the transaction waits, and blocks no
- * other (I7).
+ * Decides when a chain's refusal may end an accepted transaction. One endpoint is not enough: its zero balance or its
+ * revert may be false, and an ended transaction is not restarted. Every other endpoint that is up must refuse the
+ * transaction, too. If no other is up, the same one must refuse it again at a later block. Until then the transaction
+ * waits, and blocks no other (I7).
  */
 
 /**
@@ -11,13 +11,13 @@
  */
 export type RefusalWord = "refuses" | "accepts" | "behind" | "silent";
 
-/** The confirmation that a refusal waits for. */
+/** A refusal that is not confirmed yet. */
 export type RefusalWait = "laterBlock" | "agreement" | "behind" | "silent";
 
 export interface UnconfirmedRefusal {
   readonly txId: string;
   readonly reason: string;
-  /** Number of the followed head block at the first refusal. */
+  /** Number of the newest followed block at the first refusal. */
   readonly firstBlock: number;
   /** Block number of the next check. */
   readonly nextBlock: number;
@@ -30,8 +30,8 @@ export interface UnconfirmedRefusal {
 const MOST_BLOCKS_APART = 8;
 
 /**
- * Decides whether a refusal is confirmed. `words`: answers of every endpoint that is up. `block`: the followed head
- * now. `seen`: earlier checks.
+ * Decides whether a refusal is confirmed. `words`: answers of every endpoint that is up. `block`: the newest followed
+ * block. `seen`: earlier checks.
  */
 export function judgeRefusal(
   words: readonly RefusalWord[],

@@ -1,10 +1,11 @@
 /**
- * When the end of another node's session lock proves that node's death. A lock also ends while its process lives: the
- * server was restarted or failed over, a server process crashed, or an operator ended sessions. Then all locks end
- * together, ours included. So a node whose own session has just begun may not judge other nodes yet.
+ * Decides when the end of another node's session lock proves that the node is dead. A lock can also end while its
+ * process lives: the server was restarted or failed over, a server process crashed, or an operator ended sessions. Then
+ * all locks end together, ours included. So a node whose own session has just begun must not yet conclude anything
+ * about other nodes.
  */
 
-/** Minimum time between two checks that both miss a lock. */
+/** Minimum time between two checks that find a lock missing. */
 export const LOOKS_APART_MS = 300;
 
 const OWN_SESSION_MS = 2_000;
@@ -21,7 +22,7 @@ export interface OwnSession {
   readonly missed: readonly MissedLock[];
 }
 
-/** A recorded lock that was missing in a check that ended at this time. */
+/** Another instance's lock that was missing in a check, and the time at which that check ended. */
 export interface MissedLock {
   readonly instanceId: string;
   readonly counter: number;
@@ -31,7 +32,7 @@ export interface MissedLock {
 export interface Sighting {
   /** True if the lock was seen held since our own session began. */
   readonly wasHeld: boolean;
-  /** Since when the lock has been missing, at this heartbeat counter; null if it is not. */
+  /** Since when the lock has been missing, with the heartbeat counter at that time; null if it is not missing. */
   readonly gone: { readonly counter: number; readonly sinceMs: number } | null;
 }
 
@@ -55,7 +56,9 @@ export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): S
   return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: heardMs } };
 }
 
-/** True if a missing lock may be judged at all. A process that has just started relies on the server's uptime. */
+/**
+ * True if a missing lock may count as evidence at all. A process that has just started relies on the server's uptime.
+ */
 export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: number): boolean {
   if (own === null) return false;
   const ageMs = nowMs - own.sinceMs;
@@ -63,8 +66,8 @@ export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: n
 }
 
 /**
- * True if the lock was missing from the end of one check to the start of another: measured so that a pause of this
- * process in between does not count as observation.
+ * True if the lock was missing in two checks that are far enough apart. The time is measured from the end of the first
+ * to the start of the second, so that a pause of this process during a check does not count.
  */
 export function isGone(sighting: Sighting, { askedMs }: LockLook): boolean {
   const atMs = goneAtMs(sighting);
@@ -72,8 +75,8 @@ export function isGone(sighting: Sighting, { askedMs }: LockLook): boolean {
 }
 
 /**
- * Earliest time of the second check: two checks without the lock, this far apart, mean that the process is dead. Null
- * if no check has missed it.
+ * Earliest time of the second check; null if no check has found the lock missing. Two checks without the lock, this far
+ * apart, mean that the process is dead.
  */
 export function goneAtMs({ gone }: Sighting): number | null {
   return gone === null ? null : gone.sinceMs + LOOKS_APART_MS;

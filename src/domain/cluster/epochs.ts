@@ -1,7 +1,7 @@
 /**
- * First sequence number of a new feed epoch. Numbers repeat after lost commits, so the epoch starts above every number
- * that a live node has seen. The node that begins it knows only the numbers it has seen itself; if commits were lost,
- * other nodes may have seen more than the database has, so a margin is added.
+ * First sequence number of a new feed epoch. If the database lost commits, it would issue their numbers again, so the
+ * epoch starts above every number that a live node has seen. The node that begins the epoch knows only the numbers that
+ * it has seen itself. Other nodes may have seen higher ones, so a margin is added if commits were lost.
  */
 const ROOM_FOR_THE_LOST = 1_000_000;
 

@@ -1,22 +1,26 @@
 /**
- * Health of a node's key, from requested signatures; no test signatures are made. A key is marked as away after three
- * failures in a row over the length of a lease. Then other nodes take its lanes, if they have the key and have not
- * marked it, too. A mark expires after ten leases unless it is renewed. Without a signature in between, each mark lasts
- * twice as long as the one before, so that a permanently missing signer hardly moves its lanes.
+ * Health of a node's key, from the signatures that transactions need; no test signatures are made. A key is marked as
+ * unavailable after three failures in a row over the length of a lease. Then other nodes take its lanes, if they have
+ * the key and have not marked it, too. A mark expires after ten leases unless it is renewed. If no signature succeeds
+ * in between, each mark lasts twice as long as the one before, so that a permanently missing signer hardly moves its
+ * lanes.
  */
 export interface KeyHealth {
-  /** Number of consecutive failures since the last signature or mark. */
+  /** Number of failures in a row, since the last signature or since the key was last marked as unavailable. */
   readonly failures: number;
   readonly firstFailureMs: number;
-  /** Number of consecutive marks without a signature in between. */
+  /** How often in a row the key was marked as unavailable without a signature in between. */
   readonly marks: number;
-  /** When the key was last marked as away, and until when. */
+  /** When the key was last marked as unavailable, and until when; null if never. */
   readonly mark: { readonly atMs: number; readonly untilMs: number } | null;
 }
 
 const HEALTHY: KeyHealth = { failures: 0, firstFailureMs: 0, marks: 0, mark: null };
 const FAILURES_OF_AN_ABSENCE = 3;
-/** Duration of a first mark, in leases. Also the minimum time between two marks: each may move the lane. */
+/**
+ * How long a key stays marked as unavailable the first time, in leases. Also the minimum time between two marks,
+ * because each may move the lane.
+ */
 const LEASES_OF_A_MARK = 10;
 const MOST_DOUBLINGS = 6;
 

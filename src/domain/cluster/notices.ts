@@ -1,7 +1,7 @@
 /**
- * Notices: single events that a person must look at, kept until they are acknowledged. A foreign use of a key may mean
- * a stolen key; a vanished node may have left its keys behind. The event is over at once, the danger is not. Pure
- * functions.
+ * Notices: single events that a person must investigate, stored until they are acknowledged. Another program's use of a
+ * key may mean that the key was stolen; a node that vanished may have left its keys behind. The event is over at once,
+ * but the danger is not. Pure functions.
  */
 import type { Hash, Hex, Lane } from "../lane.ts";
 
@@ -13,19 +13,19 @@ export interface ForeignUse {
   readonly nonce: number;
   /** Last of the used nonces, if the chain's count passed several at once. */
   readonly through: number;
-  /** Hash of the foreign transaction; null if the chain's count shows it, but no endpoint returned it. */
+  /** Hash of the other program's transaction; null if only the chain's count shows it and no endpoint returned it. */
   readonly txHash: Hash | null;
   /** Our transaction that lost the nonce; null if none of ours had it. */
   readonly txId: string | null;
 }
 
-/** One event of a notice: a foreign use of a key, or a vanished node. */
+/** One event of a notice: another program used a key, or a node vanished. */
 export interface NoticeEvidence extends Partial<ForeignUse> {
   readonly at: Date;
   readonly instanceId?: string;
-  /** Evidence that the instance ended. */
+  /** Evidence that the node's process ended. */
   readonly why?: string;
-  /** Number of lanes that the instance held at that time. */
+  /** Number of lanes that the node held when it ended. */
   readonly lanes?: number;
 }
 
@@ -34,31 +34,31 @@ export interface Notice {
   readonly kind: NoticeKind;
   /** The lane, for EXTERNAL_KEY_USE; else null. */
   readonly lane: Lane | null;
-  /** The node, for NODE_VANISHED; else null. */
+  /** The node's id, for NODE_VANISHED; else null. */
   readonly nodeId: string | null;
   readonly firstSeenAt: Date;
   readonly lastSeenAt: Date;
   /**
-   * Number of events of the notice: repeats before an acknowledgement belong to the same notice, later ones to a new
-   * one.
+   * Number of events of the notice. Until it is acknowledged, repeats of the event are counted here; later ones begin a
+   * new notice.
    */
   readonly times: number;
   /** The last events of the notice, newest first. */
   readonly evidence: readonly NoticeEvidence[];
-  /** When the node was back; null if it is not, or if the notice is of another kind. */
+  /** For NODE_VANISHED: when the node was back, or null if it is not back. Null for other notices. */
   readonly overAt: Date | null;
   readonly acknowledged: { readonly by: string; readonly at: Date; readonly why: string } | null;
 }
 
 export const MOST_EVIDENCE = 20;
-/** Number of acknowledged notices kept per lane or node. */
+/** Number of acknowledged notices that are stored per lane or node. */
 export const MOST_ACKNOWLEDGED = 100;
 
 export function timesOf({ nonce, through }: Pick<ForeignUse, "nonce" | "through">): number {
   return through - nonce + 1;
 }
 
-/** True if a node that ended counts as vanished: not if it was shutting down and had no lanes left. */
+/** True if a node that ended counts as vanished. False if it was shutting down and had no lanes left. */
 export function isVanished({ draining, lanes }: { draining: boolean; lanes: number }): boolean {
   return !draining || lanes > 0;
 }
@@ -70,16 +70,16 @@ export interface AcknowledgeOrder {
   readonly why: string;
   /** Number of events that the operator has seen; null if not given. */
   readonly times: number | null;
-  /** Idempotency key of the caller, and fingerprint of the request; null if there is none. */
+  /** Idempotency key of the caller, with the fingerprint of the request; null if the caller gave no key. */
   readonly order: { readonly key: string; readonly fingerprint: Hex } | null;
 }
 
 export type KeptOrder = NonNullable<AcknowledgeOrder["order"]>;
 
 /**
- * `acknowledge`: write the acknowledgement. `stands`: the same action was already carried out. `reused`: another action
- * has this idempotency key. `taken`: another action acknowledged the notice. `grown`: the event happened again since
- * the operator read the notice.
+ * `acknowledge`: write the acknowledgement. `stands`: this same action was already carried out. `reused`: another
+ * action has this idempotency key. `taken`: another action acknowledged the notice. `grown`: the event happened again
+ * since the operator read the notice.
  */
 export type AcknowledgeVerdict = "acknowledge" | "stands" | "reused" | "taken" | "grown";
 

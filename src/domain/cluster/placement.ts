@@ -7,17 +7,17 @@ export interface Member {
   /** URL of the member; empty if it is embedded in another process and cannot be reached. */
   readonly url: string;
   readonly mode: "basic" | "worker-queue";
-  /** Chains that the member reaches now. */
+  /** Chains that the member can reach now. */
   readonly chains: ReadonlySet<number>;
   readonly signers: ReadonlySet<Address>;
-  /** True if the member is shutting down and takes no lanes. */
+  /** True if the member is shutting down and accepts no lanes. */
   readonly draining: boolean;
   /**
-   * True if the member recently lost its lanes because its heartbeat stopped: it takes only lanes that no other member
-   * serves.
+   * True if the member recently lost its lanes because its heartbeat stopped. It then accepts only lanes that no other
+   * member can serve.
    */
   readonly standsBack: boolean;
-  /** Signers whose key the member could not sign with; null if its release does not report them. */
+  /** Signers with whose keys the member recently failed to sign; null if its release does not report them. */
   readonly keysAway: ReadonlySet<Address> | null;
 }
 
@@ -30,7 +30,7 @@ export function holdsKey(member: Member, lane: Lane): boolean {
   return member.signers.has(lane.signer);
 }
 
-/** True if the member reports that it could not sign with the key. */
+/** True if the member reports that it recently failed to sign with the lane's key. */
 export function findsKeyAway({ keysAway }: Member, { signer }: Lane): boolean {
   return keysAway?.has(signer) === true;
 }
@@ -39,7 +39,7 @@ export function isReachable(member: Member): boolean {
   return member.url !== "";
 }
 
-/** The members that match, or all members if none does. */
+/** The members that satisfy the condition, or all members if none does. */
 function preferring(isPreferred: (member: Member) => boolean, members: readonly Member[]): readonly Member[] {
   const preferred = members.filter(isPreferred);
   return preferred.length > 0 ? preferred : members;
@@ -51,9 +51,9 @@ function isSteady({ standsBack }: Member) {
 }
 
 /**
- * Assigns lanes to members: each lane goes to its favourite by rendezvous hashing, unless that member already has its
- * fair share. Every node with the same members computes the same result without communication, and a member that joins
- * or leaves moves few other lanes. The result is advice: the fence decides who writes.
+ * Assigns lanes to members. Rendezvous hashing ranks the members of each lane; the lane goes to the first that does not
+ * have its fair share yet. Every node with the same members computes the same result without communication, and a
+ * member that joins or leaves moves few other lanes. The result is only advice: the fence decides who writes.
  */
 export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
   const takers = members.filter((member) => !member.draining);
@@ -63,8 +63,8 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   const choices = [...lanes]
     .sort(compareLanes)
     .map((lane) => ({ lane, ranked: preferring(isSteady, rank(lane, takers)) }));
-  // Place lanes with the fewest candidates first: otherwise the only holder of a key could be full of lanes that other
-  // members can serve.
+  // Place lanes with the fewest candidates first. Otherwise the only holder of a key could already be full with lanes
+  // that other members can serve as well.
   for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
     const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
     if (chosen === undefined) continue;
@@ -74,7 +74,10 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   return placement;
 }
 
-/** Members that should serve the lane, favourite first. Ranked by node id, so that a restarted node keeps its rank. */
+/**
+ * Members that should serve the lane, the preferred one first. Ranked by node id, so that a restarted node has the same
+ * rank.
+ */
 export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
   const key = laneKey(lane);
   const servants = ableToSign(
@@ -94,8 +97,8 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
 }
 
 /**
- * Members that have not marked the key as away, or all if there are none. Marks count only if all members report them:
- * a member of an older release would not take the lanes that others leave to it.
+ * Members that have not marked the key as unavailable, or all members if there are none. Marks count only if all
+ * members report them: a member of an older release would not take the lanes that others leave to it.
  */
 function ableToSign(lane: Lane, servants: readonly Member[]): readonly Member[] {
   if (servants.some(({ keysAway }) => keysAway === null)) return servants;

@@ -1,9 +1,10 @@
 /**
  * Retention: what is deleted, and when. Pure functions.
  *
- * The feed is deleted first, from its beginning and without a gap: completions older than the retention, up to the
- * first that is not. A transaction is deleted once it is final and past its watch and all its completions are deleted:
- * so a reader of the feed always finds it. Its request id stays as a hash (docs/operations/retention.md).
+ * The feed is deleted first, from its beginning: all completions before the first that is younger than the retention.
+ * So the feed never has a gap. A transaction is deleted once it is final, no longer watched for reorgs, and all its
+ * completions are deleted. So a reader of the feed always finds the transaction. Its request id stays as a hash
+ * (docs/operations/retention.md).
  */
 import { isSettled, type State } from "../transaction/transitions.ts";
 
@@ -14,9 +15,9 @@ import { isSettled, type State } from "../transaction/transitions.ts";
 export const SHORTEST_RETENTION_MS = 3_600_000;
 
 /**
- * Margin between the deletion of a completion and of its transaction. A completion has the time at which its database
- * transaction began, but numbers are assigned in commit order, so a later number may be older by one transaction's
- * duration, far less than this.
+ * Margin between the deletion of a completion and the deletion of its transaction. A completion's time is that at which
+ * its database transaction began, but sequence numbers are assigned in commit order. So a completion may be older than
+ * one with a lower number, by at most the duration of a transaction. The margin is far longer.
  */
 export const BEHIND_ITS_COMPLETION_MS = 600_000;
 
@@ -49,8 +50,8 @@ export function ageInWords(ms: number): string {
 }
 
 /**
- * Highest sequence number up to which all of these completions, the lowest of the feed, are older than the retention;
- * null if none is.
+ * Highest sequence number that may be deleted from the feed: its completion and all before it are older than the
+ * retention. Null if there is none. `lowest`: the lowest completions of the feed.
  */
 export function leavesThrough(
   lowest: readonly { readonly seq: number; readonly at: Date }[],

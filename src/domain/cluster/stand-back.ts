@@ -1,10 +1,10 @@
 /**
- * How long a node that lost its lanes because its heartbeat stopped leaves them to other nodes: a lease duration,
- * doubled with each repeat, so that a node that stalls repeatedly does not move its lanes back and forth. Reset once it
- * has kept its lease for the longest such time.
+ * A node that lost its lanes because its heartbeat stopped leaves them to other nodes for some time: a lease duration,
+ * doubled with each further loss. So a node that stalls repeatedly does not move its lanes back and forth. The count is
+ * reset once the node has kept its lease for the longest such time.
  */
 export interface Silences {
-  /** Number of consecutive losses, each soon after the one before. */
+  /** Number of consecutive losses of the lease, each soon after the one before. */
   readonly count: number;
   readonly lastMs: number;
 }

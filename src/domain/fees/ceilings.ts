@@ -1,7 +1,7 @@
 /**
- * Limits on the price of a transaction, whatever its source: market, caller, operator, hook, or bytes signed elsewhere.
- * An endpoint with false prices, or a caller's typing error, must not empty an account. Base fees give no limit on
- * chains without them, or if the endpoint falsifies them.
+ * Limits on the price of a transaction, whether it comes from the market, a caller, an operator, the hook, or bytes
+ * signed elsewhere. An endpoint with false prices, or a caller's typing error, must not empty an account. The base fee
+ * is no substitute for such a limit: some chains have none, and an endpoint may falsify it.
  */
 
 import { FencepostError } from "../errors.ts";
@@ -24,8 +24,8 @@ export interface Ceilings {
   /** Limit on the fee cap per unit of gas. */
   readonly feePerGas: bigint;
   /**
-   * True if `feePerGas` is configured: then only it limits repricing, which otherwise ends at a multiple of the first
-   * price.
+   * True if `feePerGas` is configured: then it is the only limit on repricing. Otherwise repricing also stops at a
+   * multiple of the first price.
    */
   readonly isFeeSet: boolean;
   /** Limit on gas × fee cap, blobs included. */
@@ -42,7 +42,7 @@ export interface Content {
   readonly blobCost?: bigint;
 }
 
-/** Highest allowed price per gas, and the ceiling that sets it. Negative if the content alone exceeds its ceiling. */
+/** Highest allowed price per gas, and the ceiling that sets it. Negative if value and blobs alone exceed a ceiling. */
 export interface FeeLimit {
   readonly most: bigint;
   readonly variable: CeilingVariable;
@@ -86,7 +86,7 @@ export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Conten
 
 /**
  * Limit for an automatic replacement. Without a configured ceiling it is five times the first price. If the first price
- * was almost zero, the replacement waits there for an operator's action (reprice.ts).
+ * was almost zero, five times may not suffice: the transaction then waits for an operator's action (reprice.ts).
  */
 export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
   const limit = feeLimit(ceilings, content);
@@ -108,7 +108,10 @@ export function priceUnder(ceilings: Ceilings, content: Content, wanted: Fees): 
   return { fees: under(wanted, larger(limit.most, 0n)), reached: limit };
 }
 
-/** Refuses fees above a ceiling that a caller or operator named: lowering them silently would be a guess. */
+/**
+ * Refuses fees that a caller or operator named if they are above a ceiling. They are not lowered silently, because that
+ * would be a guess.
+ */
 export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: FeeWishes): void {
   const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
   const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce(larger);
@@ -122,7 +125,8 @@ declare const within: unique symbol;
 export type Bounded = UnsignedTransaction & { readonly [within]: true };
 
 /**
- * The check that every transaction passes before it becomes an attempt. Throws SUBMISSION_REJECTED, `FEE_OVER_CEILING`.
+ * The check that every transaction passes before it becomes an attempt. Throws SUBMISSION_REJECTED with the reason
+ * `FEE_OVER_CEILING`.
  */
 export function bounded(ceilings: Ceilings, unsigned: UnsignedTransaction, blobCost = 0n): Bounded {
   const { gas, value, fees } = unsigned;

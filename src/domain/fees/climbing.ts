@@ -1,7 +1,8 @@
 /**
- * Price steps from the lower to the higher of two endpoints' markets, for a transaction that blocks skip. It is not
- * known which endpoint is wrong. The first step at most doubles the lower price. Each further step needs more blocks
- * without the transaction, after every endpoint got the previous one (broadcast.ts sends a repriced payload to all).
+ * Raises a price in steps when two endpoints report different markets and blocks skip the transaction at the lower
+ * price. It is not known which endpoint is wrong. The first step at most doubles the lower price. Each further step
+ * needs more blocks without the transaction, counted after every endpoint got the previous step (broadcast.ts sends a
+ * repriced payload to all).
  */
 import { type Asked, baseFeeNow, type FeeMarket, type Fees, larger, smaller, tipFor } from "../transaction/fees.ts";
 import { covers, priceAt } from "./repricing.ts";
@@ -26,7 +27,7 @@ function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
   const baseFee = baseFeeNow(market) ?? 0n;
   const tip = tipFor(market);
   const { gasPrice } = market;
-  // If the endpoints agree on the base fee, the whole doubled price may go into the tip.
+  // If the endpoints agree on the base fee, the amount by which it would have been doubled may be added to the tip.
   const room = dearer.baseFee > baseFee ? 0n : baseFee;
   const first: Asked = {
     baseFee: smaller(dearer.baseFee, 2n * baseFee),
@@ -41,7 +42,7 @@ function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
   return [first, second, dearer];
 }
 
-/** Geometric mean: the same factor from the lower as to the higher price. */
+/** Geometric mean of two prices: it exceeds the lower by the same factor by which the higher exceeds it. */
 function between(low: bigint, high: bigint) {
   const product = larger(low, 1n) * larger(high, 1n);
   let root = 1n << BigInt(Math.ceil(product.toString(2).length / 2));

@@ -1,8 +1,8 @@
 /**
  * Default cost ceilings by chain. docs/configuration.md shows this table, and a test compares the two.
  *
- * A default must be above the prices of the chain's busiest hours, but a loss that the account's owner can bear: so it
- * follows the value of the native token. Ethereum's are geth's own, `gpo.maxprice` and `rpc.txfeecap`.
+ * A default must be above the prices of the chain's busiest hours, but not above a loss that the account's owner can
+ * bear. So it depends on the value of the native token. Ethereum's are geth's own, `gpo.maxprice` and `rpc.txfeecap`.
  */
 export interface DefaultCeilings {
   /** Ceiling of the fee cap, in gwei per unit of gas. */

@@ -19,8 +19,9 @@ export function intrinsicGas(payload: Pick<Payload, "to" | "data" | "accessList"
 const PLAIN_TRANSFER_GAS = 21_001n;
 
 /**
- * Adds a margin to an estimate. An estimate is exact for the state that it saw; calls of code get a fifth on top for
- * later states. `most`: the chain's gas limit, which the result does not exceed, because the chain would refuse it.
+ * Adds a margin to an estimate. An estimate is exact only for the state in which it was made, so calls of code get a
+ * fifth on top for later states. `most`: the chain's gas limit. The result does not exceed it, because the chain would
+ * refuse more.
  */
 export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data">, most: bigint | null): bigint {
   if (payload.to !== null && payload.data === "0x" && estimate <= PLAIN_TRANSFER_GAS) return estimate;
@@ -73,7 +74,7 @@ const EXACT_TRANSFER_CHAINS: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Highest reserved address: precompiled contracts are at or below it, which have no code although calling them costs
+ * Highest reserved address. Precompiled contracts are at or below it: they have no code, although calling them costs
  * gas.
  */
 const LAST_RESERVED_ADDRESS = 0xffffn;
@@ -84,8 +85,8 @@ export function knownGasCap(chainId: number): bigint | null {
 }
 
 /**
- * Gas of a plain transfer to a receiver without code, on chains where it is always the same; null if an estimate is
- * needed, as for a payload with data or an access list.
+ * Gas of a plain transfer to a receiver without code, on chains where it is always the same. Null if an estimate is
+ * needed, for example if the payload has data or an access list.
  */
 export function plainTransferGas(chainId: number, payload: Pick<Payload, "to" | "data" | "accessList">): bigint | null {
   const { to, data, accessList = [] } = payload;

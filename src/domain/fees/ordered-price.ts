@@ -1,10 +1,11 @@
 /**
- * Price of a payload that an operator or the hook requested without a price. It should be mined now: it offers the
- * price for the next block, and enough to replace the current payload in a pool.
+ * Price of a payload that an operator or the hook requested without naming a price. It should be mined now, so it
+ * offers the price for the next block, and enough to replace the current payload in a pool.
  *
- * The market is the answer of one endpoint. Up to the automatic limit (`relative`) it is used unchanged. Above it, up
- * to the ceilings (`absolute`), the newest followed block must have cost at least half as much: that is an independent
- * answer. Tips are in no block header, and stay under `relative`.
+ * The market price is the answer of one endpoint. Up to the limit of automatic repricing (`relative`) it is used
+ * unchanged. Above that limit, up to the ceilings (`absolute`), it needs an independent confirmation: the newest
+ * followed block must have cost at least half as much. A block header does not contain tips, so tips stay under
+ * `relative`.
  */
 import {
   baseFeeNow,
@@ -20,9 +21,9 @@ import {
 import { covers, higher, isBelowMarket, leastReplacement, priceAt, tipTaken } from "./repricing.ts";
 
 export interface Order {
-  /** The price is expressed in the transaction type of these fees. */
+  /** Fees whose transaction type the computed price must have. */
   readonly like: Fees;
-  /** The offer that may be in a pool; null if there is none. */
+  /** Fees of the payload that may be in a pool now; null if there is none. */
   readonly standing: Fees | null;
   readonly market: FeeMarket;
   /** Base fees of the followed blocks, oldest first; empty on chains without base fees. */
@@ -34,8 +35,8 @@ export type OrderedPrice =
   /** The minimum replacement price is above the limit, although the market price is not. */
   | { readonly verdict: "tooDear"; readonly least: bigint }
   /**
-   * The market price is higher than one answer may justify, and the newest block does not confirm it. `allowed`: the
-   * price that may be offered meanwhile.
+   * The market price is higher than one endpoint's answer may justify, and the newest block does not confirm it.
+   * `allowed`: the price that may be offered meanwhile.
    */
   | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
 

@@ -15,11 +15,11 @@ import {
 } from "../transaction/fees.ts";
 import type { Attempt } from "../transaction/transaction.ts";
 
-/** Facts for a repricing strategy about one transaction that was sent and is not mined. In wei. */
+/** Facts about one sent but unmined transaction, on which a repricing strategy decides. Prices in wei. */
 export interface RepricingView {
   /** Fees of the first attempt. */
   readonly first: Fees;
-  /** The offer that a new attempt must exceed: the highest that a node accepted or called underpriced. */
+  /** The fees that a new attempt must exceed: the highest that a node accepted or called underpriced. */
   readonly standing: Fees;
   /** True if a node called `standing` underpriced. */
   readonly refused: boolean;
@@ -27,13 +27,15 @@ export interface RepricingView {
   readonly market: FeeMarket;
   /** Number of payloads signed so far for the transaction. */
   readonly attempts: number;
-  /** Minimum offer if blocks skipped the transaction and endpoints differ about the market (climbing.ts). */
+  /**
+   * Minimum offer. Set only if blocks skipped the transaction and the endpoints differ about the market (climbing.ts).
+   */
   readonly step?: Fees;
 }
 
 /**
- * Proposes the offer of the next attempt; null if the current one is enough. The system raises a proposal to the
- * minimum of a replacement and limits it by the ceiling, so a strategy cannot loop or overspend.
+ * Proposes the fees of the next attempt; null if the current ones are high enough. Every proposal is then raised to the
+ * minimum of a replacement and limited by the ceiling, so a strategy cannot loop or overspend.
  */
 export interface RepricingStrategy {
   readonly name: string;
@@ -106,12 +108,15 @@ export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStr
 
 export type Repricing =
   | { readonly verdict: "keep" }
-  /** A new offer. `reached`: the ceiling lowered it below what the last blocks accepted. */
+  /** A new offer. `reached`: true if the ceiling lowered it below the prices that the last blocks accepted. */
   | { readonly verdict: "reprice"; readonly fees: Fees; readonly reached: boolean }
   /** No new offer: the minimum replacement price is above the ceiling. */
   | { readonly verdict: "ceiling"; readonly needed: bigint };
 
-/** Applies the rules to a strategy's proposal: enough for a replacement, nothing above the ceiling. */
+/**
+ * Applies the rules to a strategy's proposal: it must be high enough to replace the current payload, and must not
+ * exceed the ceiling.
+ */
 export function reprice(strategy: RepricingStrategy, view: RepricingView, ceiling: bigint): Repricing {
   const own = strategy.propose(view);
   const proposed = own !== null && view.step !== undefined ? higher(own, view.step) : (own ?? view.step ?? null);
@@ -189,15 +194,18 @@ export interface Offer {
   readonly blobFeeCap?: bigint;
 }
 
-/** Minimum offer that replaces `standing`: a tenth more in both prices; for blobs twice as much in all three. */
+/**
+ * Minimum fees that replace `standing` in a pool: a tenth more in both prices; for blob transactions twice as much in
+ * all three.
+ */
 export function leastInPlaceOf({ fees, blobFeeCap }: Offer): Offer {
   if (blobFeeCap === undefined) return { fees: leastReplacement(fees) };
   return { fees: mapFees(fees, (value) => value * 2n), blobFeeCap: blobFeeCap * 2n };
 }
 
 /**
- * True if an offer reaches the minimum. Blob transactions have a pool of their own: a payload of one kind never
- * replaces the other kind.
+ * True if the fees reach the minimum of a replacement. Blob transactions have a pool of their own, so a payload with
+ * blobs never replaces one without, nor the reverse.
  */
 export function reaches(offered: Offer, least: Offer): boolean {
   const isBlob = offered.blobFeeCap !== undefined;

@@ -1,7 +1,8 @@
 /**
  * Combines the fee markets of two endpoints. Either may be false, so no value of one alone raises a price: base fees
- * come from a header that both have, tips and gas prices are the lower ones. The higher market is kept, too: if the
- * lower one is false, blocks skip the offer, and it rises in steps (climbing.ts).
+ * come from a header that both have, and of tips and gas prices the lower ones are used. The higher market is returned,
+ * too. If the lower one is false, blocks skip the transaction, and its price rises in steps towards the higher
+ * (climbing.ts).
  */
 import { type Asked, capped, type FeeMarket, larger, sanityLimit, smaller, tipFor } from "../transaction/fees.ts";
 import { LAST_BLOCKS, tipTaken } from "./repricing.ts";
@@ -22,7 +23,7 @@ const CONTRADICTION_FACTOR = 4n;
 export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, troubles: readonly string[]): FeeMarket {
   const bases = shared === "none" ? [a.baseFee, b.baseFee] : [shared.baseFee, shared.baseFee];
   const [one = null, other = null] = bases;
-  // If one endpoint reports no base fee, price without one: both kinds of chain accept a payload without a dynamic fee.
+  // If one endpoint reports no base fee, use a plain gas price: chains with and without base fees accept it.
   const baseFee = one === null || other === null ? null : smaller(one, other);
   const gasPrice = smaller(a.market.gasPrice, b.market.gasPrice);
   const priorityFees = baseFee === null ? [] : lowerTips(a.market, b.market);
@@ -43,8 +44,8 @@ export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, tro
 }
 
 /**
- * The tips of the endpoint with the lower median; its newest blocks, the only ones that repricing uses, are capped by
- * the other's tip.
+ * The tips of the endpoint with the lower median tip. Those of its newest blocks, the only ones that repricing uses,
+ * are limited by the other endpoint's tip.
  */
 function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
   const [low, high] = tipFor(a) <= tipFor(b) ? [a, b] : [b, a];
@@ -63,8 +64,8 @@ function isDearer(dearer: Asked, lower: FeeMarket) {
 }
 
 /**
- * The two markets' prices, if they cannot both be true. Tips count only if both have some: a lagging node may have none
- * yet.
+ * Descriptions of the two markets' prices if they cannot both be true; empty otherwise. Tips count only if both
+ * endpoints report some: a lagging node may have none yet.
  */
 function contradictions(a: MarketWord, b: MarketWord, baseFee: bigint | null): readonly string[] {
   const haveTips = [a, b].every(({ market }) => market.priorityFees.length > 0);

@@ -40,7 +40,9 @@ export interface CreateLimits extends Limits, Partial<Pick<Quotas, "queueShare">
 /** Highest value that a rate quota may have. */
 export const MOST_PER_SECOND = 1_000_000;
 
-/** True for a valid queue share. At most four decimals, which a 4-byte float of the database keeps exactly. */
+/**
+ * True for a valid queue share. It has at most four decimals, because the database's 4-byte float stores those exactly.
+ */
 export function isQueueShare(value: unknown): value is number {
   return typeof value === "number" && value > 0 && value <= 1 && Math.round(value * 10_000) / 10_000 === value;
 }
@@ -74,7 +76,10 @@ export function refuseOutside({ signers, chains }: Limits, { signer, chainId }: 
   }
 }
 
-/** Throws FORBIDDEN for a request that is not about one signer or chain, if the key is limited to some. */
+/**
+ * For requests that are not about one signer or chain: throws FORBIDDEN if the key is limited to certain signers or
+ * chains.
+ */
 export function refuseLimited(limits: Limits, detail: string): void {
   if (isLimited(limits)) throw forbidden(limits.signers === null ? "chains" : "signers", detail);
 }
@@ -85,7 +90,8 @@ export function isOwn({ name }: Principal, owner: string | null): boolean {
 }
 
 /**
- * True if both keys are known and differ. Transactions from before ownership was recorded may be repeated by any key.
+ * True if both keys are known and differ. If a transaction is older than the recording of owners, any key may repeat
+ * its request id.
  */
 export function isAnothers(owner: string | null, asking: string | null): boolean {
   return owner !== null && asking !== null && owner !== asking;

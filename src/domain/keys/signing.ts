@@ -1,8 +1,8 @@
 /**
- * Checks of the key holder before it signs, for every requester: the chain, the ceilings, the policy rules that need no
- * database, and that a nonce gets a second, different payload only with a declared reason. These checks are a second
- * line of defence. The database already binds a nonce to one transaction (ledger/index.ts); the checks here detect bugs
- * in the code above it.
+ * Checks that the key holder makes before it signs, for every requester. It checks the chain, the ceilings, and the
+ * policy rules that need no database. It also checks that a second, different payload at a nonce has a declared reason.
+ * These checks are a second line of defence: the database already assigns each nonce to one transaction
+ * (ledger/index.ts), and the checks here detect bugs in the code above it.
  */
 import { hash } from "node:crypto";
 import { FencepostError } from "../errors.ts";

@@ -50,8 +50,8 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
   if (intake !== null && approval?.approved === false) return awaiting(approval.rule, intake.acceptedAt);
   const { exactNonce } = intent;
   const judged = judgeFirst(draft, intent, { approved: approval !== null });
-  // An intent with an exact nonce cannot wait for approval: no nonce is kept for waiting intents, so its nonce could be
-  // taken by then.
+  // An intent that names its nonce cannot wait for approval: no nonce is reserved for waiting intents, so another
+  // transaction could get it first.
   const verdict = exactNonce === undefined ? judged : unapproved(judged);
   if ("forbidden" in verdict) return { result: "forbidden", ...verdict.forbidden };
   if ("awaited" in verdict) return keepWaiting(draft, intent, intake, verdict.awaited);
@@ -65,8 +65,8 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
 }
 
 /**
- * True if the intent's `validUntil` has passed, by the database's clock and under the lane's lock: an expired intent
- * gets no nonce.
+ * True if the intent's `validUntil` has passed. Checked under the lane's lock, by the database's clock: an expired
+ * intent gets no nonce.
  */
 export function isOver(validUntil: Date | null | undefined, at: Date): boolean {
   return validUntil !== null && validUntil !== undefined && validUntil <= at;
@@ -121,19 +121,19 @@ function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransact
 
 interface Given {
   readonly nonce: number;
-  /** True if the nonce was a hole (freed by an earlier transaction). */
+  /** True if the nonce was free below the cursor (given up by an earlier transaction). */
   readonly recycled: boolean;
 }
 
 /**
- * The nonce above every nonce that was given or mined. Null: the lane has no cursor yet, and the chain's transaction
+ * The lowest nonce above all that were given or mined. Null if the lane has no cursor yet and the chain's transaction
  * count is not known.
  */
 export function nextNonce({ cursor }: Pick<Ledger, "cursor">, floor: number | null): number | null {
   return cursor === null && floor === null ? null : Math.max(cursor ?? 0, floor ?? 0);
 }
 
-/** Gives out nonces one by one: first the free holes, lowest first, then the nonces from the cursor on. */
+/** Gives out nonces one by one: first the free nonces below the cursor, lowest first, then those from the cursor on. */
 export class Giver {
   private readonly floor: number | null;
   private readonly free: number[];
@@ -148,8 +148,8 @@ export class Giver {
   }
 
   /**
-   * Next free nonce; null if the lane has no cursor yet and the chain's transaction count is not known. A hole that is
-   * used is closed, and the cursor stays.
+   * Next free nonce; null if the lane has no cursor yet and the chain's transaction count is not known. If a free nonce
+   * below the cursor is used, it is no longer free, and the cursor stays.
    */
   next(draft: Draft): Given | null {
     const next = nextNonce(draft.ledger, this.floor);
@@ -161,8 +161,9 @@ export class Giver {
   }
 
   /**
-   * Gives the nonce that a caller named, only if it is the next one above all given nonces. A hole is refused: its
-   * transaction may have moved down, and a repeat of that transaction at its old nonce would then run twice.
+   * Gives the nonce that a caller named, but only if it is the next one above all given nonces. A free nonce below
+   * those is refused: its former transaction may have moved down, and a repeat of that transaction at its old nonce
+   * would then run twice.
    */
   exactly({ ledger }: Draft, nonce: number): Given | { readonly next: number } | null {
     const next = nextNonce(ledger, this.floor);

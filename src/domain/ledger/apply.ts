@@ -17,8 +17,8 @@ export interface Applied {
 }
 
 /**
- * Judges a write at time `at` of the database's clock. The fence was checked before. Throws `NotLoaded` if the ledger
- * lacks a row that the write concerns, `BatchRefused` if the write is a programming error.
+ * Decides on a write at time `at` of the database's clock. The fence was checked before. Throws `NotLoaded` if the
+ * ledger lacks a row that the write concerns, `BatchRefused` if the write is a programming error.
  */
 export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Applied {
   const { chainId, signer } = write.fence.lane;
@@ -51,8 +51,8 @@ const JUDGES: { readonly [Kind in LedgerWrite["kind"]]: Judge<Kind> } = {
 };
 
 /**
- * Indexes of the writes of one commit in the order in which they are judged: as they arrived, but `unwatch` last,
- * because a transaction that a reorg of the same commit changes must stay watched.
+ * Indexes of the writes of one commit in the order in which they are applied: as they arrived, but `unwatch` last. If a
+ * reorg in the same commit changes a transaction, that transaction must still be watched.
  */
 export function inOrder(writes: readonly { readonly kind: string }[]): readonly number[] {
   const endsWatch = (place: number) => Number(writes[place]?.kind === "unwatch");
@@ -60,8 +60,8 @@ export function inOrder(writes: readonly { readonly kind: string }[]): readonly 
 }
 
 /**
- * Records a notice if the chain's proven transaction count passed nonces that this lane never gave: something else
- * signs with this key. The notice is part of the commit that learned of the use.
+ * Records a notice if the chain's proven transaction count passed nonces that this lane never gave: another program
+ * signs with this key. The notice is written in the same commit as the count.
  */
 function notePassedOver(draft: Draft, write: LedgerWrite, before: number | null) {
   const floor = floorOf(write);

@@ -1,6 +1,6 @@
 /**
- * Binds a transaction to a reserved nonce or to a hole. It is allocated and signed within one write, so that no reader
- * sees it between the two.
+ * Gives a transaction a reserved nonce or a free nonce below the cursor. The transaction is allocated and signed within
+ * one write, so that no reader sees it between the two.
  */
 import { hourOf } from "../policy/use.ts";
 import { nextNonce } from "./allocate.ts";
@@ -30,7 +30,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   return { status: "bound", result, ...at };
 }
 
-/** Checks and takes the nonce: that of a reservation which its caller may still use, or a hole. */
+/** Checks the nonce and takes it. It must belong to a reservation that the caller may still use, or be free. */
 function takeNonce(draft: Draft, write: BindWrite): SettleResult {
   const { reservation, nonce, intent, chosen } = write;
   if (chosen !== undefined) return takeChosen(draft, write, chosen.floor);
@@ -89,8 +89,8 @@ function insertSigned(
 }
 
 /**
- * Policy verdict for a bound transaction. A transaction that its caller sent itself is only tracked, and a placeholder
- * transfers nothing, so neither is judged by its payload.
+ * Policy verdict for a transaction at a reserved or free nonce. A transaction that its caller sent itself is only
+ * tracked, and a placeholder transfers nothing. So the policies do not check the payloads of these two kinds.
  */
 function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
   const about = kind === "initial" ? "payload" : kind === "placeholder" ? kind : "cost";
@@ -100,8 +100,8 @@ function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Ver
 export type Signing = Pick<BindWrite, "intent" | "attempt" | "reason" | "decision">;
 
 /**
- * The signing step of a bound transaction. An attempt of which only the hash is known, not the bytes, is never sent, so
- * it gets no claim.
+ * The step that signs the transaction. An attempt of which only the hash is known, not the bytes, is never sent, so it
+ * gets no claim.
  */
 export function signingOf({ intent, attempt, reason, decision }: Signing): TransitionItem {
   return {

@@ -36,9 +36,9 @@ export type Change =
   | Refused
   | Declined
   | Awaits
-  /** The waiting intent was approved: it gets its nonce like any other intent of the intake table. */
+  /** An intent that waited for approval was approved: it gets its nonce like any other intent of the intake table. */
   | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
-  /** An operator holds the waiting intent, or releases it (`result.event`). */
+  /** An operator holds an intent that waits for approval, or releases it (`result.event`). */
   | { readonly kind: "held"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
   /** A transaction settled as `state`, mined in `block`, is no longer watched for reorgs. */
@@ -82,12 +82,12 @@ export interface Allocated {
 export interface Moved {
   readonly kind: "moved";
   readonly item: TransitionItem;
-  /** Values of the transaction after the step: `nonce` and the next three fields. */
+  /** Values of the transaction after the step. This applies to `nonce` and the next three fields. */
   readonly nonce: number | null;
   readonly live: boolean;
   readonly attemptCount: number;
   readonly acceptedOrdinal: number | null;
-  /** Number of the history row, and whether that row existed before: then the row only counts a repeat. */
+  /** Number of the history row of this step. `repeats`: that row existed before, and only counts one more repeat. */
   readonly step: number;
   readonly repeats: boolean;
   readonly at: Date;
@@ -105,8 +105,8 @@ export interface Awaits {
 }
 
 /**
- * An intent of the intake table ends without a nonce. The intent owns its request id, unless another transaction owns
- * it or the id was reused.
+ * An intent of the intake table ends without a nonce. It still owns its request id, unless another transaction owns the
+ * id or the refusal is that the id was reused.
  */
 export interface Refused {
   readonly kind: "refused";
@@ -120,7 +120,7 @@ export type EndedResult = ApprovalResult<Exclude<IntakeEvent, "approve" | "hold"
 
 /**
  * An intent of the intake table ends as if it had never been requested: its sender gets the reason, and nothing else is
- * kept.
+ * stored.
  */
 export interface Declined {
   readonly kind: "declined";

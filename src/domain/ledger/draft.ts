@@ -4,13 +4,18 @@ import { foldInto, type OwnLedger } from "./fold.ts";
 import { type Ledger, orderKeyOf } from "./ledger.ts";
 import type { OrderKey } from "./writes.ts";
 
-/** `at`: time of changes. `past`: time by which reservations are judged. The two differ if time passed between them. */
+/**
+ * `at`: the time that changes get. `past`: the time at which reservations are checked for expiry. The two differ if
+ * time passed in between.
+ */
 export interface Moment {
   readonly at: Date;
   readonly past: Date;
 }
 
-/** A write that is being judged, with the state of the lane after all changes recorded so far. */
+/**
+ * A write to which the ledger's rules are being applied, with the state of the lane after all changes recorded so far.
+ */
 export class Draft {
   readonly at: Date;
   readonly past: Date;
@@ -37,8 +42,8 @@ export class Draft {
   /**
    * True if an action with this key (`Idempotency-Key`) was carried out before. The key is checked under the lane's
    * lock, and stored in the transaction that carries the action out. A repeat finds the key and does nothing, even on
-   * another node after a takeover or after a commit with an unknown outcome. The sender checks if it was the same
-   * action.
+   * another node after a takeover or after a commit with an unknown outcome. The caller of this method checks whether
+   * the earlier action was the same one.
    */
   isCarriedOut(order: OrderKey | undefined): boolean {
     return order !== undefined && this.ledger.orders.get(orderKeyOf(order)) !== null;

@@ -19,8 +19,8 @@ type Standing = Pick<LedgerTransaction, "steps" | "details"> &
   Partial<Pick<LedgerTransaction, "nonce" | "live" | "pinned">>;
 
 /**
- * A transaction that begins. Without a nonce it is not tracked by a lane's owner yet. Written as one object literal:
- * spreading and overriding took a hundred times as long.
+ * The first row of a transaction. As long as it has no nonce, the lane's owner does not track it. Written as one object
+ * literal: spreading and overriding took a hundred times as long.
  */
 export function begunTransaction(
   { txId, requestId, owner, fingerprint, validUntil }: Begun,
@@ -76,8 +76,8 @@ export function awaitingTransaction({ intent, intake, approval, at }: Awaits): L
 }
 
 /**
- * The part of a transaction that only its own steps change. `At`: the type of a time, a date or only `true` for "has
- * happened".
+ * The part of a transaction that only its own steps change. `At`: the type used for times, either a date or just `true`
+ * for "has happened".
  */
 export interface Stepped<At, A extends Attempt> extends Status {
   readonly acceptedOrdinal: number | null;
@@ -94,8 +94,8 @@ interface Keeping<At, A extends Attempt> {
 }
 
 /**
- * One step, of a row of the ledger and of a row in the owner's memory alike. A literal: V8 copies objects of several
- * shapes, spread at one place, a hundred times slower.
+ * Applies one step to a row, either of the ledger or in the owner's memory. Written as one object literal: if objects
+ * of several shapes are spread at one place, V8 copies them a hundred times slower.
  */
 export function stepped<At, A extends Attempt, Row extends Stepped<At, A>>(
   row: Row & Stepped<At, A>,
@@ -151,8 +151,8 @@ function movedDetails(details: TransactionDetails, step: StepDetails, { item, at
 }
 
 /**
- * A hold ends when the transaction is settled: no operator could release the hold of a final transaction, even if a
- * reorg undoes the outcome.
+ * A hold ends when the transaction is settled. Otherwise it would be in force again if a reorg undoes the outcome, and
+ * an operator cannot release the hold of a final transaction.
  */
 function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
   if (isSettled(to)) return null;

@@ -91,7 +91,7 @@ function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true)
   if (requestId !== null && ownsRequest) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
 }
 
-/** Removes a waiting intent: it has become a transaction or was ended. */
+/** Removes an intent from the intake: it has become a transaction or was ended. */
 function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent) {
   ledger.intake = ledger.intake.delete(intakeId);
   if (approval === null) return;
@@ -133,8 +133,8 @@ function foldMoved(ledger: OwnLedger, change: Moved) {
 }
 
 /**
- * The owners of request ids after a transaction changed: a repeated request gets the transaction's present state as its
- * response.
+ * Updates the stored state of a request id's owner after its transaction changed: a repeated request gets this state as
+ * its response.
  */
 function renamed(
   requests: Ledger["requests"],

@@ -27,7 +27,7 @@ import type { Spending, TransitionItem } from "./writes.ts";
 
 const NAMED = { kind: "named" } as const;
 
-/** A guard whose use of limits is not loaded yet. */
+/** A guard that has the policies, but no amounts used so far: those are not loaded yet. */
 export function nothingUsed(policies: Policies): Guard {
   return { policies, use: undefined, keyUse: Part.of("use of key", NAMED), charges: Part.of("charges of", NAMED) };
 }
@@ -56,7 +56,8 @@ export function judgeFirst(
 }
 
 /**
- * Turns "needs approval" into "forbidden", for writes that cannot wait: only a create can, because it has no nonce yet.
+ * Turns "needs approval" into "forbidden". Only a create can wait for approval, because it has no nonce yet; other
+ * writes cannot.
  */
 export function unapproved(verdict: FirstVerdict): Verdict {
   if (!("awaited" in verdict)) return verdict;
@@ -64,7 +65,7 @@ export function unapproved(verdict: FirstVerdict): Verdict {
   return { forbidden: { rule, detail: `${detail}; only a transaction without a nonce can wait for approval` } };
 }
 
-/** Policy check of a step of an existing transaction: a new payload, an outcome, or an outcome that is undone. */
+/** Policy check of a step of an existing transaction: a new payload, an outcome, or the reversal of an outcome. */
 export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: TransitionItem): Verdict {
   if (item.spends !== undefined && ledger.guard?.policies.unreadable.length) return { forbidden: UNREADABLE };
   const guard = guardOf(ledger, tx);
@@ -90,7 +91,7 @@ export interface PolicyUse {
   readonly charges: readonly Charge[];
 }
 
-/** Foreseen policy verdict at the time `use.at`. Only the verdict within the commit is binding. */
+/** Predicts the policy verdict for the time `use.at`. Only the verdict within the commit is binding. */
 export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): FirstVerdict {
   const { lane, at, owner, signer, key, charges } = use;
   if (policies.unreadable.length > 0) return { forbidden: UNREADABLE };
@@ -117,8 +118,9 @@ function correction(charges: readonly Charge[], { paid, event, from, to }: Trans
 }
 
 /**
- * Spending to check at a transaction's first signature: since the first check, only its price may have risen. A
- * transaction accepted before there was a policy is not checked until it is changed.
+ * Spending to check at a transaction's first signature: the amounts of the first check, at the price to be signed,
+ * which may have risen since. Null for a transaction accepted before there was a policy: it is not checked until it is
+ * changed.
  */
 function signedSpending({ event, attempt }: TransitionItem, charges: readonly Charge[]): Spending | null {
   if (attempt === undefined || isElsewhere(attempt)) return null;

@@ -1,16 +1,19 @@
 /**
  * The ledger: every rule of a lane, in one place and pure.
  *
- * A `Ledger` is a part of the database's rows of one lane: the lane's own row, and those transactions, holes,
- * reservations, request ids and intake rows that were loaded. A part records which keys it covers, and reading anything
- * else throws `NotLoaded`, because a row that was not loaded may exist (part.ts). `apply` judges one write of the
- * lane's owner: which step may follow which, which nonce is free, which request is a true repeat. It returns the
- * outcome and `changes`, plain data in the order of events (changes.ts). `foldInto` adds a change to a ledger and is
- * the only way to change one (fold.ts); `apply` uses it as well, so replaying the changes of a lane gives the lane. The
- * cost of both depends on the rows that a write concerns, not on the rows of the lane (ordered-map.ts). A store loads a
- * part under the lane's lock, applies and persists the changes; the lane's owner folds changes into its memory once
- * their commit is acknowledged, and never applies a write itself. Not part of the ledger: the fence (whether the writer
- * may write), numbers of the feed, and data of a whole chain.
+ * A `Ledger` contains some of the database's rows of one lane: the lane's own row, and those transactions, nonce gaps
+ * ("holes"), reservations, request ids and intake rows that were loaded. It records which keys it covers. Reading any
+ * other key throws `NotLoaded`, because a row that was not loaded may exist (part.ts).
+ *
+ * `apply` decides on one write of the lane's owner: which step may follow which, which nonce is free, which request is
+ * a true repeat. It returns the outcome and `changes`, plain data in the order of events (changes.ts). `foldInto` adds
+ * a change to a ledger and is the only way to change one (fold.ts). `apply` uses it as well, so replaying the changes
+ * of a lane gives the lane. The cost of both depends on the rows that a write concerns, not on the rows of the lane
+ * (ordered-map.ts).
+ *
+ * A store loads rows under the lane's lock, applies the write and persists the changes. The lane's owner folds changes
+ * into its memory once their commit is acknowledged, and never applies a write itself. Not part of the ledger: the
+ * fence (whether the writer may write), numbers of the feed, and data of a whole chain.
  */
 export { apply, inOrder } from "./apply.ts";
 export type * from "./changes.ts";

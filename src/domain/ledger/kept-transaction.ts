@@ -1,7 +1,7 @@
 /**
- * A signed transaction in its owner's memory: the acknowledged row, and the steps in flight. The writes of a lane
- * commit in the order in which they are planned, so a step may be planned on top of one that is not durable yet; if one
- * fails, the whole lane is reloaded.
+ * A signed transaction in its owner's memory: the row as the database acknowledged it, and the steps in flight. The
+ * writes of a lane commit in the order in which they are planned, so a step may be planned before an earlier one is
+ * durable. If one fails, the whole lane is reloaded.
  */
 import type { Attempt } from "../transaction/transaction.ts";
 import { type Signing, signingOf } from "./bind.ts";
@@ -11,8 +11,8 @@ import type { StepDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 /**
- * A transaction in its owner's memory. Times come from the database, so a planned step has none yet, and only the fact
- * that it happened is kept.
+ * A transaction in its owner's memory. Times come from the database, so a planned step has none yet: only the fact that
+ * it happened is stored.
  */
 export interface TransactionRow extends Stepped<true, Attempt> {
   readonly attempts: readonly Attempt[];
@@ -42,7 +42,7 @@ const KEEPING = { at: true, keep: (attempt: Attempt) => attempt } as const;
 
 const NONE: readonly TransitionItem[] = [];
 
-/** A transaction as read from the database, with no step in flight. */
+/** A transaction in memory, as the database has it: no step is in flight. */
 export function keptTransaction(row: TransactionRow): KeptTransaction {
   return { acknowledged: row, underWay: NONE, expected: row };
 }

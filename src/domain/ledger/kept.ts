@@ -1,7 +1,7 @@
 /**
  * The part of a lane's ledger in its owner's memory: the lane's own row, and every nonce below the cursor without a
- * transaction. It is read when the lane is acquired, and changes only by acknowledged commits, in their order. Writes
- * are never judged by this copy.
+ * transaction. It is read when the lane is acquired, and changes only by acknowledged commits, in their order. No
+ * decision about a write is based on this copy.
  */
 import type { Hole } from "../nonces/holes.ts";
 import type { Change } from "./changes.ts";
@@ -13,7 +13,7 @@ export type KeptLedger = Pick<Ledger, "cursor" | "suspendedBy" | "reconciled" | 
 
 /** The part of a lane, as read from the store, that the owner keeps in memory. */
 export interface LoadedLane extends Pick<KeptLedger, "cursor" | "suspendedBy" | "reconciled"> {
-  /** Holes in ascending order of nonce. */
+  /** Nonce gaps ("holes"), lowest nonce first. */
   readonly holes: readonly Hole[];
   /** Open reservations. */
   readonly reservations: readonly { readonly reservationId: string; readonly nonce: number }[];
@@ -43,7 +43,7 @@ export function foldKept(kept: KeptLedger, changes: readonly Change[]): KeptLedg
 
 export type Own<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Folds one change into the lane's row, its holes and its reservations. */
+/** Folds one change into the lane's row, its nonce gaps and its reservations. */
 export function foldStanding(standing: Own<KeptLedger>, change: Change): void {
   switch (change.kind) {
     case "cursor":
@@ -75,8 +75,8 @@ function foldNonces(standing: Own<KeptLedger>, change: Change) {
   }
   if (change.kind === "reservationSettled") {
     const { nonce, reservationId } = change.reservation;
-    // Delete only this reservation's entry: an expired reservation may be settled again when its hole is closed, and
-    // its nonce may belong to another transaction by then.
+    // Delete the entry only if it is this reservation's. An expired reservation may be settled again when its nonce gap
+    // is closed, and the nonce may be reserved for another caller by then.
     if (reserved.atHand(nonce) === reservationId) standing.reserved = reserved.delete(nonce);
   }
 }

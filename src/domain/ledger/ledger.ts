@@ -8,7 +8,7 @@ import type { Attempt, Receipt } from "../transaction/transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
 import { loaded, Part } from "./part.ts";
 
-/** A part of the database's rows of a lane, as they are under the lane's lock. Readonly throughout. */
+/** Some of the database's rows of a lane, as they are under the lane's lock. Readonly throughout. */
 export interface Ledger {
   readonly lane: Lane;
   /** One above every nonce that was ever given, unless an operator lowered it. Null: the lane is new. */
@@ -55,7 +55,7 @@ export interface Ledger {
   readonly reservedAs: Part<string, string>;
   /** Intents in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
-  /** Fingerprints of operators' actions that were carried out, by their idempotency keys (draft.ts). */
+  /** Fingerprints of operators' actions that were carried out, by idempotency key (draft.ts). */
   readonly orders: Part<string, Hex>;
   /** Policies that apply to the lane; null: no policy is in force. */
   readonly guard: Guard | null;
@@ -137,7 +137,7 @@ export interface WaitingIntent {
   readonly held?: true;
   /** How often the intent was held or released; absent: never. */
   readonly holds?: number;
-  /** True if the sender still waits for the result, and has not yet told its caller that the intent is accepted. */
+  /** True if the process that sent the intent still waits for the result, and has not yet answered its caller. */
   readonly unanswered: boolean;
 }
 
@@ -199,7 +199,7 @@ export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {
   return !reconciled || suspendedBy === "HISTORY";
 }
 
-/** True if the lane is held, or if this version cannot read all rules of the policy document. */
+/** True if the lane gives no nonces: it is on hold, or this version cannot read all rules of the policy document. */
 export function givesNoNonce(ledger: Ledger): boolean {
   return isHeld(ledger) || (ledger.guard?.policies.unreadable.length ?? 0) > 0;
 }
@@ -215,8 +215,8 @@ export function isSpent(owner: RequestOwner | null | undefined): owner is Spent 
 }
 
 /**
- * Number of the block in which a settled transaction is watched for reorgs. Null: the transaction is not watched.
- * Undefined: its block was not loaded.
+ * Number of the block that mined a settled transaction, if the transaction is still watched for reorgs. Null: it is not
+ * watched. Undefined: its block was not loaded.
  */
 export function watchedIn({ live, state, minedIn }: LedgerTransaction): number | null | undefined {
   return live && isSettled(state) ? minedIn : null;
@@ -255,15 +255,15 @@ export interface ExistingTransaction
 
 export interface Guard {
   readonly policies: Policies;
-  /** Use of limits by the lane's signer. Undefined: not loaded. */
+  /** Amounts that the lane's signer has used of its limits. Undefined: not loaded. */
   readonly use: Use | undefined;
-  /** Use of limits by name of the API key, over all its lanes on this chain. */
+  /** Amounts that each API key has used of its limits, over all its lanes on this chain. */
   readonly keyUse: Part<string, Use>;
-  /** Charges against limits, by transaction id. */
+  /** Amounts counted against limits, by transaction id. */
   readonly charges: Part<string, readonly Charge[]>;
 }
 
-/** The ledger before a step, and the time by which the step is judged. */
+/** The ledger before a step, and the time at which the step is checked. */
 export interface Judging {
   readonly ledger: Ledger;
   readonly at: Date;

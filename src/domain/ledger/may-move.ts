@@ -1,6 +1,7 @@
 /**
- * Decides which transactions may leave their nonce. Shift-down, expiry and holes use only these rules. When two of them
- * had different rules, a nonce was given up below a transaction that could not move, and its lane was blocked for ever.
+ * Decides which transactions may leave their nonce. Moving transactions down, expiry, and the rules about nonce gaps
+ * all use only these functions. When two of them had different rules, a nonce was given up below a transaction that
+ * could not move, and its lane was blocked for ever.
  */
 import type { Ledger, LedgerTransaction } from "./ledger.ts";
 import { loaded } from "./part.ts";
@@ -8,9 +9,9 @@ import { loaded } from "./part.ts";
 type Holder = Pick<LedgerTransaction, "state" | "attemptCount" | "nonce" | "pinned">;
 
 /**
- * True if the transaction was never signed, as far as the database can know. Nonces below the epoch's floor were given
- * before the database last lost, or may have lost, commits: a lost commit may have held a signature that was already
- * sent.
+ * True if the transaction was never signed, as far as the database can know. Below the epoch's floor this is not
+ * certain: those nonces were given before the database lost, or may have lost, commits, and a lost commit may have
+ * contained a signature that was already sent.
  */
 function isUnsigned({ state, attemptCount, nonce }: Holder, epochFloor: number) {
   return state === "ALLOCATED" && attemptCount === 0 && nonce !== null && nonce >= epochFloor;
@@ -26,7 +27,7 @@ export function mayMove(tx: Holder, epochFloor: number): boolean {
 
 /**
  * True if the transaction may end and give up its nonce: it was never signed, and all transactions above may move down.
- * Otherwise a hole would remain.
+ * Otherwise a nonce gap would remain.
  */
 export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): boolean {
   if (tx.nonce === null || !isUnsigned(tx, loaded(epochFloor, "the floor of the epoch"))) return false;
@@ -34,13 +35,16 @@ export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): 
   return fixed.highestFrom(above) === null && reserved.highestFrom(above) === null;
 }
 
-/** `fixed` after a transaction changed. `before` or `after` is null if the transaction did not exist then. */
+/**
+ * Updates `fixed`, the transactions that may not change their nonce, after a transaction changed. `before` or `after`
+ * is null if the transaction did not exist then.
+ */
 export function refixed(
   fixed: Ledger["fixed"],
   before: LedgerTransaction | null,
   after: LedgerTransaction | null,
 ): Ledger["fixed"] {
-  // Skip the update: most commits do not load all of `fixed`.
+  // Skip the update if `fixed` is not loaded as a whole, as in most commits.
   if (fixed.cover.kind === "named") return fixed;
   const [from, to] = [fixedNonce(before), fixedNonce(after)];
   if (from === to) return fixed;

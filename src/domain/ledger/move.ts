@@ -40,9 +40,10 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
 }
 
 /**
- * A held lane permits no send and gives up no nonce: the database may have lost the record of what was sent. A held
- * transaction is sent only by an operator's decision. A transaction expires by the database's clock alone, and gives up
- * its nonce only if no hole would remain; otherwise it is cancelled at its nonce.
+ * A lane on hold permits no send and gives up no nonce: the database may have lost the record of what was sent. A held
+ * transaction is sent only by an operator's decision. Whether a transaction has expired is decided by the database's
+ * clock alone. An expired one gives up its nonce only if no nonce gap would remain; otherwise it is cancelled at its
+ * nonce.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
   const { claim, decision, ordered, expires, event } = item;
@@ -54,8 +55,8 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
 }
 
 /**
- * Records that a foreign transaction is mined at the nonce of ours. If it is found again after a reorg, it is not
- * counted as another use.
+ * Records that another program's transaction is mined at the nonce of ours. If it is found again after a reorg, it is
+ * not counted as another use.
  */
 function noteForeign(draft: Draft, { txId, attempt }: TransitionItem) {
   const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
@@ -110,19 +111,19 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
   throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} cannot be identified`);
 }
 
-/** Effect of a step on the transaction's nonce and on holes. */
+/** Effect of a step on the transaction's nonce and on nonce gaps ("holes"). */
 interface Way {
   /** Nonce of the transaction after the step. */
   readonly nonce: number | null;
-  /** Nonce of the hole that the transaction fills. */
+  /** Free nonce below the cursor that the transaction moves to; null if it does not move. */
   readonly fills: number | null;
-  /** The hole that the transaction leaves behind. */
+  /** The nonce gap that the transaction leaves behind; null if it leaves none. */
   readonly leaves: Omit<Hole, "since"> | null;
 }
 
 /**
- * Effect of a step that moves the transaction down into a free hole, or gives its nonce up: in both cases its old nonce
- * becomes a hole. Null: the hole to fill does not exist.
+ * Effect of a step that moves the transaction down to a free nonce, or gives its nonce up. In both cases its old nonce
+ * becomes a nonce gap. Null: the nonce to move to is not free.
  */
 function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way | null {
   const { nonce, txId } = tx;
@@ -145,8 +146,8 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
 }
 
 /**
- * An event that only repeats the last one is counted on the last one's history row. A new payload is not a repeat, nor
- * is a disclosure.
+ * True if an event only repeats the last one: then it is counted on that event's history row. An event with a new
+ * payload, or one that makes a private transaction public, is not a repeat.
  */
 function isRepeat(tx: LedgerTransaction, item: TransitionItem) {
   return (

@@ -111,7 +111,7 @@ function joint<K, V>({ key, value }: Entry<K, V>, left: Tree<K, V>, right: Tree<
   return { key, value, size: sizeOf(left) + sizeOf(right) + 1, left, right };
 }
 
-/** Rebalances a node. Its two subtrees differ by at most one entry from two balanced ones. */
+/** Rebalances a node. Its two subtrees were balanced before one entry was added or removed. */
 function balanced<K, V>(entry: Entry<K, V>, left: Tree<K, V>, right: Tree<K, V>): Node<K, V> {
   const [less, more] = [sizeOf(left), sizeOf(right)];
   if (less + more < 2) return joint(entry, left, right);

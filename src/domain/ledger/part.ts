@@ -23,7 +23,10 @@ export function loaded<T>(fact: T | undefined, what: string): T {
   return fact;
 }
 
-/** Keys that a part covers beside those it was given by name: all, none, all from a key on, or all up to a key. */
+/**
+ * Keys that a part covers in addition to the rows that were loaded one by one: all, none, all from a key on, or all up
+ * to a key.
+ */
 export type Cover<K extends Key> =
   | { readonly kind: "all" }
   | { readonly kind: "named" }
@@ -47,7 +50,7 @@ export class Part<K extends Key, V> {
     this.rows = rows;
   }
 
-  /** `rows`: all existing rows within `cover`, and any other rows that are known. */
+  /** `rows`: all existing rows whose keys `cover` includes, and any other rows that are known. */
   static of<K extends Key, V>(what: string, cover: Cover<K>, rows: Iterable<readonly [K, V | null]> = []): Part<K, V> {
     return new Part(what, cover, OrderedMap.of(rows));
   }
@@ -64,7 +67,7 @@ export class Part<K extends Key, V> {
     return this.covers(key) ? null : undefined;
   }
 
-  /** A copy of this part with these rows loaded too. A null row is known to be missing. */
+  /** A copy of this part with these rows loaded too. Null means that the row is known to be missing. */
   with(rows: readonly (readonly [K, V | null])[]): Part<K, V> {
     return rows.length === 0 ? this : this.holding(this.rows.with(rows));
   }
@@ -90,18 +93,19 @@ export class Part<K extends Key, V> {
   }
 
   /**
-   * Stores a final row if the part covers everything; otherwise drops the row, and the part no longer covers its key.
+   * Stores a row that will not change any more if the part covers everything. Otherwise drops the row, and the part no
+   * longer covers its key.
    */
   retire(key: K, row: V): Part<K, V> {
     return this.holding(this.cover.kind === "all" ? this.rows.set(key, row) : this.rows.delete(key));
   }
 
-  /** A copy of this part that covers only the rows it has: a change happened whose key this part cannot determine. */
+  /** A copy of this part that covers only the rows it has. Used after a change that may concern any other key. */
   unsure(): Part<K, V> {
     return this.cover.kind === "named" ? this : this.holding(this.rows, { kind: "named" });
   }
 
-  /** The highest key at or above this one; null if there is none. */
+  /** The highest key of all rows, if it is at or above this key; otherwise null. */
   highestFrom(key: K): K | null {
     if (this.cover.kind === "through" || !this.covers(key)) throw new NotLoaded(`every ${this.what} from ${key} on`);
     return [...this.known(key)].at(-1)?.[0] ?? null;

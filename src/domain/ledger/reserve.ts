@@ -11,7 +11,7 @@ export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
   return { status: "reserved", result, cursor: draft.ledger.cursor ?? 0 };
 }
 
-/** Result for a repeated reservation request: the existing owner of the caller's request id. */
+/** Result for a repeated reservation request: what the caller's request id already belongs to; null if it is new. */
 function known({ ledger, past }: Draft, requestId: string | null): ReserveResult | null {
   if (requestId === null) return null;
   const reservationId = ledger.reservedAs.get(requestId);
@@ -37,8 +37,8 @@ function keep(draft: Draft, write: ReserveWrite): ReserveResult {
 }
 
 /**
- * Number of nonces that this API key keeps from others. Expired reservations count too: until another transaction uses
- * its nonce, an expired one also blocks all nonces above.
+ * Number of nonces of the lane that this API key's reservations block for others. Expired reservations count, too:
+ * until a transaction uses its nonce, an expired one also blocks all nonces above.
  */
 function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null) {
   const open = reserved.every().filter(([, id]) => reservations.get(id)?.owner === owner);
@@ -62,7 +62,7 @@ export function expire(draft: Draft): NonceOutcome {
 }
 
 /**
- * True if the reservation's time has passed, or if more than twice its time to live is left. In the second case the
+ * True if the reservation has expired, or if more than twice its time to live is left. In the second case the
  * database's clock was set back, and the nonce would block the lane for that much longer.
  */
 function isOver({ expiresAt, ttlMs }: Reservation, at: Date) {
@@ -85,8 +85,8 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
 }
 
 /**
- * The reservation, if its caller may still submit a transaction for it because nothing else has its nonce. After
- * expiry, this holds until a placeholder uses the nonce or the chain has passed it.
+ * The reservation, if its caller may still submit a transaction for it: nothing else uses its nonce. After its expiry
+ * this is so until a placeholder uses the nonce or the chain has passed it.
  */
 export function usable({ ledger }: Draft, reservationId: string): Reservation | null {
   const reservation = ledger.reservations.get(reservationId);

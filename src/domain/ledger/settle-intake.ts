@@ -23,8 +23,8 @@ export function settleIntake(draft: Draft, { results }: SettleIntakeWrite): Ledg
 }
 
 /**
- * Decided under the row's lock: the sender may just have stopped waiting and told its caller that the intent is
- * accepted.
+ * Refuses an intent, or declines it if its sender still waits. Decided under the row's lock: the sender may just have
+ * stopped waiting and told its caller that the intent is accepted.
  */
 function refuseOrDecline(draft: Draft, intake: WaitingIntent, result: Extract<IntakeResult, { result: "refused" }>) {
   const { problem } = result;
@@ -33,8 +33,8 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, result: Extract<In
 }
 
 /**
- * Applies a decision about a waiting intent. The first decision counts; a decision after the deadline finds the intent
- * expired. An approved intent may wait long for its nonce, and can be cancelled until it has one.
+ * Applies a decision about a waiting intent. The first decision counts. After the deadline the intent expires, whatever
+ * was decided. An approved intent may wait long for its nonce, and can be cancelled until it has one.
  */
 function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   const order = result.decision?.order;
@@ -60,7 +60,7 @@ function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   else end(draft, intake, { ...result, event: result.event });
 }
 
-/** How the intent ends by itself at this time; null: it does not end yet. */
+/** How the intent ends by itself if its time is over; null: it does not end yet. */
 function lateEnd(intake: WaitingIntent, at: Date): EndedResult | null {
   const { approval, validUntil } = intake;
   if (validUntil !== undefined && validUntil <= at) return lapsed(intake, validUntil);
@@ -77,7 +77,7 @@ function end(draft: Draft, intake: WaitingIntent, result: EndedResult) {
   const isSame =
     other !== null && !isSpent(other) && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
   if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
-  // The sender has not responded to its caller yet, so it gets the lane owner's refusal.
+  // The sender has not answered its caller yet, so the sender gets this refusal as the answer.
   else if (intake.unanswered && isOver(intake.validUntil, draft.at))
     draft.record({ kind: "declined", intake, problem: problemFrom(tooLate()) });
   else refuse(draft, intake, result);
@@ -89,7 +89,9 @@ export function expired(waiting: Waiting, { rule, expiresAt }: Pick<Approval, "r
   return ended(waiting, `nobody approved it before ${expiresAt.toISOString()} (${rule})`);
 }
 
-/** End of an intent that has no nonce when its `validUntil` passes, the time by which its caller wanted it mined. */
+/**
+ * Result for an intent that has no nonce when its `validUntil` passes, the time by which its caller wanted it mined.
+ */
 export function lapsed(waiting: Waiting, validUntil: Date): EndedResult {
   return ended(waiting, `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`);
 }

@@ -1,4 +1,4 @@
-/** Writes about the lane as a whole: its cursor, its holes, and whether it may act. */
+/** Writes about the lane as a whole: its cursor, its nonce gaps, and whether it may allocate and send. */
 import { skippedHole } from "../nonces/holes.ts";
 import type { Draft } from "./draft.ts";
 import { loaded } from "./part.ts";
@@ -43,8 +43,8 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
 }
 
 /**
- * Lowers the lane's cursor, but never to a nonce that may have been used: that of a transaction, kept or deleted, or
- * one that a caller reserved and did not release.
+ * Lowers the lane's cursor, but never to a nonce that may have been used: by a transaction, stored or deleted, or
+ * through a reservation that its caller did not release.
  */
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
@@ -79,12 +79,12 @@ function keepDecision(draft: Draft, decision: LaneDecision | undefined) {
   draft.keepOrderKey(decision.order);
 }
 
-/** Closes holes whose nonces another program used. */
+/** Closes nonce gaps that another program's transactions have filled. */
 export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOutcome {
   for (const nonce of nonces) {
     const hole = draft.ledger.holes.get(nonce);
     if (hole === null) continue;
-    // The nonce of an expired reservation was reserved for its caller, so its use is not recorded as foreign.
+    // The nonce of an expired reservation was reserved for its caller, so its use is not reported as another program's.
     if (hole.why !== "expired") draft.noteUse({ nonce, through: nonce });
     draft.record({ kind: "holeClosed", nonce });
   }
@@ -92,15 +92,16 @@ export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOut
 }
 
 /**
- * Finds nonces below the cursor that have no transaction, reservation or hole of this lane: the cursor skipped them by
- * mistake.
+ * Finds nonces below the cursor that have no transaction or reservation of this lane and are not recorded as gaps: the
+ * cursor skipped them by mistake.
  */
 export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): NonceOutcome {
   const { cursor, nonces, reserved, holes, departedBelow } = draft.ledger;
   const isHeld = (nonce: number) =>
     nonces.get(nonce) !== null || reserved.get(nonce) !== null || holes.get(nonce) !== null;
   const found = [];
-  // A deleted transaction was mined beyond any reorg, and so was everything below it.
+  // Skip nonces up to the highest deleted transaction: it was mined too deep for any reorg, and so was everything below
+  // it.
   for (let nonce = Math.max(from, departedBelow ?? 0); nonce < Math.min(below, cursor ?? 0); nonce++) {
     if (!isHeld(nonce)) found.push(skippedHole(nonce, draft.at));
   }
@@ -108,7 +109,7 @@ export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): No
   return { status: "skipped", holes: found };
 }
 
-/** Ends the watch of settled transactions that were mined at or below the block. */
+/** Settled transactions that were mined at or below the block are no longer watched for reorgs. */
 export function unwatch(draft: Draft, { throughBlock }: UnwatchWrite): LedgerOutcome {
   for (const [block, all] of draft.ledger.watched.through(throughBlock)) {
     for (const each of all) draft.record({ kind: "unwatched", ...each, block });

@@ -10,7 +10,7 @@ import type { ExistingTransaction, SuspendedBy } from "./ledger.ts";
 
 export type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./ledger.ts";
 
-/** The writes of a lane's owner that the ledger judges. Writes about the whole chain are not among them. */
+/** The writes of a lane's owner that the ledger accepts or refuses. Writes about the whole chain are not among them. */
 export type LedgerWrite =
   | AllocateWrite
   | AlignWrite
@@ -23,8 +23,9 @@ export type LedgerWrite =
   | NonceWrite;
 
 /**
- * Gives free holes first, lowest first, then consecutive nonces from max(cursor, floor). A repeat of a request id,
- * stored or within the batch, gets no nonce; nor does a repeat of a pool's request id on any of its lanes.
+ * Gives the lowest free nonces below the cursor first, then consecutive nonces from max(cursor, floor). A repeat of a
+ * request id, stored or within the batch, gets no nonce; nor does a repeat of a pool's request id on any lane of the
+ * pool.
  */
 export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];
@@ -43,7 +44,7 @@ export interface NewTransaction {
 
 /**
  * An operator states that the cursor was raised too far. It is lowered to `floor`, but never to a nonce that may have
- * been used by a transaction or a reservation. Free holes above the new cursor are deleted.
+ * been used by a transaction or a reservation. Nonce gaps above the new cursor are deleted.
  */
 export interface RealignWrite extends Fenced<"realign"> {
   readonly floor: number;
@@ -56,8 +57,8 @@ export interface AlignWrite extends Fenced<"align"> {
 }
 
 /**
- * After the database's history changed: raises the cursor to the chain's transaction count of this signer, mined or
- * pending, and lets the lane act in the feed's present epoch. Until then the lane allocates nothing and claims no
+ * Needed after the database's history changed. Raises the cursor to the chain's transaction count of this signer, mined
+ * or pending, and lets the lane act in the feed's present epoch. Before that, the lane allocates nothing and claims no
  * sends.
  */
 export interface ReconcileWrite extends Fenced<"reconcile"> {
@@ -72,8 +73,8 @@ export interface SuspendWrite extends Fenced<"suspend"> {
 }
 
 /**
- * Actor and reason of a decision about a whole lane. They are kept for ever, stored in the database transaction that
- * carried the decision out.
+ * Actor and reason of a decision about a whole lane. Written in the database transaction that carries out the decision,
+ * and never deleted.
  */
 export interface LaneDecision {
   readonly action: string;
@@ -88,8 +89,8 @@ export interface TransitionWrite extends Fenced<"transition"> {
 }
 
 /**
- * One step of one transaction through the table of domain/transitions.ts, with the data that the step changes beside
- * the state.
+ * One step of one transaction, by the table of domain/transitions.ts, with the data that the step changes in addition
+ * to the state.
  */
 export interface TransitionItem {
   readonly txId: string;
@@ -99,21 +100,25 @@ export interface TransitionItem {
   readonly to: State;
   readonly subState: SubState | null;
   readonly reason?: string;
-  /** With `shiftDown`: the free hole that the transaction moves into. Its old nonce becomes free. */
+  /** With `shiftDown`: the free nonce that the transaction moves down to. Its old nonce becomes free. */
   readonly nonce?: number;
-  /** Set if a person, hook or policy decided this step: kept in the history, and never merged with a repeat. */
+  /**
+   * Set if a person, hook or policy decided this step. The decision is stored in the history, and never merged with a
+   * repeat.
+   */
   readonly decision?: Decision;
-  /** With `amend`: the payload to sign instead of the caller's, which stays stored unchanged. */
+  /** With `amend`: the payload to sign instead of the caller's. The caller's stays stored unchanged. */
   readonly change?: QueuedChange;
   /**
-   * Set if the payload or its price differs from what was judged before: the spending that policies judge and count.
+   * Set if the payload or its price differs from the one that policies checked before: the spending that they check and
+   * count now.
    */
   readonly spends?: Spending;
-  /** With a claim of a held transaction: an operator requested this one send. */
+  /** Set with a claim of a held transaction: an operator requested this one send. */
   readonly ordered?: true;
   /**
-   * With a cancel, at once or queued: the reason is that `validUntil` has passed. The result is `conflict` if it has
-   * not passed, or if the transaction is held.
+   * Set with a cancel, immediate or queued, that is made because `validUntil` has passed. The result is `conflict` if
+   * it has not passed, or if the transaction is held.
    */
   readonly expires?: true;
   /** With an outcome: the amount paid, if a limit counts it. */
@@ -127,7 +132,9 @@ export interface TransitionItem {
    * result is `conflict`. A held transaction needs a decision.
    */
   readonly claim?: { readonly ordinal: number };
-  /** With a claim or a decision: from now on, every payload of the transaction may be sent to public endpoints. */
+  /**
+   * With a claim or a decision: from now on, every payload of this private transaction may be sent to public endpoints.
+   */
   readonly disclosed?: true;
   /** An RPC node accepted this attempt; the row keeps the highest accepted one. */
   readonly accepted?: { readonly ordinal: number };
@@ -184,14 +191,14 @@ export type IntakeResult =
       readonly reason: string;
       /** Response for the sender if it still waits: then the intent is not stored, and its request id stays free. */
       readonly problem?: Problem;
-      /** Refuse only if the sender still waits for the response; otherwise the intent keeps waiting. */
+      /** Refuse only if the sender still waits for the response; otherwise the intent stays in the intake. */
       readonly ifUnanswered?: true;
     }
   | ApprovalResult;
 
 /**
- * Decision about an intent that waits for approval, is held, or is past its `validUntil`; skipped if none of these
- * applies any more. An intent past its time expires whatever was decided, unless it is held.
+ * Decision about an intent that waits for approval, is held, or is past its `validUntil`. It is skipped if none of
+ * these applies any more. An intent past its `validUntil` expires whatever was decided, unless it is held.
  */
 export interface ApprovalResult<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
@@ -200,14 +207,14 @@ export interface ApprovalResult<Event extends IntakeEvent = IntakeEvent> {
   readonly result: "decided";
   readonly event: Event;
   readonly reason: string;
-  /** The decision about the intent; null: it expired without a decision. */
+  /** Who decided about the intent, and why; null: it expired without a decision. */
   readonly decision: Decision | null;
 }
 
 /** Possible decisions about an intent without a nonce. */
 export type IntakeEvent = "approve" | "reject" | "expire" | "callOff" | "hold" | "unhold";
 
-/** Result of a judged write. */
+/** Result of a write after the ledger accepted or refused it. */
 export type LedgerOutcome =
   | { readonly status: "allocated"; readonly items: readonly AllocateResult[]; readonly cursor: number }
   | { readonly status: "applied"; readonly items: readonly MoveResult[] }
@@ -223,10 +230,11 @@ export type LedgerOutcome =
 export type MoveResult = "applied" | "conflict" | "forbidden";
 
 export type AllocateResult =
-  /** A nonce was allocated. `recycled`: the nonce was a hole. */
+  /** A nonce was allocated. `recycled`: true if it was a free nonce below the cursor. */
   | { readonly result: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
   /**
-   * The request id exists already; `existing` is its transaction. `samePayload` distinguishes a repeat from a reuse.
+   * The request id exists already; `existing` is its transaction. `samePayload`: true for a repeat of the same request,
+   * false if the id was reused for another payload.
    */
   | { readonly result: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
   /** The request id belonged to a transaction that retention has deleted: no nonce is consumed. */
@@ -262,35 +270,38 @@ export interface Fenced<Kind extends string> {
 export interface WantedNonces {
   /** The chain's proven transaction count; null if none is known (then the lane must already have a cursor). */
   readonly floor: number | null;
-  /** Free holes that may be used, lowest first. Under the lane's lock, those that are no longer free are skipped. */
+  /**
+   * Free nonces below the cursor that may be used, lowest first. Those that are no longer free under the lane's lock
+   * are skipped.
+   */
   readonly fill?: readonly number[];
 }
 
-/** An operator's action by its idempotency key: an action carried out under it is not carried out again. */
+/** Idempotency key of an operator's action: an action that was carried out under this key is not carried out again. */
 export interface OrderKey {
-  /** Id of the transaction that the action is addressed to; empty: the lane itself. */
+  /** Id of the transaction that the action is about; empty if it is about the whole lane. */
   readonly subject: string;
   readonly key: string;
   /** Fingerprint of the action's content: a repeat of the action has the same fingerprint. */
   readonly fingerprint: Hex;
 }
 
-/** The actor of a step, for the audit. */
+/** Who decided a step, for the audit. */
 export interface Decision {
   /** One of `operator:<key name>`, `hook`, `policy`. */
   readonly actor: string;
-  /** Data of the decider for the audit: action, ticket, severity. */
+  /** Further data of the decision for the audit: action, ticket, severity. */
   readonly audit: Readonly<Record<string, unknown>> | null;
-  /** Set if the action has an idempotency key, in one of the action's steps. */
+  /** Set in one of the action's steps, if the action has an idempotency key. */
   readonly order?: OrderKey;
 }
 
-/** Writes about nonces outside ordinary creates: reservations and holes. They are fenced like all other writes. */
+/** Writes about nonces outside ordinary creates: reservations and nonce gaps. They are fenced like all other writes. */
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;
 
 /**
- * Reserves a nonce for a caller: a free hole first, otherwise from max(cursor, floor). A repeat of the request id gets
- * the same reservation again.
+ * Reserves a nonce for a caller: the lowest free nonce below the cursor, otherwise max(cursor, floor). A repeat of the
+ * request id gets the same reservation again.
  */
 export interface ReserveWrite extends Fenced<"reserve">, WantedNonces {
   readonly reservationId: string;
@@ -306,25 +317,25 @@ export interface ReleaseWrite extends Fenced<"release"> {
   readonly reservationId: string;
 }
 
-/** Ends every open reservation of the lane whose time has passed by the database's clock; each leaves a hole. */
+/** Ends every open reservation of the lane that has expired by the database's clock. Each leaves a nonce gap. */
 export type ExpireWrite = Fenced<"expire">;
 
 /**
- * Binds a transaction to a reserved nonce or a hole: inserted, signed and, if there are bytes, claimed in one step. It
- * is never visible as merely allocated, so no other payload can be signed for it.
+ * Gives a transaction a reserved nonce or fills a nonce gap with it. The transaction is inserted, signed and, if there
+ * are bytes, claimed in one step. It is never visible as merely allocated, so no other payload can be signed for it.
  */
 export interface BindWrite extends Fenced<"bind"> {
   readonly nonce: number;
   /**
-   * The reservation that the transaction fulfils: open, or expired with its nonce still a hole. Or, for a placeholder,
-   * the expired reservation that left the hole. If absent, the nonce must be a hole.
+   * The reservation that the transaction fulfils. It is open, or expired while nothing uses its nonce. For a
+   * placeholder: the expired reservation that left the nonce gap. If absent, the nonce must be a gap.
    */
   readonly reservation?:
     | { readonly reservationId: string; readonly becomes: "SUBMITTED" | "USED" }
     | { readonly reservationId: string; readonly becomes: "EXPIRED"; readonly mostPerHour?: number };
   /**
-   * Alternative to `reservation`: a caller signed the transaction for a nonce that it chose. It is accepted only at an
-   * open reservation of that caller, or as the lane's next nonce above all given ones.
+   * Alternative to `reservation`: a caller signed the transaction for a nonce that it chose. The nonce is accepted only
+   * if that caller has an open reservation for it, or if it is the lane's next nonce above all given ones.
    */
   readonly chosen?: Pick<WantedNonces, "floor">;
   readonly intent: PreparedIntent;
@@ -333,15 +344,15 @@ export interface BindWrite extends Fenced<"bind"> {
   readonly decision?: Decision;
 }
 
-/** Closes holes at these nonces: foreign transactions were mined there, too deep for a reorg. */
+/** Closes the gaps at these nonces: other programs' transactions were mined there, too deep for a reorg. */
 export interface CloseHolesWrite extends Fenced<"closeHoles"> {
   readonly nonces: readonly number[];
 }
 
 /**
- * Turns skipped nonces into holes. The cursor skipped them because an endpoint reported that the chain had passed them,
- * and it has not. Nonces in question: from `from` on, below `below` and the cursor, without a transaction, reservation
- * or hole.
+ * Records skipped nonces as gaps. The cursor skipped them because an endpoint reported that the chain had passed them,
+ * but it had not. Checks the nonces from `from` on, below `below` and below the cursor, for those without a
+ * transaction, reservation or recorded gap.
  */
 export interface FindSkippedWrite extends Fenced<"findSkipped"> {
   readonly from: number;
@@ -360,7 +371,7 @@ export type NonceOutcome =
       readonly requestId: string | null;
       /** The policy's reason, if the result is "forbidden". */
       readonly forbidden?: Forbidden;
-      /** If a chosen nonce is in "conflict": the nonce that would have been accepted. */
+      /** If the nonce that a caller chose was refused ("conflict"): the nonce that would have been accepted. */
       readonly next?: number | null;
     };
 
@@ -376,9 +387,9 @@ export type ReserveResult =
   | { readonly result: "noCursor" };
 
 /**
- * Result of a write about a reservation or hole. "conflict": it was settled before, or the nonce is not a hole any
- * more. "limited": the lane has reached its hourly limit of repairs of expired reservations. "held": the lane has not
- * been compared with the chain since the database's history changed. "forbidden": by a policy. Unless "settled",
- * nothing was changed.
+ * Result of a write about a reservation or a nonce gap. "conflict": the reservation was settled before, or the nonce is
+ * no longer a gap. "limited": the lane has reached its hourly limit of repairs of expired reservations. "held": the
+ * lane has not been compared with the chain since the database's history changed. "forbidden": a policy forbids it.
+ * Unless the result is "settled", nothing was changed.
  */
 export type SettleResult = "settled" | "conflict" | "limited" | "held" | "forbidden";

@@ -1,6 +1,7 @@
 /**
- * A hole is a nonce below the lane's cursor with no transaction that may be mined and no open reservation. Everything
- * above it waits. This file has the causes of holes, and how never-signed transactions move down into them.
+ * A hole is a nonce gap: a nonce below the lane's cursor with no transaction that may be mined and no open reservation.
+ * Every transaction above it waits. This file has the causes of holes, and how never-signed transactions move down into
+ * them.
  */
 
 import type { Reservation } from "../transaction/reservations.ts";
@@ -11,18 +12,19 @@ export type HoleCause = (typeof HOLE_CAUSES)[number];
 export interface Hole {
   readonly nonce: number;
   readonly why: HoleCause;
-  /** Description of the hole's cause, for people. */
+  /** Description of the cause of the nonce gap, for people. */
   readonly detail: string;
   readonly since: Date;
-  /** Id of the reservation that left the hole; null if none did. */
+  /** Id of the reservation that left the nonce gap; null if none did. */
   readonly reservationId: string | null;
-  /** For a hole left by an expired reservation: the owner and the duration of the reservation. */
+  /** For a nonce gap left by an expired reservation: the owner and the duration of the reservation. */
   readonly expired?: Pick<Reservation, "owner" | "ttlMs">;
 }
 
 /**
- * A hole that the lane skipped: an endpoint reported that another program had used this nonce, but it is unused. The
- * endpoint was wrong, or a reorg removed the foreign transaction. Fencepost never signed anything for it.
+ * A nonce gap that the lane skipped: an endpoint reported that another program had used the nonce, but it is unused.
+ * The endpoint was wrong, or a reorg removed the other program's transaction. Fencepost never signed anything for the
+ * nonce.
  */
 export function skippedHole(nonce: number, since: Date): Hole {
   const detail = "the chain was said to have passed it, and has not";
@@ -30,8 +32,9 @@ export function skippedHole(nonce: number, since: Date): Hole {
 }
 
 /**
- * True if the hole may be given to the next transaction. The nonce of an expired reservation may not: its caller may
- * have signed for it. The hole policy closes it, and the transaction that is mined there is reported.
+ * True if the nonce gap may be given to the next transaction. A gap left by an expired reservation may not: its caller
+ * may have signed for the nonce. The configured policy for such gaps closes it, and the transaction that is mined there
+ * is reported.
  */
 export function isFree({ why }: Pick<Hole, "why">): boolean {
   return why !== "expired";
@@ -54,8 +57,8 @@ export interface NonceMove {
 }
 
 /**
- * Moves every movable transaction to the lowest free nonce below it, all together and in order. A transaction that
- * cannot move blocks the free nonces below it: nothing overtakes a claimed transaction.
+ * Moves every movable transaction to the lowest free nonce below it, all together and in order. No transaction moves to
+ * a nonce below one that cannot move: nothing overtakes a claimed transaction.
  */
 export function planShiftDown(free: readonly number[], holders: readonly Holder[]): readonly NonceMove[] {
   const taken = holders.map((holder) => ({ nonce: holder.nonce, holder }));

@@ -1,4 +1,7 @@
-/** The nonces of a lane as spans: neighbours of one kind are one span; nonces that may need attention are single. */
+/**
+ * The nonces of a lane as spans. Neighbours of one kind are combined into one span; a nonce that may need attention is
+ * a span of its own.
+ */
 
 import type { Reservation } from "../transaction/reservations.ts";
 import type { LaneTransaction } from "../transaction/transaction.ts";
@@ -36,7 +39,7 @@ export interface NonceHolders {
   readonly transactions: readonly HeldNonce[];
   readonly reservations: readonly Pick<Reservation, "nonce" | "reservationId" | "state">[];
   readonly holes: readonly Pick<Hole, "nonce" | "detail">[];
-  /** Transactions below this nonce may have been deleted by retention; absent: all are kept. */
+  /** Transactions below this nonce may have been deleted by retention; absent: none was deleted. */
   readonly departedBelow?: number;
 }
 
@@ -76,7 +79,10 @@ function spanOfTransaction({ nonce, txId, state, subState, held }: HeldNonce): N
   return { ...at(nonce), kind: state === "TRACKING" ? "inFlight" : "queued" };
 }
 
-/** True if two spans merge: only nonces without a transaction id or a cause of their own do. */
+/**
+ * True if two neighbouring spans may be combined: they are of the same kind, and neither has a transaction, a
+ * reservation or a cause of its own.
+ */
 function isJoined(last: NonceSpan, next: NonceSpan) {
   return last.kind === next.kind && isPlain(last) && isPlain(next);
 }

@@ -1,6 +1,6 @@
 /**
- * Pools: several signers under one name, of which each request gets one. Pure: chooses a member by the current state of
- * the lanes. The choice is not binding; the row that is written with the nonce binds a request to a lane
+ * Pools: several signers under one name; each request gets one of them. Pure: chooses a member by the current state of
+ * the lanes. The choice is not final until the nonce is allocated: then a row records which lane has the request
  * (docs/pools.md).
  */
 import { type Address, affinity } from "../lane.ts";
@@ -24,31 +24,32 @@ export interface PoolAsked {
 }
 
 /**
- * Prospect of a transaction on this lane. "open": it would be sent soon. "blocked": the lane is blocked. "stopped": the
- * lane is stopped. "outOfReach": the lane's owner cannot be reached.
+ * What would happen to a transaction on this lane. "open": it would be sent soon. "blocked": the lane's transactions
+ * wait for an earlier one. "stopped": the lane is stopped. "outOfReach": the lane's owner cannot be reached.
  */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 
 export interface MemberFacts {
   readonly signer: Address;
   readonly passage: Passage;
-  /** Number of the lane's transactions that are in no block, plus choices of this member without a nonce yet. */
+  /**
+   * Number of the lane's transactions that are in no block yet, plus requests for which this member was chosen and that
+   * have no nonce yet.
+   */
   readonly ahead: number;
-  /** Age of the transaction at the head of the lane; 0 if there is none. */
+  /** Age of the lane's lowest open transaction; 0 if there is none. */
   readonly headAgeMs: number;
   /** True if the member's queue is full. */
   readonly isFull: boolean;
-  /** Last known balance of the member; null if unknown: then balance is ignored. */
+  /** Last known balance of the member; null if unknown: then the member counts as able to pay. */
   readonly balance: bigint | null;
-  /** Sequence number of the member's last choice; 0: never chosen. */
+  /** When this member was last chosen, as a sequence number; 0: never. */
   readonly lastChosen: number;
 }
 
 export type PoolChoice =
   | { readonly kind: "chosen"; readonly signer: Address }
-  /**
-   * Reason why no member was chosen. `full`: the members that could pay have full queues. `funds`: no member can pay.
-   */
+  /** No member was chosen. `full`: the members that could pay have full queues. `funds`: no member can pay. */
   | { readonly kind: "refused"; readonly why: "full" | "funds" };
 
 const PASSAGES: readonly Passage[] = ["open", "blocked", "stopped", "outOfReach"];
@@ -89,7 +90,10 @@ export function poolKey(pool: string, requestId: string): string {
   return `${pool}\n${requestId}`;
 }
 
-/** Key of a request id within its pool. Null without a pool or a request id: then the request cannot be a repeat. */
+/**
+ * Key of a request id within its pool. Null if there is no pool or no request id: then the pool cannot have this
+ * request already.
+ */
 export function poolKeyOf({ pool, requestId }: Pick<Intent, "pool" | "requestId">): string | null {
   return pool === undefined || requestId === null ? null : poolKey(pool, requestId);
 }

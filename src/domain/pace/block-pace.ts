@@ -1,13 +1,13 @@
 /**
- * Block interval of a chain, measured by this node's clock, because an endpoint with a stuck head still responds, and
- * block timestamps are chosen by their producers. Pure.
+ * Block interval of a chain, measured by this node's clock. Other sources are unreliable: an endpoint that is stuck at
+ * one block still responds, and block timestamps are chosen by their producers. Pure.
  */
 
 export interface BlockPace {
   readonly head: number | null;
-  /** Monotonic time at which the head was first seen. */
+  /** Monotonic time at which the newest block was first seen. */
   readonly sinceMs: number;
-  /** Milliseconds per block at the last changes of the head, oldest first. */
+  /** Milliseconds per block, one value for each of the last changes of the newest block, oldest first. */
   readonly spansMs: readonly number[];
 }
 
@@ -17,8 +17,8 @@ const KEPT = 32;
 /** Minimum number of samples for a usual block interval. */
 const ENOUGH = 8;
 /**
- * Maximum ratio of slow to usual blocks. Chains that mine on demand have no usual interval: some of their blocks take
- * many times as long as most.
+ * Maximum ratio of slow to usual block intervals. Beyond it, the chain has no usual interval: it mines on demand, and
+ * some of its blocks take many times as long as most.
  */
 const REGULAR = 4;
 const STALLED_TIMES = 10;

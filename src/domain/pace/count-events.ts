@@ -1,6 +1,6 @@
 /**
- * Changes of a lane's pace (timing state) after a comparison with the chain's transaction counts: one function per
- * event.
+ * Changes of a lane's timing state (its "pace") after a comparison with the chain's transaction counts: one function
+ * per event.
  */
 import type { CountPace, LanePace, StandingHead } from "./lane-pace.ts";
 
@@ -9,7 +9,7 @@ const counted = (pace: LanePace, change: Partial<CountPace>): LanePace => ({
   counts: { ...pace.counts, ...change },
 });
 
-/** No nonce below this one may be given: the chain may have passed it. */
+/** The chain may have used all nonces below this one, so none of them may be given. */
 export const usedBelow = ({ counts, usedBelow: seen }: LanePace): number =>
   Math.max(counts.proven, counts.reported, seen);
 
@@ -22,8 +22,8 @@ export interface Comparison {
 }
 
 /**
- * A comparison with the chain's transaction count ended. If it began before a batch failed, its proven count is kept,
- * but the count does not count as fresh.
+ * A comparison with the chain's transaction count ended. If a batch failed since it began, the proven count is stored,
+ * but does not count as fresh.
  */
 export function countCompared(pace: LanePace, { proven, askedAtMs, after }: Comparison): LanePace {
   const { failures, proven: before } = pace.counts;
@@ -32,16 +32,16 @@ export function countCompared(pace: LanePace, { proven, askedAtMs, after }: Comp
 }
 
 /**
- * A batch failed. Counts requested before the failure, or still in flight, assumed that the batch would commit, so they
- * no longer count as fresh.
+ * A batch failed. Counts that were requested before the failure, or are still in flight, were compared with nonces that
+ * the batch did not commit. So they no longer count as fresh.
  */
 export const batchFailed = (pace: LanePace): LanePace =>
   counted(pace, { comparedAtMs: null, failures: pace.counts.failures + 1 });
 
 /**
- * An endpoint reported a count above the cursor at this head. The first head is kept while the same count is reported,
- * over several creates: otherwise an endpoint that is always one block late would always be behind and could never
- * contradict the claim.
+ * An endpoint reported a count above the cursor at this block. While the same count is reported, over several creates,
+ * the first block stays stored. Otherwise an endpoint that is always one block late would always count as behind, and
+ * could never contradict the report.
  */
 export const countClaimed = (pace: LanePace, count: number, atBlock: number): LanePace =>
   pace.counts.claim?.count === count ? pace : counted(pace, { claim: { count, atBlock } });
@@ -53,7 +53,10 @@ export function claimUnproved(pace: LanePace, now: Date): LanePace {
   return claim === null ? pace : counted(pace, { unproved: { count: claim.count, since: unproved?.since ?? now } });
 }
 
-/** A check reported this transaction count. A count at or below the cursor ends an unproved claim. */
+/**
+ * A check reported this transaction count. A count at or below the cursor ends the refusal of creates because of an
+ * unproved count.
+ */
 export function countReported(pace: LanePace, reported: number, cursor: number | null = null): LanePace {
   const isOver = cursor !== null && reported <= cursor;
   return counted(pace, { reported, ...(isOver ? { unproved: null } : {}) });

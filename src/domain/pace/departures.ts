@@ -1,14 +1,17 @@
 /**
  * Pacing of work whose cost does not depend on its size: a database transaction, a request to a node. After a pause,
- * `reserve` batches leave at once. Under steady load one batch leaves every `everyMs`, with all work that has gathered.
+ * `reserve` batches start at once. Under steady load one batch starts every `everyMs`, with all work that has gathered.
  * So rare work never waits, and steady work shares transactions and requests. If `flow` reports little work, batches
- * leave more often: waiting would only add latency.
+ * start more often: waiting would only add latency.
  */
 export class Departures {
   private readonly everyMs: number;
   private readonly aheadMs: number;
   private readonly flow: Flow | null;
-  /** Monotonic time at which all batches so far would have left at one per `everyMs`. Null if none has left yet. */
+  /**
+   * Monotonic time at which all batches so far would have started, had they started at one per `everyMs`. Null if none
+   * has started yet.
+   */
   private earnedMs: number | null = null;
 
   constructor(everyMs: number, reserve: number, flow: Flow | null = null) {
@@ -17,14 +20,14 @@ export class Departures {
     this.flow = flow;
   }
 
-  /** Time in ms until the next batch may leave; 0: now. */
+  /** Time in ms until the next batch may start; 0: now. */
   waitMs(nowMs: number): number {
     return this.earnedMs === null ? 0 : Math.max(0, this.earnedMs - this.aheadMs - nowMs);
   }
 
   /**
-   * Records that a batch left. A batch that left early because it was full does not delay the next one beyond
-   * `everyMs`.
+   * Records that a batch started. Even if it started early because it was full, the next one waits no longer than
+   * `everyMs` for it.
    */
   left(nowMs: number, share = 1): void {
     const intervalMs = share * (this.flow?.share(nowMs) ?? 1) * this.everyMs;
@@ -34,7 +37,7 @@ export class Departures {
 
 const HALF_LIFE_MS = 200;
 const PER_SECOND = (1_000 * Math.LN2) / HALF_LIFE_MS;
-/** Below this share of `plenty`, gathering work into batches saves too little: work leaves almost at once. */
+/** Below this share of `plenty`, gathering work into batches saves too little: batches start almost at once. */
 const FEW = 0.7;
 const LEAST_SHARE = 0.1;
 

@@ -1,6 +1,6 @@
 /**
- * Detects a growing backlog. A slow endpoint enlarges the backlog for a moment, so its minimum in each period counts.
- * If the minimum rose in every one of the last periods, work arrives faster than it is done.
+ * Detects a growing backlog. A slow endpoint enlarges the backlog only for a short time, so its minimum in each period
+ * counts. If the minimum rose in every one of the last periods, work arrives faster than it is done.
  */
 const STRETCHES = 5;
 

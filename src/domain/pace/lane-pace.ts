@@ -1,7 +1,7 @@
 /**
- * Timing state of a lane: when it is next compared with its chain, how far ahead of its head it sends, which alerts
- * were raised. All of it was learned in this term, and the next owner learns it anew. Each function takes an event and
- * returns the new pace; nothing else changes it.
+ * Timing state of a lane (its "pace"): when it is next compared with its chain, how many nonces above the next one to
+ * be mined it sends, which alerts were raised. All of it was learned in this term, and the next owner learns it anew.
+ * Each function takes an event and returns the new pace; nothing else changes it.
  */
 
 import { type Doubt, NO_DOUBT, weigh } from "../chain/doubt.ts";
@@ -13,7 +13,7 @@ export interface LanePace {
   /** Earliest time of the next check of the chain's identity. */
   readonly nextLook: When;
   readonly doubt: Doubt;
-  /** Evidence that the endpoint serves another chain, while there is doubt. */
+  /** Evidence that the endpoint serves another chain; null if there is none. */
   readonly distrust: string | null;
   /** Monotonic time of the next comparison with the chain; null: not scheduled yet. */
   readonly reconcileAtMs: number | null;
@@ -28,25 +28,28 @@ export interface LanePace {
   readonly unpaidSince: Date | null;
   readonly signer: SignerPace;
   /**
-   * The chain's transaction count has passed all nonces below this one: holes below it were used by another program, or
-   * a later count refutes this.
+   * The chain's transaction count has passed all nonces below this one. Gaps below it were used by another program,
+   * unless a later count is lower.
    */
   readonly usedBelow: number;
-  /** True if the chain may have passed a hole since the last count. True for a new owner. */
+  /** True if the chain may have passed a nonce gap since the count was last read. True for a new owner. */
   readonly holeLookOwed: boolean;
   /**
-   * The hole that blocks the lane as of the last check, and the monotonic time since which it does: that of the first
-   * count in this term that had not passed it.
+   * The nonce gap that blocks the lane as of the last check. `sinceMs`: monotonic time of the first count in this term
+   * that had not passed the gap.
    */
   readonly blocking: { readonly nonce: number; readonly sinceMs: number } | null;
-  /** Chain head at which each hole was first found passed by the chain, while that is still so. */
+  /** Nonce gaps that the chain's count has passed, each with the chain's newest block when this was first found. */
   readonly passedHoles: ReadonlyMap<number, number>;
   /**
-   * Searches, by nonce, for transactions of callers whose reservations expired. Absent if a transaction was found, or
-   * no search was made.
+   * Searches, by nonce, for transactions that callers may have sent at nonces of expired reservations. A nonce is
+   * absent if a transaction was found, or no search was made.
    */
   readonly searches: ReadonlyMap<number, Search>;
-  /** Earliest next placeholder at an expired reservation, after the lane has reached its hourly limit of them. */
+  /**
+   * When a placeholder may next be put at the nonce of an expired reservation. Set when the lane has reached its hourly
+   * limit of placeholders.
+   */
   readonly nextRepair: When;
   /** True if the alert about too many reserved nonces was raised and is not resolved. */
   readonly pileSaid: boolean;
@@ -56,34 +59,34 @@ export interface LanePace {
   readonly overdue: ReadonlyMap<string, When>;
 }
 
-/** State of the lane's head at the lane loop's last check in this term. */
+/** The lane's lowest open transaction, as the lane loop last saw it in this term. */
 export type Head = { readonly kind: "not looked" } | { readonly kind: "none" } | HeadOfLine;
 
-/** The transaction at the head of the lane, which all later nonces wait for, and how long it has been the head. */
+/** The lane's lowest open transaction, which all later nonces wait for, and how long they have waited for it. */
 export interface HeadOfLine {
   readonly kind: "at";
   readonly nonce: number;
   /**
-   * Monotonic time since which the transaction is the head. It is before this term if the database shows that the
-   * transaction was sent earlier.
+   * Monotonic time since which this is the lane's lowest open transaction. It is before this term if the database shows
+   * that the transaction was sent earlier.
    */
   readonly sinceMs: number;
-  /** Monotonic time at which this term first saw the transaction at the head. */
+  /** Monotonic time at which this term first saw the transaction as the lane's lowest open one. */
   readonly seenMs: number;
-  /** Number of sends before the transaction's waiting time at the head began: only later sends count. */
+  /** Number of sends before this became the lane's lowest open transaction: only later sends count. */
   readonly sentBefore: number;
-  /** True if the head was reported for blocking other transactions. */
+  /** True if an alert was raised because the transaction blocks the later ones. */
   readonly blocks: boolean;
-  /** True if the head was STUCK at the last check: once repaired, its waiting time starts anew. */
+  /** True if the transaction was STUCK at the last check: once it is repaired, its waiting time starts anew. */
   readonly stuck: boolean;
 }
 
-/** How many nonces ahead of the head a node accepts. */
+/** Whether a node accepts nonces above the next one to be mined. */
 export type Window =
   | { readonly kind: "open" }
   /**
-   * Future nonces were refused `closures` times in a row. Until the monotonic time `untilMs` only the head is sent,
-   * then one more nonce as a trial.
+   * The node refused future nonces `closures` times in a row. Until the monotonic time `untilMs` only the lane's lowest
+   * open transaction is sent, then one more nonce as a trial.
    */
   | { readonly kind: "closed"; readonly untilMs: number; readonly closures: number };
 
@@ -148,7 +151,7 @@ export function isUnsure({ lookOwed, doubt }: LanePace): boolean {
 
 export const chainLookOwed = (pace: LanePace): LanePace => (pace.lookOwed ? pace : { ...pace, lookOwed: true });
 
-/** The chain's identity was checked, with this evidence against it; null: none. */
+/** The chain's identity was checked. The argument is the evidence against it; null: none. */
 export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs: number): LanePace {
   const doubt = weigh(pace.doubt, evidence === null ? "nothing" : "evidence");
   const distrust = doubt === NO_DOUBT ? null : (evidence ?? pace.distrust);
@@ -161,7 +164,7 @@ export const comparisonSet = (pace: LanePace, reconcileAtMs: number): LanePace =
 export const compared = (pace: LanePace, uncompared: string | null): LanePace =>
   pace.uncompared === uncompared ? pace : { ...pace, uncompared };
 
-/** No endpoint could show the transaction at a consumed nonce: search again at `nextLookMs`. */
+/** The chain has used a nonce, but no endpoint could show the transaction: search again at `nextLookMs`. */
 export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace {
   return { ...pace, externalLook: at(nextLookMs) };
 }
@@ -169,15 +172,15 @@ export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace 
 export interface SeenAtHead {
   readonly nonce: number;
   readonly stuck: boolean;
-  /** How long ago the transaction had been sent when this term began. */
+  /** How long before the start of this term the transaction had been sent. */
   readonly ageMs: number;
   /** Number of sends of the transaction so far. */
   readonly sends: number;
 }
 
 /**
- * Updates the head of the lane. The waiting time of a new head starts now; a transaction that was head at the first
- * check keeps its age.
+ * Updates the lane's lowest open transaction. Its waiting time starts now, except at the first check of a term: then it
+ * starts when the transaction was sent.
  */
 export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number): LanePace {
   const { head } = pace;
@@ -194,13 +197,16 @@ export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number)
   return { ...pace, head: stuck ? { ...head, stuck } : { ...head, stuck, sinceMs: nowMs, sentBefore: seen.sends } };
 }
 
-/** The head was reported as STUCK: if it is repaired before the next check, its waiting time still starts anew. */
+/**
+ * The lane's lowest open transaction was reported as STUCK. If it is repaired before the next check, its waiting time
+ * still starts anew.
+ */
 export function headStuck(pace: LanePace, nonce: number): LanePace {
   const { head } = pace;
   return head.kind === "at" && head.nonce === nonce ? { ...pace, head: { ...head, stuck: true } } : pace;
 }
 
-/** The head of the lane was reported for blocking other transactions. */
+/** An alert was raised because the lane's lowest open transaction blocks the later ones. */
 export function blockReported(pace: LanePace): LanePace {
   return pace.head.kind === "at" ? { ...pace, head: { ...pace.head, blocks: true } } : pace;
 }
@@ -220,11 +226,11 @@ export function futureRefused(pace: LanePace, { nowMs, random }: { nowMs: number
   return { ...pace, window: { kind: "closed", untilMs, closures } };
 }
 
-/** A node accepted a nonce beyond the head, so it accepts future nonces. */
+/** A node accepted a nonce above the next one to be mined, so it accepts future nonces. */
 export const futureTaken = (pace: LanePace): LanePace =>
   pace.window.kind === "open" ? pace : { ...pace, window: OPEN };
 
-/** Number of nonces from the head on that a node accepts; null: no limit. */
+/** How many nonces a node accepts, from the lane's lowest open one on; null: no limit. */
 export function openNonces({ window }: LanePace, nowMs: number): number | null {
   if (window.kind === "open") return null;
   return nowMs < window.untilMs ? 1 : 2;
@@ -266,23 +272,23 @@ export function signerAwaited({ signer }: LanePace, nowMs: number): string | nul
 }
 
 /**
- * A nonce above a hole was mined, so another program used the hole's nonce. A reorg may be in progress, so the chain's
- * count must be read.
+ * A nonce above a gap was mined, so another program used the nonce of the gap. This may be undone by a reorg, so the
+ * chain's count must be read.
  */
 export const holeLookDue = (pace: LanePace): LanePace => (pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true });
 
-/** The chain's transaction count was read, to judge the holes below it. */
+/** The chain's transaction count was read, to decide which nonce gaps it has passed. */
 export function countSeen(pace: LanePace, count: number): LanePace {
   return { ...pace, usedBelow: Math.max(count, 0), holeLookOwed: false };
 }
 
-/** Records the holes that the chain's count has passed, and the chain's head. */
+/** Records which nonce gaps the chain's count has passed, and at which block. */
 export function holesPassed(pace: LanePace, nonces: readonly number[], head: number): LanePace {
   const { passedHoles: before } = pace;
   return { ...pace, passedHoles: new Map(nonces.map((nonce) => [nonce, before.get(nonce) ?? head])) };
 }
 
-/** Records the nonces that were searched for callers' transactions, and those at which one was found. */
+/** Records the nonces at which callers' transactions were searched for, and those at which one was found. */
 export function callersLookedFor(
   pace: LanePace,
   { nonces, found, atMs }: { nonces: readonly number[]; found: ReadonlySet<number>; atMs: number },
@@ -303,7 +309,7 @@ export function pileSeen(pace: LanePace, isPiledUp: boolean): LanePace {
   return pace.pileSaid === isPiledUp ? pace : { ...pace, pileSaid: isPiledUp };
 }
 
-/** The chain's count, requested at `askedAtMs`, has not passed this hole, which blocks the lane. */
+/** The chain's count, requested at `askedAtMs`, has not passed this nonce gap, so the gap blocks the lane. */
 export function blockedBy(pace: LanePace, nonce: number, askedAtMs: number): LanePace {
   return pace.blocking?.nonce === nonce ? pace : { ...pace, blocking: { nonce, sinceMs: askedAtMs } };
 }
@@ -311,11 +317,11 @@ export function blockedBy(pace: LanePace, nonce: number, askedAtMs: number): Lan
 export const unblocked = (pace: LanePace): LanePace => (pace.blocking === null ? pace : { ...pace, blocking: null });
 
 /**
- * Search for a caller's transaction at a nonce whose reservation expired. A placeholder is signed there only after
- * every search during one more reservation period has found nothing.
+ * Search for a transaction that a caller may have sent at the nonce of an expired reservation. A placeholder is signed
+ * there only after every search during one more reservation period has found nothing.
  */
 export interface Search {
-  /** Monotonic times of the first and the last consecutive search that found nothing. */
+  /** Monotonic times of the first and the last search of an unbroken series that found nothing. */
   readonly sinceMs: number;
   readonly lastMs: number;
 }
@@ -326,19 +332,21 @@ export function looked(search: Search | undefined, found: boolean, atMs: number)
 }
 
 /**
- * True if searches without a result lasted as long as the reservation: a transaction sent before is no longer in
- * flight.
+ * True if searches without a result lasted as long as the reservation itself: a transaction that the caller sent would
+ * have been found by now.
  */
 export function isThrough(search: Search | undefined, ttlMs: number): boolean {
   return search !== undefined && search.lastMs - search.sinceMs >= ttlMs;
 }
 
 /**
- * The chain's transaction counts of a signer, as compared with its lane since the lane was last read from the database.
- * A reload discards them: an operator may just have corrected a false count that was believed before.
+ * The chain's transaction counts of a signer, compared with its lane since the lane was last read from the database. A
+ * reload discards them: an operator may just have corrected a false count.
  */
 export interface CountPace {
-  /** Monotonic time at which the count that was last compared with the cursor was requested; null: request it again. */
+  /**
+   * Monotonic time of the request for the count that was last compared with the cursor; null: request the count again.
+   */
   readonly comparedAtMs: number | null;
   /** Number of failed batches. A comparison that began before the last failure does not make the count fresh. */
   readonly failures: number;
@@ -346,26 +354,34 @@ export interface CountPace {
    * Count proved by the last comparison. No nonce below it is given, even if the cursor has not been raised to it yet.
    */
   readonly proven: number;
-  /** A mined count above the cursor that is not proved yet, and the follower's head when it was first reported. */
+  /**
+   * A mined count above the cursor that is not proved yet, and the newest followed block when it was first reported.
+   */
   readonly claim: { readonly count: number; readonly atBlock: number } | null;
   /** A count that was not proved in time, and since when: creates are refused because of it. Shown to people. */
   readonly unproved: { readonly count: number; readonly since: Date } | null;
   /**
-   * A mined count reported by a check: a nonce below it whose transaction is not mined may have been used by another
-   * program. Only a hint.
+   * A mined count reported by a check. If a transaction below it is not mined, another program may have used its nonce.
+   * Only a hint.
    */
   readonly reported: number;
-  /** The head of the lane that the count is next compared with, and the monotonic time of that comparison. */
+  /**
+   * Nonce of the lane's lowest open transaction, which is next compared with the chain's count, and the monotonic time
+   * of that comparison.
+   */
   readonly check: { readonly nonce: number; readonly dueMs: number } | null;
   readonly standing: StandingHead | null;
 }
 
-/** A head of the lane that does not advance, and the chain's count at the last check. Times are monotonic. */
+/**
+ * The lane's lowest open transaction if it does not advance, and the chain's count at the last check. Times are
+ * monotonic.
+ */
 export interface StandingHead {
   readonly head: number;
   /**
-   * Head of the chain when this head of the lane was first seen: only an endpoint that has reached this block may
-   * report lower nonces as unused.
+   * The chain's newest block when this nonce was first seen as the lane's lowest open one. Only an endpoint that has
+   * reached this block may report lower nonces as unused.
    */
   readonly atBlock: number;
   readonly count: number | null;

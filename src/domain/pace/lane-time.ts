@@ -8,7 +8,7 @@ import { AT_ONCE, at, isDue, NEVER } from "./when.ts";
 /** Longest time between two reads of the database's clock: that clock may be set, and differs from the node's. */
 const ASK_ABOUT_TIME_MS = 60_000;
 
-/** A transaction has `leftMs` until its `validUntil`. The earliest one decides the next check. */
+/** A transaction has `leftMs` until its `validUntil`. Moves the next check forward if that is earlier. */
 export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): LanePace {
   const atMs = nowMs + Math.min(Math.max(0, leftMs), ASK_ABOUT_TIME_MS);
   const { expiry } = pace;
@@ -19,12 +19,18 @@ export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): Lane
 /** Some transaction may already be past its `validUntil`: check at once. */
 export const expiryLookDue = (pace: LanePace): LanePace => ({ ...pace, expiry: AT_ONCE });
 
-/** True if overdue transactions were not read yet: until then nothing may be signed, because it could be too late. */
+/**
+ * True if transactions past their `validUntil` must be read from the database first. Until then nothing may be signed,
+ * because it could be past its own.
+ */
 export const isExpiryLookOwed = ({ expiry }: LanePace): boolean => expiry.kind === "at once";
 
 export const expiryAsked = (pace: LanePace): LanePace => ({ ...pace, expiry: NEVER });
 
-/** The database returned the overdue transactions. Those that are already being cancelled keep their retry times. */
+/**
+ * The database returned the transactions that are past their `validUntil`. Those that are already being cancelled keep
+ * their retry times.
+ */
 export function overdueSeen(pace: LanePace, txIds: readonly string[]): LanePace {
   const { overdue: before } = pace;
   if (txIds.length === 0 && before.size === 0) return pace;

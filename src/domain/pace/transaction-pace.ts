@@ -1,7 +1,7 @@
 /**
- * Decides when a signed transaction is next sent, searched for or judged. This is not its state, which is in the
- * database: a new owner starts with `resumedPace` and learns the rest by sending and checking. Each function takes an
- * event and returns the new pace; nothing else changes it.
+ * Timing of a signed transaction: when it is next sent, searched for, or checked for a higher price. This is not its
+ * state, which is in the database: a new owner starts with `resumedPace` and learns the rest by sending and checking.
+ * Each function takes an event and returns the new timing ("pace"); nothing else changes it.
  */
 import { isTaken, type SubmitAnswer, type TakenAnswer } from "../chain/answers.ts";
 import type { Hex } from "../lane.ts";
@@ -11,23 +11,26 @@ export interface TransactionPace {
   /** Attempt to send next, with its bytes if they are in memory. Null if there is nothing to send. */
   readonly sendOrdinal: number | null;
   readonly rawTransaction: Hex | null;
-  /** True if sending `sendOrdinal` is claimed in this term and was not tried yet. */
+  /** True if send number `sendOrdinal` was claimed in this term but not yet tried. */
   readonly claimed: boolean;
   readonly send: When;
   /**
-   * True while the transaction is being sent or signed again. Separate from `send`, which may change meanwhile if a
-   * receipt is found.
+   * True while the transaction is being sent or signed again. Stored separately from `send`, because a receipt found
+   * meanwhile may change `send`.
    */
   readonly inHand: boolean;
-  /** Last response of a node to `sendOrdinal`; null if it must be sent, or no node has responded in this term. */
+  /**
+   * Last response of a node to attempt `sendOrdinal`. Null if the attempt must be sent, or no node has responded in
+   * this term.
+   */
   readonly answer: SubmitAnswer | null;
-  /** Time and block at which a node first accepted `sendOrdinal` in this term; null: none has. */
+  /** Time and block at which a node first accepted attempt `sendOrdinal` in this term; null: none has. */
   readonly takenAt: TakenAt | null;
   /** Number of consecutive submissions that got no response or a refusal. */
   readonly failures: number;
-  /** Number of consecutive permanent rejections of `sendOrdinal`. */
+  /** Number of permanent rejections of attempt `sendOrdinal` in a row. */
   readonly rejections: number;
-  /** Number of rejections when a lower gas limit was last tried; null: never. */
+  /** Value of `rejections` when a lower gas limit was last tried; null: never tried. */
   readonly gasJudgedAt: number | null;
   readonly look: Look;
   /** Monotonic time of the last receipt check without a response; null after a response. */
@@ -113,7 +116,7 @@ export const claimed = (pace: Pace): Pace => ({ ...pace, claimed: true });
 
 export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ...pace, rawTransaction });
 
-/** The transaction was sent, and mined before the node responded: the response only ends the claim. */
+/** The transaction was mined before the node's response to a send arrived: the response only ends the claim. */
 export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, ordered: false });
 
 /** A node accepted the transaction's bytes. */
@@ -151,7 +154,7 @@ export function turnedTo(pace: Pace, sendOrdinal: number): Pace {
   return pace.sendOrdinal === sendOrdinal ? pace : { ...pace, sendOrdinal, rawTransaction: null, takenAt: null };
 }
 
-/** Sets the time of the next send, unless something changes before. */
+/** Sets the time of the next send, unless another event changes it before. */
 export const scheduled = (pace: Pace, send: When): Pace => ({ ...pace, send });
 
 /** Discards earlier responses: the transaction is sent at once, with the waiting times of a first send. */
@@ -160,7 +163,7 @@ export const sentAfresh = (pace: Pace): Pace => ({ ...pace, answer: null, send: 
 /** An operator requested one send of the transaction, even if it is held. */
 export const sendOrdered = (pace: Pace): Pace => ({ ...pace, ordered: true });
 
-/** The transaction is due, and was judged to be sent unchanged. */
+/** The transaction is due, and it was decided to send it unchanged. */
 export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
 
 /**
@@ -181,7 +184,7 @@ export const gasJudged = (pace: Pace, gasJudgedAt: number | null): Pace => ({ ..
 
 export const mined = (pace: Pace): Pace => ({ ...pace, send: NEVER, rawTransaction: null });
 
-/** A transaction that was refused as a future nonce is now the head: send it at once. */
+/** The transaction was refused because lower nonces were missing. Its predecessor is mined now: send it at once. */
 export function predecessorMined(pace: Pace): Pace {
   return pace.answer === "nonceTooHigh" ? { ...pace, send: AT_ONCE } : pace;
 }
@@ -209,7 +212,7 @@ export function sightLost(pace: Pace, nowMs: number): Pace {
   return { ...pace, send: NEVER, claimed: false, ordered: false, search: { sinceMs: nowMs, nextMs: nowMs } };
 }
 
-/** The transaction's hash was unknown before this term began. */
+/** The transaction's hash was already unknown before this term began. */
 export const searchBegun = (pace: Pace, search: Search): Pace => ({ ...pace, search });
 
 export function searched(pace: Pace, nextMs: number): Pace {
@@ -224,7 +227,10 @@ export function sightRegained(pace: Pace): Pace {
 /** The transaction was not found within the timeout: it is sent once more at the same nonce. */
 export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
 
-/** True if the transaction is due to be sent or judged. If a receipt check is required, it comes first. */
+/**
+ * True if it is time to send the transaction again or to decide about its price. If a receipt check is required, that
+ * comes first.
+ */
 export function isSendDue(pace: Pace, nowMs: number): boolean {
   return !pace.inHand && pace.sendOrdinal !== null && pace.look.kind !== "owed" && isDue(pace.send, nowMs);
 }
@@ -249,8 +255,8 @@ export function isLookDue({ look }: Pace, nowMs: number, everyMs: number): boole
 const TURNS: Readonly<Record<Look["kind"], number>> = { owed: 0, due: 1, looked: 2 };
 
 /**
- * Order of receipt checks: transactions whose last check got no response come last; then required checks first, then
- * the oldest.
+ * Order of receipt checks. Transactions whose last check got no response come last. Among the others, required checks
+ * come first, then the oldest.
  */
 export function byTurn(a: Pace, b: Pace): number {
   if (a.lookFailedMs !== b.lookFailedMs) {

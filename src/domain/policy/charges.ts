@@ -1,20 +1,20 @@
 /**
- * Amounts counted against limits for a transaction, as append-only entries: its worst case at allocation; the
- * difference if a further payload raised it; and, once the transaction is final, the unused part, subtracted from the
- * windows that were charged.
+ * Amounts that a transaction counts against limits, as append-only entries. The first entry, at allocation, is the
+ * worst case. If a further payload costs more, another entry has the difference. Once the transaction is final, entries
+ * subtract the unused part from the hours to which it was charged.
  */
 import { type Amounts, isNothing, minus, most, NOTHING, plus } from "./use.ts";
 
 export interface Charge extends Amounts {
   /** Number of the attempt that the amount was counted for; 0: at allocation. */
   readonly ordinal: number;
-  /** Value transferred by this attempt's payload, and by the attempts after it. */
+  /** Value that is transferred if this attempt is mined, or one after it up to the next entry. */
   readonly moves: bigint;
   /** Start of the hour in which the amount counts, in milliseconds. */
   readonly hourMs: number;
   /**
-   * True if the entry belongs to no payload: it subtracts the unused part at finality, or reverses that when the
-   * outcome was withdrawn.
+   * True if the entry belongs to no payload: it subtracts the unused part when the transaction is final, or adds it
+   * again when the outcome is withdrawn.
    */
   readonly settles: boolean;
 }
@@ -25,8 +25,8 @@ export function standing(charges: readonly Amounts[]): Amounts {
 }
 
 /**
- * Amount that a new payload adds to the counted one. Only one payload is mined, so the most expensive is the worst
- * case.
+ * Amount that a new payload adds to the amount counted so far. Only one payload is mined, so the most expensive is the
+ * worst case.
  */
 export function difference(charges: readonly Charge[], worst: Amounts): Amounts {
   const before = standing(charges);
@@ -39,7 +39,7 @@ export interface Paid {
   readonly ordinal: number | null;
   /** Cost in wei: gas used × price, plus other costs such as blobs or a rollup's data. */
   readonly gasCost: bigint;
-  /** True if the amount paid may be higher: then the worst case stays counted. */
+  /** True if more may have been paid than is known: then the worst case stays counted. */
   readonly unsure?: true;
   /** True if the transaction did not revert, so its value was transferred. */
   readonly succeeded: boolean;
@@ -47,7 +47,7 @@ export interface Paid {
 
 export const NOTHING_PAID: Paid = { ordinal: null, gasCost: 0n, succeeded: false };
 
-/** Entries that correct the counted amount to the paid one, subtracting from the latest windows first. */
+/** Entries that correct the counted amount to the paid one. They subtract from the latest hours first. */
 export function settledCharges(charges: readonly Charge[], paid: Paid): readonly Charge[] {
   const last = charges.at(-1);
   if (last === undefined) return [];
@@ -58,13 +58,12 @@ export function settledCharges(charges: readonly Charge[], paid: Paid): readonly
     left = minus(left, change);
     if (!isNothing(change)) entries.push({ ...last, ...change, hourMs, settles: true });
   }
-  // More was paid than was counted: a caller sent the transaction itself at an unknown price.
+  // More was paid than was counted: this happens if a caller sent the transaction itself, at an unknown price.
   return isNothing(left) ? entries : [...entries, { ...last, ...left, settles: true }];
 }
 
 /**
- * Entries that reverse the correction to the paid amount: the outcome was withdrawn, and the worst case is possible
- * again.
+ * Entries that undo the correction to the paid amount: the outcome was withdrawn, and the worst case is possible again.
  */
 export function unsettledCharges(charges: readonly Charge[]): readonly Charge[] {
   const last = charges.at(-1);
@@ -91,7 +90,7 @@ function byHour(charges: readonly Charge[]): ReadonlyMap<number, Amounts> {
   return hours;
 }
 
-/** The part of the remaining subtraction that this window's amount can cover. */
+/** The part of the amount still to be subtracted that this hour's counted amount can cover. */
 function takenBack(left: bigint, counted: bigint) {
   if (left >= 0n) return 0n;
   return -left < counted ? left : -counted;

@@ -1,6 +1,7 @@
 /**
- * The policy document in force. It is one row of the database. Every lane stores its stamp: a commit compares the stamp
- * of its locked lanes with that of the document that it used (adapters/postgres/commit).
+ * The policy document in force. It is one row of the database, and has a random value for each version, its `stamp`.
+ * Every lane stores the stamp. A commit compares the stamp of the lanes that it locks with that of the document that it
+ * used (adapters/postgres/commit).
  */
 import { type ParsedPolicies, type PolicyWords, parsePolicies, unreadablePolicies } from "./parse.ts";
 import type { Policies } from "./policy.ts";
@@ -11,7 +12,10 @@ type Document = Readonly<Record<string, unknown>>;
 export interface PolicyRecord {
   /** Number of changes of the policy document; 0: no document was applied yet. */
   readonly version: number;
-  /** Random value of each change: after a failover that lost a change, another document may get the same version. */
+  /**
+   * Random value, new for each change. The version alone is not unique: after a failover that lost a change, another
+   * document may get the same version.
+   */
   readonly stamp: string;
   readonly document: Document | null;
   /** `changedAt`, `changedBy` and `reason` are null if no document was applied yet. */
@@ -25,7 +29,7 @@ export interface PolicyInForce extends PolicyRecord {
   readonly policies: Policies | null;
 }
 
-/** Value before the first read. Its stamp belongs to no document, so no commit can use it. */
+/** Value before the first read. Its `stamp` belongs to no document, so every commit that used it is refused. */
 const NOT_READ: PolicyInForce = {
   ...{ version: 0, stamp: "", document: null, changedAt: null, changedBy: null, reason: null },
   policies: null,
@@ -36,7 +40,10 @@ export function inForce(record: PolicyRecord, words: PolicyWords): PolicyInForce
   return { ...record, policies: document === null ? null : readable(document, parsePolicies(document, words)) };
 }
 
-/** A document of a newer release may have unknown rules. It is never ignored: nothing is allocated instead. */
+/**
+ * Policies of a document that may have unknown rules, because a newer release wrote it. Such a document is never
+ * ignored: instead, no nonce is allocated.
+ */
 function readable(document: Document, parsed: ParsedPolicies) {
   return "policies" in parsed ? parsed.policies : unreadablePolicies(document, parsed.mistakes);
 }
@@ -44,7 +51,7 @@ function readable(document: Document, parsed: ParsedPolicies) {
 type Listener = (policy: PolicyInForce) => void;
 
 /**
- * The policy document as this process last read it. It may be outdated: each commit proves that it used the one in
+ * The policy document as this process last read it. It may be outdated: each commit checks that it used the one in
  * force.
  */
 export class KnownPolicy {

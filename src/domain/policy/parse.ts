@@ -18,7 +18,7 @@ import {
 /** Parsers for addresses and ABIs; both throw with a reason. */
 export interface PolicyWords {
   parseAddress(text: string): Address;
-  /** Functions that match: one for a signature, all of that name for an ABI. */
+  /** The functions that match: the one with this signature, or all functions of an ABI that have this name. */
   functions(callee: string | { readonly abi: readonly unknown[]; readonly function: string }): readonly Signature[];
 }
 
@@ -51,13 +51,13 @@ function isStorable(each: unknown) {
   return typeof each !== "object" || each === null || Object.entries(each).flat().every(isStorable);
 }
 
-/** Policies of a document that has mistakes, or rules that this version does not know. */
+/** Policies in force if the document has mistakes or contains rules unknown to this version. */
 export function unreadablePolicies(document: Document, mistakes: readonly string[]): Policies {
   const none = { signers: new Map(), keys: new Map(), asksApproval: false };
   return { ...none, unreadable: mistakes, hash: fingerprintOfJson(document), document };
 }
 
-/** Stands in for an address that cannot be parsed. */
+/** Result for an address that cannot be parsed. */
 const NO_ADDRESS = "0x";
 const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
@@ -65,7 +65,7 @@ const NO_LIMIT: Limit = { perTransaction: null, perHour: null, perDay: null };
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
 const SELECTOR = /^0x[0-9a-fA-F]{8}$/;
 const WEI = /^\d{1,78}$/;
-/** ABI types that are one number in one word, with their bits. */
+/** ABI types that are a single number in a single word; the digits are the number of bits. */
 const NUMBERS = /^(?:uint(\d*)|address|bool)$/;
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
@@ -106,7 +106,7 @@ class Place {
     return Object.entries(this.object()).map(([name, raw]) => [name, this.at(name, raw)] as const);
   }
 
-  /** The fields that are allowed at this place, by name. */
+  /** Reads the fields of this part by name. Fields that are not in `known` are reported as mistakes. */
   fields(known: readonly string[]): (name: string) => Place {
     const said = this.object(known);
     return (name) => this.at(name, said[name]);

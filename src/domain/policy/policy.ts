@@ -31,12 +31,12 @@ export interface Policy {
 }
 
 /**
- * Above one of these amounts in wei, a transaction waits for the approval of a second API key. Null: that amount
- * requires no approval.
+ * Above one of these amounts in wei, a transaction waits for the approval of a second API key. Null: this amount never
+ * requires approval.
  */
 export interface ApprovalBound {
   readonly aboveValue: bigint | null;
-  /** Limit on value + gas × fee cap, above which approval is required. */
+  /** Amount of value + gas × fee cap above which approval is required. */
   readonly aboveCost: bigint | null;
   /** How long a transaction waits for approval before it ends. */
   readonly expiresAfterMs: number;
@@ -66,7 +66,7 @@ export const PLAIN = "0x";
 
 export type Scope = "signer" | "key";
 
-/** A policy, the signer or API key that it applies to, and its use in the current hour and day. */
+/** A policy, the signer or API key that it applies to, and the amounts used in the current hour and day. */
 export interface Judge {
   readonly scope: Scope;
   readonly policy: Policy;
@@ -81,9 +81,9 @@ export interface Asked {
   /** The part of `worst` that is not counted yet: another payload of the same transaction may have been counted. */
   readonly more: Amounts;
   /**
-   * What is checked. "cost": the same payload at another price, or one without effect (cancel, placeholder): only its
-   * cost. "placeholder": counted like "cost", but no limit of an API key forbids it. Otherwise a key at its limit could
-   * reserve a nonce, never use it, and block the transactions above it at no cost.
+   * What is checked. "payload": all rules. "cost": only the limits on amounts, for the same payload at another price or
+   * for one without effect (a cancel). "placeholder": like "cost", but no limit of an API key forbids it. Otherwise a
+   * key at its limit could reserve a nonce, never use it, and block the transactions above it at no cost.
    */
   readonly about: "payload" | "cost" | "placeholder";
 }
@@ -98,7 +98,7 @@ export function policyFor(policies: ReadonlyMap<string, Policy>, name: string | 
   return name === null ? null : (policies.get(name) ?? policies.get(ANY) ?? null);
 }
 
-/** The policy with only those rules that need neither the time nor earlier use. */
+/** The policy with only those rules that depend neither on the time nor on amounts used before. */
 export function timeless(policy: Policy): Policy {
   const alone = ({ perTransaction }: Limit): Limit => ({ perTransaction, perHour: null, perDay: null });
   return { ...policy, hours: null, maxValue: alone(policy.maxValue), maxCost: alone(policy.maxCost) };
@@ -178,8 +178,8 @@ const AMOUNTS = [
 ] as const;
 
 /**
- * First limit on amounts that is exceeded. An amount up to the counted one is allowed: the limits may have been lowered
- * since.
+ * The first limit on amounts that is exceeded. A transaction that adds nothing to the amount already counted is
+ * allowed: the limits may have been lowered since it was counted.
  */
 function amountRule({ scope, policy, use }: Judge, { worst, more }: Asked, at: Date): Forbidden | null {
   const used = within(use, at);
@@ -218,7 +218,7 @@ export type ArgumentBounds = readonly ArgumentBound[];
 const SELECTOR_DIGITS = 2 + 8;
 const WORD_DIGITS = 64;
 
-/** The first argument that is out of bounds. Its value is null if the data ends before it. */
+/** The first argument that is out of bounds. Its value is null if the data ends before the argument. */
 function outOfBounds(bounds: ArgumentBounds, data: Hex) {
   for (const bound of bounds) {
     const digits = data.slice(SELECTOR_DIGITS + bound.word * WORD_DIGITS).slice(0, WORD_DIGITS);

@@ -48,9 +48,9 @@ function dayOf(ms: number) {
 }
 
 /**
- * Use of the limits at this time. It never returns to an earlier window: a database transaction that waited for its
- * lock has an older time than one that passed it, and the database's clock may jump. In these cases the amount counts
- * in the later window.
+ * Use of the limits at this time. It never returns to an earlier hour. A database transaction that waited for its lock
+ * has an older time than one that overtook it, and the database's clock may jump. In these cases the amount counts in
+ * the later hour.
  */
 export function within(use: Use, at: Date): Use {
   const hourMs = hourOf(at.getTime());
@@ -63,7 +63,9 @@ export function chargedHour(use: Use, at: Date): number {
   return Math.max(use.hourMs, hourOf(at.getTime()));
 }
 
-/** Adds amounts to the hour and its day, if they are the current ones. A negative amount subtracts. */
+/**
+ * Adds amounts to the given hour and its day, if that hour and day are the current ones. A negative amount subtracts.
+ */
 export function added(use: Use, hourMs: number, amounts: Amounts): Use {
   const now = within(use, new Date(hourMs));
   return {

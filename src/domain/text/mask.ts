@@ -1,8 +1,9 @@
 /**
  * Masks secrets in every text that leaves the process: log lines, problem documents, alerts, stored errors, messages of
- * the command line. Foreign errors quote secrets: a gateway quotes the URL with its key, a driver a connection string,
- * a hook its address. Configured secrets are found by their text; others (credentials in a URL, an Authorization
- * header, a private key) by their shape. Hashes are not masked, nor are words of our own messages (own-words.ts).
+ * the command line. Errors of other programs quote secrets: a gateway quotes the URL with its key, a driver a
+ * connection string, a hook its address. Configured secrets are found by their text; others (credentials in a URL, an
+ * Authorization header, a private key) by their shape. Hashes are not masked, nor are words of our own messages
+ * (own-words.ts).
  */
 import { isOwnWord } from "./own-words.ts";
 
@@ -33,7 +34,7 @@ export function createMask(secrets: readonly string[]): Mask {
   return (text) => masks.reduce((masked, mask) => mask(masked), text);
 }
 
-/** Maximum depth at which errors are masked: deeper than any real error object; deeper members are dropped. */
+/** Maximum depth at which error objects are masked. Members below it are dropped; no real error is that deep. */
 const DEEPEST = 8;
 const BYTES = /^0x[\da-f]*$/i;
 
@@ -48,7 +49,7 @@ export function maskTexts(mask: Mask, value: unknown, depth = 0): unknown {
 
 const NAME = "(?:key|token|secret|passw(?:or)?d|passphrase|mnemonic|seed)";
 
-/** Shapes of secrets. Each captures the text before the secret, which is kept. */
+/** Regular expressions for the shapes of secrets. Each captures the text before the secret, which is not masked. */
 const SHAPES = [
   // Matches user:password@ of a URL, or a token before the @
   String.raw`(:\/\/(?:[^\s/?#"'<>\\:@]{1,128}:(?!@))?)[^\s/?#"'<>\\]{1,512}(?=@)`,
@@ -60,7 +61,7 @@ const SHAPES = [
   String.raw`(${NAME}s?[\s"'\\]{0,6}[:=]?[\s"'\\[]{0,6}(?:0x)?)[\da-f]{64}(?![\da-f])`,
 ].map((pattern) => new RegExp(pattern, "gi"));
 
-/** Masks by shape only, for text before the configuration is read. */
+/** Masks secrets by their shape only. Used before the configuration is read. */
 export const maskOfShapes: Mask = (text) =>
   SHAPES.reduce((masked, shape) => masked.replace(shape, (_, before: string) => `${before}${MASK}`), text);
 
@@ -103,7 +104,7 @@ function inJson(text: string) {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Encodes a text for a URL. A lone surrogate has no URL encoding. */
+/** Encodes a text for a URL. A text with a lone surrogate stays unchanged, because it has no URL encoding. */
 function inUrl(text: string) {
   return /\p{Surrogate}/u.test(text) ? text : encodeURIComponent(text);
 }

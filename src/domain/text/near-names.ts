@@ -6,8 +6,8 @@
 import { type FencepostError, invalid, invalidWithHint } from "../errors.ts";
 
 /**
- * Other tools' names in lower case, by our name. Only names that are valid at the place are suggested. If a word may
- * mean several of our names, the first one here is used.
+ * Names that other tools use, in lower case, for each of our names. Only names that are valid at the field's place are
+ * suggested. If a word may mean several of our names, the first one here is used.
  */
 const SYNONYMS: Readonly<Record<string, string>> = {
   signer: "from sender account wallet address",
@@ -47,7 +47,7 @@ export interface UnknownName {
   readonly known: readonly string[];
   /** The error text, such as "is not a known field". */
   readonly complaint: string;
-  /** Names that are valid at another place, with that place's path. */
+  /** Names that are valid elsewhere in the input, each with the path of the place where it is valid. */
   readonly elsewhere?: ReadonlyMap<string, string>;
 }
 
@@ -72,7 +72,10 @@ export function nearestName(name: string, known: Iterable<string>, plain = plain
   return best !== undefined && best.distance <= tolerated(wanted.length) ? best.name : null;
 }
 
-/** Allowed edit distance between two names: a third of the letters, or two in a short name (a swap counts as two). */
+/**
+ * Allowed edit distance between two names: one below four letters, otherwise a third of the letters, but at least two
+ * (a swap counts as two).
+ */
 function tolerated(length: number) {
   return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));
 }

@@ -1,7 +1,8 @@
 /**
- * Words of our own messages, settings and codes. A secret that equals one of them is not masked by text: with the
- * database password `fencepost` every message would read `***: ***_API_KEYS: is required`. In a URL, in a header or
- * after the word password the secret is still masked by its shape, and at start a node names the affected setting.
+ * Words of our own messages, settings and codes. A secret that equals one of them is not masked by its text: with the
+ * database password `fencepost` every message would read `***: ***_API_KEYS: is required`. The secret is still masked
+ * by its shape in a URL, in a header or after the word password. At start a node reports which setting has such a
+ * secret.
  */
 
 import { ERROR_CATALOGUE, REJECTION_REASONS } from "../errors.ts";

@@ -18,7 +18,7 @@ const isRevert: Test = (value) => {
   return [name, message].every((each) => each === null || isText(each)) && isText(data) && Array.isArray(args);
 };
 
-/** Tests of the documented members of an error. Only these are passed on; additions of a newer node are dropped. */
+/** Tests for the documented members of an error. Other members, which a newer node may add, are dropped. */
 const EXTRAS: { readonly [Name in keyof Required<ErrorExtras>]: Test } = {
   path: isText,
   hint: isText,

@@ -27,8 +27,8 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
 }
 
 /**
- * The `traceparent` in a transaction's metadata. It is stored inside the caller's payload: every node reads it there,
- * without a column of its own.
+ * Reads the `traceparent` from a transaction's metadata. It is stored there, within the caller's payload, so that every
+ * node can read it without a column of its own.
  */
 export function traceparentIn(metadata: Readonly<Record<string, unknown>> | null): string | null {
   const { traceparent } = metadata ?? {};

@@ -3,7 +3,10 @@ import type { Attempt } from "./transaction.ts";
 
 type Superseding = "cancel" | "replace" | "placeholder";
 
-/** True for a payload that supersedes the caller's: once it is committed, nothing older is sent again. */
+/**
+ * True for a payload that supersedes the caller's (a cancel, a replacement, a placeholder). Once it is committed,
+ * nothing older is sent again.
+ */
 function supersedes(attempt: Attempt): attempt is Attempt & { readonly kind: Superseding } {
   return attempt.kind === "cancel" || attempt.kind === "replace" || attempt.kind === "placeholder";
 }
@@ -23,7 +26,7 @@ export function isSendable({ kind, foreign }: Attempt): boolean {
 
 /**
  * True if only private endpoints may get the transaction, with all its further payloads, until it is disclosed.
- * `first`: the value if nothing was signed yet.
+ * `first`: the result if nothing was signed yet.
  */
 export function isPrivate(attempts: readonly Attempt[], first = false): boolean {
   const newest = attempts.findLast(isSendable);
@@ -39,8 +42,8 @@ export function routed<A extends Attempt>(attempt: A, privately: boolean): A {
 }
 
 /**
- * True if only hashes are known, those of foreign transactions or those that a caller named: nothing can be sent or
- * repriced.
+ * True if only hashes of the attempts are known, because another program sent them or a caller gave only the hash:
+ * nothing can be sent or repriced.
  */
 export function isHashAlone(attempts: readonly Attempt[]): boolean {
   return attempts.length > 0 && !attempts.some(isSendable);
@@ -58,8 +61,8 @@ export function hashesOf(attempts: readonly Attempt[]): readonly Hash[] {
 }
 
 /**
- * The attempt to send next: the one whose receipt was withdrawn, because the new branch may lack it, otherwise the
- * newest. Null if there are no bytes to send.
+ * The attempt to send next. If a receipt was withdrawn after a reorg, its attempt is sent, because the new branch may
+ * lack it; otherwise the newest. Null if there are no bytes to send.
  */
 export function attemptToSend(attempts: readonly Attempt[], withdrawn: Hash | null = null): Attempt | null {
   const sendable = sendableAttempts(attempts);

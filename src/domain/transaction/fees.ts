@@ -12,14 +12,17 @@ export interface FeeMarket {
   readonly gasPrice: bigint;
   /** Advice of a gas oracle; absent if there is none, or it does not respond. */
   readonly offer?: Offer;
-  /** True if two endpoints have the block header with the base fee. Absent: only one endpoint reported the market. */
+  /**
+   * True if two endpoints have the block header from which the base fee was read. Absent: only one endpoint reported
+   * the market.
+   */
   readonly agreed?: true;
   /**
    * The higher of two endpoints' markets. It is offered only after several blocks did not include a transaction at the
    * lower price (climbing.ts).
    */
   readonly dearer?: Asked;
-  /** Contradictions between endpoints, each with the name of its endpoint. */
+  /** Values about which the endpoints contradict each other, each with the name of its endpoint. */
   readonly disputed?: readonly string[];
 }
 
@@ -90,15 +93,15 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
 }
 
 /**
- * Current base fee: the higher of the newest block's and the forecast for the next block. The forecast may be too low
- * on a chain with a minimum base fee, or one that an operator sets. Undefined on chains without base fees.
+ * Current base fee: the higher of the newest block's base fee and the forecast for the next block. The forecast may be
+ * too low on a chain whose base fee has a minimum or is set by an operator. Undefined on chains without base fees.
  */
 export function baseFeeNow({ baseFees }: FeeMarket): bigint | undefined {
   const [a, b = a] = baseFees.slice(-2);
   return a === undefined || b === undefined ? undefined : larger(a, b);
 }
 
-/** Stands in for the market if the caller named every fee: none of its values is read. */
+/** Used in place of a market if the caller named every fee: none of its values is read. */
 export const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
 /**
@@ -118,8 +121,8 @@ export function tipOf(fees: Fees): bigint {
 }
 
 /**
- * These prices in the envelope type of the given fees: an access list or a chain's rules may depend on the type.
- * Without dynamic fees there is one price, the cap.
+ * Converts prices to the envelope type of the given fees, because an access list or a chain's rules may depend on the
+ * type. A type without dynamic fees has one price, the cap.
  */
 export function feesLike({ type }: Fees, maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees {
   return type === "eip1559" ? { type, maxFeePerGas, maxPriorityFeePerGas } : { type, gasPrice: maxFeePerGas };
@@ -150,7 +153,10 @@ function wantsDynamicFees(wishes: FeeWishes) {
 
 const digests = new WeakMap<FeeMarket, { readonly tip: bigint; readonly sanityLimit: bigint | null }>();
 
-/** Medians of a market, computed once: the market prices all transactions until the next block. */
+/**
+ * Medians of a market. They are computed once, because all transactions until the next block are priced with the same
+ * market.
+ */
 function digest(market: FeeMarket) {
   const known = digests.get(market);
   if (known !== undefined) return known;

@@ -15,7 +15,7 @@ export interface Reservation {
   /** Time at which the reservation expires, by the database's clock. */
   readonly expiresAt: Date;
   readonly ttlMs: number;
-  /** Id of the transaction at the nonce: the caller's, or the one that closed the hole after an expiry. */
+  /** Id of the transaction at the nonce: the caller's, or, after an expiry, the one that filled the nonce gap. */
   readonly txId: string | null;
 }
 

@@ -19,7 +19,8 @@ export interface Payload extends FeeWishes {
 }
 
 /**
- * All fields of a create. None of them changes later: an operator's action adds another payload beside the caller's.
+ * All fields of a create. None of them changes later: an operator's action never changes the caller's payload, but adds
+ * another.
  */
 export const CREATE_FIELDS = [
   ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
@@ -42,15 +43,21 @@ export interface Intent {
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** The pool that chose the lane; absent if the caller named the signer. */
   readonly pool?: string;
-  /** The caller's confirmation that the receiver need not have code. It is not signed, and not compared in repeats. */
+  /**
+   * The caller confirms that the receiver need not have code. This is not signed, and a repeat of the request may
+   * differ in it.
+   */
   readonly allowNoCode?: true;
-  /** Nonce that the caller chose: exactly this one is allocated, or the create is refused. */
+  /** Nonce that the caller chose. The create gets exactly this nonce or is refused. */
   readonly exactNonce?: number;
-  /** The caller's deadline: a transaction that is not mined by then is cancelled. Compared in repeats. */
+  /**
+   * The caller's deadline: a transaction that is not mined by then is cancelled. A repeat of the request must have the
+   * same one.
+   */
   readonly validUntil?: Date;
 }
 
-/** An intent with everything that signing needs besides nonce and price. */
+/** An intent with everything that is needed to sign, except nonce and price. */
 export interface PreparedIntent extends Intent {
   readonly gas: bigint;
   /**
@@ -103,9 +110,12 @@ export interface Receipt {
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint | null;
   readonly contractAddress: Address | null;
-  /** Wei paid besides gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
+  /** Wei paid in addition to gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
   readonly besideGas?: bigint;
-  /** True if the amount besides gas may be higher: no block commits to it, and no second endpoint confirms it. */
+  /**
+   * True if the additional amount may be higher than reported: it is not part of the block's hash, and no second
+   * endpoint confirms it.
+   */
   readonly besideGasUnsure?: true;
 }
 

@@ -17,7 +17,8 @@ export const SUB_STATES = {
 export type SubState = (typeof SUB_STATES)[State][number];
 
 /**
- * States in which `subState` may be null. In TRACKING it is always set (the progress), and in FAILED_FINAL (the cause).
+ * States in which `subState` may be null. In the others it is always set: in TRACKING to the progress, in FAILED_FINAL
+ * to the cause.
  */
 export const BARE_STATES: readonly State[] = ["CREATED", "ALLOCATED", "CONFIRMED", "STUCK"];
 
@@ -33,13 +34,13 @@ export type CompletionState = (typeof COMPLETION_STATES)[number];
 export interface TransitionRule {
   /** States from which the transition is allowed; `null` means "no row yet". */
   readonly from: readonly (State | null)[];
-  /** Restricts `from` to these sub-states; null stands for rows without a sub-state. */
+  /** Sub-states from which the transition is allowed; null means "no sub-state". Absent: all sub-states of `from`. */
   readonly fromSubStates?: readonly (SubState | null)[];
   readonly to: Status | "same";
   readonly completion?: { readonly state: CompletionState; readonly settled: boolean };
 }
 
-/** The intent needs no approval, or has it. */
+/** Source states of an intent without a nonce that needs no approval, or has it. */
 const unbound = { from: [null, "CREATED"], fromSubStates: [null] } as const;
 const awaiting = { from: ["CREATED"], fromSubStates: ["AWAITING_APPROVAL"] } as const;
 const open = ["TRACKING", "STUCK"] as const;
@@ -87,7 +88,7 @@ export const TRANSITIONS = {
   placeholder: signedAgain,
   /** Replaces a payload that is not signed yet: from then on, the new payload is queued for this nonce. */
   amend: { from: ["ALLOCATED"], to: "same" },
-  /** A decision that changes no state, kept so that the history names its actor. */
+  /** A decision that changes no state. It is recorded so that the history names who decided. */
   decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   /** An operator holds the transaction, or releases it. */
   hold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
@@ -99,10 +100,10 @@ export const TRANSITIONS = {
     completion: { state: "STUCK", settled: false },
   },
   unstick: { from: ["STUCK"], to: pending },
-  // Transitions of holes
+  // Transitions of nonce gaps: transactions that move down, or give up their nonce
   shiftDown: { from: ["ALLOCATED"], to: "same" },
   giveUp: { from: ["ALLOCATED"], ...settledAs("FAILED_FINAL", "REJECTED") },
-  // Gray zone: only if the RPC node signs, because then a lost response leaves no hash to search for
+  // Transitions after a lost response of an RPC node that signs: there is no hash to search for
   loseSight: {
     from: ["TRACKING"],
     fromSubStates: unmined,
@@ -119,7 +120,7 @@ export const TRANSITIONS = {
   confirmCancel: { ...mined, ...settledAs("FAILED_FINAL", "CANCELLED") },
   /** The cancel of a transaction whose `validUntil` had passed is final. */
   confirmExpiry: { ...mined, ...settledAs("FAILED_FINAL", "EXPIRED") },
-  /** A foreign transaction is mined at the nonce, with enough confirmations. */
+  /** Another program's transaction is mined at the nonce, with enough confirmations. */
   loseNonce: { ...mined, ...settledAs("FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY") },
   reorg: { from: ["CONFIRMED", "FAILED_FINAL"], to: pending, completion: { state: "REORGED", settled: false } },
 } as const satisfies Record<string, TransitionRule>;

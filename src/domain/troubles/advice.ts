@@ -1,5 +1,5 @@
 /**
- * Remedies as text, with the requests that perform them. All ids are filled in; the operator may only improve the
+ * Remedies as text, with the API requests that perform them. All ids are filled in; an operator need only add a better
  * reason.
  */
 import type { OfferedAction, Situation } from "./situation.ts";
@@ -9,13 +9,14 @@ import type { CauseCode, HelpCode } from "./table.ts";
 export interface Step {
   readonly code: HelpCode;
   readonly because: CauseCode;
-  /** Situation of the transaction itself, or of the one that it waits for. */
+  /** Facts about the transaction itself, or about the one that it waits for. */
   readonly about: Situation;
   readonly isBlocker: boolean;
 }
 
 /**
- * Text of each remedy, following "What helps:". `it` is the transaction in question, or the nonce that it waits for.
+ * Text of each remedy, shown after "What helps:". The argument `it` names the transaction in question, or the nonce
+ * that it waits for.
  */
 const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => string>> = {
   WAIT: () => "nothing needs to be done: it goes on by itself",
@@ -55,14 +56,14 @@ function nameOf({ about: { transaction }, isBlocker }: Step) {
   return isBlocker && transaction.nonce !== null ? `nonce ${transaction.nonce}` : "it";
 }
 
-/** Target of a request that helps: transaction, lane, hole or notice. */
+/** What a helpful request acts on: a transaction, lane, nonce gap or notice. */
 interface Target {
   readonly txId?: string | null;
   readonly chainId?: number | null;
   readonly signer?: string | null;
-  /** The nonce that no transaction holds, and the transaction above it. */
+  /** The nonce gap, and the transaction above it that waits. */
   readonly hole?: { readonly nonce: number; readonly txId: string } | null;
-  /** True if the kill in force concerns this signer alone. */
+  /** True if the kill in force is for this signer alone, false if it is for all signers. */
   readonly isOwnKill?: boolean;
   readonly notice?: { readonly noticeId: string; readonly times: number };
 }
@@ -81,8 +82,8 @@ type Request = RowRequest & Pick<OfferedAction, "scope">;
 type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES";
 
 /**
- * Requests by remedy. Remedies that need more input than a reason, such as another payload, have no ready request;
- * remedies for funds and nodes need no request.
+ * API requests by remedy. A remedy that needs more input than a reason, such as another payload, has none. Remedies for
+ * funds and nodes are not requests.
  */
 const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: string) => readonly Request[]>>> = {
   END_KILL: ({ signer, isOwnKill = false }) => {
@@ -104,14 +105,15 @@ const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: st
     { ...ofTransaction(of, "approve", `Approve ${it}`), scope: "approve" },
     { ...ofTransaction(of, "reject", `Reject ${it}`), scope: "approve" },
   ],
-  // The request includes the hole's nonce: if the hole was filled meanwhile, a request without it would discard the
-  // payload of the transaction above it.
+  // The request names the nonce of the gap. If the gap was filled meanwhile, a request without the nonce would discard
+  // the payload of the transaction above it.
   FILL_HOLE: ({ hole }) => {
     if (!hole) return [];
     const { nonce, txId } = hole;
     return [request("resolve", `Fill nonce ${nonce}`, `/tx/${txId}/resolve`, { action: "PLACEHOLDER", nonce })];
   },
-  // The request includes the count, so that events after the operator read the notice are not acknowledged.
+  // The request includes the number of events that the operator has seen, so that later events are not acknowledged
+  // with them.
   ACKNOWLEDGE: ({ notice }) =>
     notice
       ? [request("acknowledge", "Acknowledge", `/notices/${notice.noticeId}/acknowledge`, { times: notice.times })]

@@ -34,8 +34,8 @@ interface Finding {
 }
 
 /**
- * `blocker`: situation of the transaction or nonce that this one waits for; null: it waits for nothing, or the blocker
- * must not be shown.
+ * Explains a transaction. `blocker`: facts about the transaction or nonce that this one waits for; null if it waits for
+ * nothing, or the blocker must not be shown.
  */
 export function explain(situation: Situation, blocker: Situation | null = null): Explanation {
   const before = blocker === null ? null : find(blocker, null);
@@ -82,8 +82,8 @@ function find(situation: Situation, before: Finding | null): Finding {
 const STOPS_SENDING: ReadonlySet<CauseCode> = new Set(["KILLED", "LANE_SUSPENDED"]);
 
 /**
- * Causes that are ignored while another transaction precedes this one: nodes are not expected to hold it then, however
- * often it was sent.
+ * Causes that are ignored while another transaction precedes this one: nodes need not have it in their mempool then,
+ * however often it was sent.
  */
 const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
 
@@ -96,7 +96,7 @@ function findUnmined(
   const own = ownCauses(situation, order.length > 0);
   const ownSteps = firstHelp(situation, own);
   const orderSteps = stepsBefore(situation, order, before);
-  // If the predecessor proceeds without help, the transaction's own trouble decides.
+  // If the transaction before this one proceeds without help, this one's own trouble comes first.
   const isNext = orderSteps.length === 0 && ownSteps.length > 0;
   const rest = isNext ? [...own, ...order] : [...order, ...own];
   const wrong = [...lane, ...hold, ...rest];
@@ -108,19 +108,22 @@ function findUnmined(
 
 function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
   const own = said(situation, [...OWN_RULES, disputedCause]);
-  // The chain has passed the transaction's nonce, so its other causes no longer matter.
+  // The chain has passed the transaction's nonce, so none of its other causes matters any more.
   const past = own.find(({ code }) => code === "NONCE_CONSUMED");
   return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];
 }
 
-/** Causes that precede this transaction in nonce order: its predecessor, and why that one waits. */
+/** Causes in the transactions below this one: which one it waits for, and why that one waits. */
 function inOrder(situation: Situation, before: Finding | null, lane: readonly Cause[]): readonly Cause[] {
-  // Skip causes that stop the whole lane: they are listed already.
+  // Skip causes that stop the whole lane: they are already listed.
   const why = before?.causes.find(({ code }) => lane.every((cause) => cause.code !== code)) ?? null;
   return said(situation, [missingBelow, waitingBehind(why), waitingForWindow]);
 }
 
-/** Remedies behind a hole: those that fill it; behind another transaction: those that help that transaction. */
+/**
+ * Remedies for a transaction that must wait: if it waits for a nonce gap, those that fill the gap; if it waits for
+ * another transaction, those that help that one.
+ */
 function stepsBefore(situation: Situation, order: readonly Cause[], before: Finding | null): readonly Step[] {
   if (!order.some(({ code }) => code === "WAITING_BEHIND")) return helpOf(situation, order);
   if (before === null) return [stepOf(situation, "LOOK_AT_BLOCKER", "WAITING_BEHIND")];
@@ -144,7 +147,7 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
   return [...steps.values()].sort((a, b) => isLast(a) - isLast(b));
 }
 
-/** Remedies against the first obstacle that has any: later obstacles matter only after it. */
+/** Remedies against the first obstacle that has any. Later obstacles do not matter until that one is removed. */
 function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
   return causes.map((cause) => helpOf(situation, [cause])).find((steps) => steps.length > 0) ?? [];
 }
@@ -172,13 +175,13 @@ function summaryOf(situation: Situation, causes: readonly Cause[], help: readonl
   return `${placeOf(situation)}${why}${held}.${advice}${missing}${isOpen ? askedFor(situation) : ""}`;
 }
 
-/** Causes that the chain's balance or transaction count could overrule. */
+/** Causes that may turn out to be wrong once the signer's balance and transaction count on the chain are known. */
 const OWN_CODES: ReadonlySet<CauseCode> = new Set([
   ...(["FEE_BELOW_BASE_FEE", "FEE_CEILING_REACHED", "POLICY_LIMIT_REACHED", "UNDERPRICED", "NOT_IN_POOL"] as const),
   ...(["RESENT_OFTEN", "NODE_DID_NOT_ANSWER", "STUCK"] as const),
 ]);
 
-/** Names facts that could not be read: advice without them may be wrong. */
+/** Lists the facts that could not be read: without them the advice may be wrong. */
 function missingIn({ chain: { balance, minedCount } }: Situation) {
   const missing = [
     ...(balance === null ? ["the balance of the signer"] : []),

@@ -1,4 +1,7 @@
-/** Rows of the attention list, from facts in the database and facts that only one node has. */
+/**
+ * Builds the rows of the attention list, the list of troubles that need a person. Some facts are in the database,
+ * others only one node has.
+ */
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
 import type { Kill } from "../cluster/kills.ts";
@@ -25,8 +28,8 @@ import {
 } from "./words.ts";
 
 /**
- * Age from which a hole is reported. Normally the next transaction fills it, or transactions above it move down, well
- * before.
+ * Age from which a nonce gap is reported. Usually the next transaction fills it, or transactions above it move down,
+ * well before.
  */
 const HOLE_PATIENCE_MS = 10_000;
 
@@ -43,7 +46,7 @@ export function ofLane(of: TroubledLane, now: Date): readonly Trouble[] {
     found.push(trouble(code, { ...lane, sentence, since, waiting: open, actions }));
   }
   if (head?.state === "STUCK") found.push(ofTransaction("STUCK", { ...head, lane, open }, "it was not mined in time"));
-  // A hole with no transaction above it is no trouble: the next transaction gets its nonce.
+  // A nonce gap with no transaction above it is no trouble: the next transaction gets its nonce.
   if (hole === null || head === null || head.nonce < hole.nonce) return found;
   if (now.getTime() - hole.since.getTime() < HOLE_PATIENCE_MS) return found;
   const { nonce, since } = hole;
@@ -100,7 +103,8 @@ export function ofNotice(notice: Notice): Trouble {
     const actions = offersFor(target, ["ACKNOWLEDGE", "LOOK_AT_NODES"]);
     return trouble("NODE_VANISHED", { id, sentence, since, nodeId, actions });
   }
-  // The key may be stolen: this is the worst trouble, and it does not end by itself.
+  // Another program used the signer's key, which may be stolen. This is the worst trouble, and it does not end by
+  // itself.
   const sentence = `Another program used the key of this signer: ${usedBy(newest)}.${often} If nobody here did it, the key is stolen: stop the signer and move its funds.`;
   const about = { ...lane, since, nonce: newest?.nonce ?? null, txId: newest?.txId ?? null };
   const actions = offersFor(target, ["ACKNOWLEDGE", "SUSPEND_LANE", "STOP_SIGNER"]);
@@ -148,8 +152,8 @@ export function ofUnreachable(chainId: number, since: Date | null, waiting: numb
 }
 
 /**
- * The sentence has no age, which `since` has: a sentence that changes with time would be written to the database
- * repeatedly.
+ * The sentence does not contain the age of the stall, which `since` shows: a sentence that changes with time would be
+ * written to the database again and again.
  */
 export function ofStalled(
   { chainId, since, waiting }: { chainId: number; since: Date | null; waiting: number },
@@ -166,7 +170,10 @@ export function ofDoubt(lane: Lane, reason: string, waiting: number): Trouble {
   return trouble("CHAIN_DOUBTED", { ...lane, sentence, waiting, facts: { doubted: reason } });
 }
 
-/** One row for each code, not for each block: an endpoint with false data about one block usually has it about many. */
+/**
+ * One row for each code, not for each block: an endpoint with false data about one block usually has false data about
+ * many.
+ */
 export function ofDisputes(
   chainId: number,
   disputes: readonly (Pick<Disputed, "code"> & { readonly number: number; readonly since: Date })[],
@@ -190,7 +197,7 @@ export function ofPriceDispute(chainId: number, { answers, since }: Pick<Dispute
   return trouble("RPC_DISAGREES", { sentence, since, chainId }, "price");
 }
 
-/** One row for the lane: an endpoint with a false response about one transaction usually gives them about many. */
+/** One row for the whole lane: an endpoint that refuses one transaction wrongly usually refuses many. */
 export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): readonly Trouble[] {
   const [first, ...others] = refusals.filter(({ waitsFor }) => waitsFor === "agreement");
   if (first === undefined) return [];
@@ -218,8 +225,8 @@ export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trou
 }
 
 /**
- * An endpoint reports a higher transaction count than the lane has given nonces, and the endpoints do not agree on it
- * yet.
+ * An endpoint counts more transactions of the signer than the lane has given nonces, and the endpoints do not agree on
+ * the count yet.
  */
 export function ofDrift(lane: Lane, { count, since }: { count: number; since: Date }, cursor: number): Trouble {
   const sentence = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
@@ -238,7 +245,10 @@ interface Watched {
   readonly waiting: number;
 }
 
-/** Row of the attention list for an open alert that the lane's watch raised. */
+/**
+ * Row of the attention list for an open alert about a lane: it has too many open transactions, or its oldest one is too
+ * old.
+ */
 export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Watched): Trouble {
   const about = { ...lane, waiting };
   if (code === "PENDING_DEEP") {
@@ -263,13 +273,13 @@ interface Dated {
 export interface TroubledLane {
   readonly lane: Lane;
   readonly suspendedBy: SuspendedBy | null;
-  /** The last decision that an operator made about the lane; null: none is kept. */
+  /** The last decision that an operator made about the lane; null if none is stored. */
   readonly decision: { readonly actor: string; readonly reason: string; readonly at: Date } | null;
   /** Number of transactions with a nonce that are not final. */
   readonly open: number;
   /** The lowest transaction that is not final; null: none is open. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & Dated) | null;
-  /** The lowest nonce of the lane that no transaction holds. */
+  /** The lane's lowest nonce gap; null if there is none. */
   readonly hole: Pick<Hole, "nonce" | "detail" | "since"> | null;
 }
 

@@ -100,7 +100,7 @@ export const LANE_RULES: readonly Rule[] = [
   },
 ];
 
-/** The nonce below the transaction is missing at the node: no transaction of the lane holds it. */
+/** The transaction waits for a lower nonce that no transaction of the lane has. */
 export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) => {
   if (hole === null || nonce === null || hole.nonce >= nonce) return null;
   const data = { nonce: hole.nonce };
@@ -109,7 +109,7 @@ export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) =
   return { code: "RESERVED_BELOW", text, data };
 };
 
-/** The transaction waits behind another one; `why` is the obstacle of that one, if known. */
+/** The transaction waits behind another one. `why`: the cause for which that other one waits, if known. */
 export function waitingBehind(why: Cause | null): Rule {
   return ({ lane: { head }, transaction: { nonce } }) => {
     if (head === null || nonce === null || head.nonce >= nonce) return null;
@@ -175,7 +175,7 @@ export const OWN_RULES: readonly Rule[] = [
     if (balance === null) return refused;
     const moved = attempt.kind === "cancel" || attempt.kind === "placeholder" ? 0n : transaction.value;
     const missing = moved + attempt.gas * feeCap(attempt.fees) - balance;
-    // A balance that was read before the node's refusal does not contradict it.
+    // A balance that was read before the node refused does not contradict the refusal.
     if (missing <= 0n) return remembered === true ? refused : null;
     const text = `the signer's balance is short by ${ether(missing)} for value and gas`;
     return { code: "INSUFFICIENT_FUNDS", text, data: { missing: `${missing}`, balance: `${balance}` } };
@@ -193,10 +193,11 @@ export const OWN_RULES: readonly Rule[] = [
     if (attempt === null || first === undefined || ceilings === null) return null;
     const content = { gas: attempt.gas, value: transaction.value };
     const offer = feeCap(attempt.fees);
-    // A node accepts a replacement only for at least a tenth more: if that is above the ceiling, repricing has ended.
+    // A node accepts a replacement only if it offers at least a tenth more. If that is above the ceiling, repricing has
+    // ended.
     const next = (offer * 11n) / 10n;
     const absolute = feeLimit(ceilings, content);
-    // A price that an operator set above the repricing loop's own limit is limited only by the ceiling.
+    // If an operator has set a price above the limit of automatic repricing, only the ceiling applies.
     const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
     const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
@@ -223,11 +224,12 @@ export const OWN_RULES: readonly Rule[] = [
   },
   answered("underpriced"),
   ({ transaction: { nonce, subState, lastSubmittedAt: since }, chain: { pooled, minedCount }, now }) => {
-    // A missing mempool entry is no obstacle while a send is claimed without a response, nor once the chain's count has
-    // passed the nonce.
+    // It is no obstacle that the mempool lacks the transaction while a send is claimed without a response, nor once the
+    // chain's count has passed the nonce.
     if (pooled !== false || since === null || subState === "PENDING") return null;
     if (minedCount !== null && nonce !== null && minedCount > nonce) return null;
-    // No `since`: it is unknown when the node dropped the transaction, and each send would change it.
+    // `since` is left out: it is unknown when the node dropped the transaction, and the time of the last send changes
+    // with each send.
     return {
       code: "NOT_IN_POOL",
       text: `the node does not hold it; last sent ${agoInWords(since, now)}, and sent again in its turn`,
@@ -236,7 +238,7 @@ export const OWN_RULES: readonly Rule[] = [
   ({ transaction, chain: { stuckAfterResubmits: most } }) => {
     const { state, submitAttempts, lastError } = transaction;
     const again = submitAttempts - 1;
-    // Only for a STUCK transaction: any other may have been sent this often while it waited behind others.
+    // Report this only for a STUCK transaction: any other may have been sent this often while it waited behind others.
     if (state !== "STUCK" || most === 0 || again < most || lastError !== null) return null;
     const text = `it was sent again ${again} times since a node took it, and no block has it`;
     return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
@@ -257,7 +259,10 @@ const ANSWERS = {
   unknown: { code: "NODE_DID_NOT_ANSWER", words: "the last submission has no clear answer" },
 } as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
 
-/** Obstacle from the node's last response, found by its name in the transaction's last error. */
+/**
+ * Obstacle that follows from the node's last response. The name of the response is the part of the transaction's last
+ * error before the colon.
+ */
 function answered(answer: keyof typeof ANSWERS): Rule {
   return ({ transaction: { lastError, receipt } }) => {
     const [name, ...said] = lastError?.split(":") ?? [];
@@ -359,8 +364,8 @@ export function minedCause({ transaction, chain }: Situation): Cause | null {
 }
 
 /**
- * Dispute between endpoints about the transaction's receipt or, before it is mined, about the gas price; null if there
- * is none.
+ * Cause if endpoints disagree about the transaction's receipt or, before it is mined, about the gas price; null if they
+ * agree.
  */
 export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
   if (disputed === null) return null;

@@ -1,7 +1,7 @@
 /**
- * Decides if a helpful action would be accepted now, and would change anything. The rules are those of its execution
- * (application/operations/transaction-actions.ts, application/detours/change-payload.ts), on the side of caution: a
- * payload that may be in a pool is assumed to be there.
+ * Decides if a helpful action would be accepted now, and would change anything. The rules are the same as when the
+ * action is executed (application/operations/transaction-actions.ts, application/detours/change-payload.ts). In doubt
+ * they are stricter: a payload that may be in a pool is assumed to be there.
  */
 
 import { feeLimit, repricingLimit } from "../fees/ceilings.ts";
@@ -31,7 +31,7 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     if (state === "CREATED") return awaiting !== null || held !== null;
     if (forbiddenCancel !== null || !canPayForNothing(situation)) return false;
     if (state === "ALLOCATED") return true;
-    // Another cancel of a transaction that is being cancelled changes nothing: only a higher price helps.
+    // A second cancel of a transaction that is already being cancelled changes nothing: only a higher price helps.
     const standing = repricedKind(attempts);
     if (standing === "cancel" || standing === "placeholder") return false;
     return maySignAnother(situation, "cancel") && isUnderCeiling(situation, { gas: GAS_OF_NOTHING, value: 0n });
@@ -43,8 +43,8 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
     hole === null || hole.forbidden !== null || transaction.forbidden !== null,
-  // Checking the endpoint does not help if it responds and the caller never sent the transaction of the hash that it
-  // named.
+  // Checking the endpoint does not help if the endpoint works and only a hash that the caller named is known: then the
+  // caller probably never sent that transaction.
   CHECK_RPC: ({ transaction: { state, attempts, refusal }, chain }) =>
     (state !== "STUCK" && refusal?.waitsFor !== "laterBlock") ||
     (refusal === null && !isHashAlone(attempts)) ||
@@ -66,8 +66,8 @@ function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeo
 }
 
 /**
- * True if a replacement is within the ceilings: a pool accepts it only for at least a tenth more. Above the limit of
- * the repricing loop, an operator's action also needs a base fee that justifies the price.
+ * True if a replacement is within the ceilings. A pool accepts it only if it offers at least a tenth more. Above the
+ * limit of automatic repricing, an operator's action also needs a base fee that justifies the price.
  */
 function isUnderCeiling(
   { transaction: { attempts }, chain: { ceilings, baseFee } }: Situation,
@@ -82,7 +82,10 @@ function isUnderCeiling(
   return baseFee !== null && feeCap(standing) < baseFee && least <= feeLimit(ceilings, content).most;
 }
 
-/** True if the balance pays for a cancel: it may suffice for that even if it does not pay for the transaction. */
+/**
+ * True if the balance pays for a cancel. It may suffice for that even if it does not suffice for the transaction
+ * itself.
+ */
 function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation) {
   const standing = highestOffer(attempts.filter(isSendable));
   return balance === null || standing === null || balance >= GAS_OF_NOTHING * feeCap(leastReplacement(standing));

@@ -1,5 +1,6 @@
 /**
- * The attention list, of troubles that need a person: one row for each cause, however many transactions wait behind it.
+ * The attention list: troubles that need a person. It has one row for each cause, however many transactions wait
+ * because of it.
  */
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
@@ -12,11 +13,11 @@ export interface Trouble {
   readonly id: string;
   readonly severity: Severity;
   readonly code: TroubleCode;
-  /** The trouble and what waits behind it, in one sentence. */
+  /** The trouble, and how many transactions wait because of it, in one sentence. */
   readonly sentence: string;
   /** The earliest time at which any node saw the trouble. */
   readonly since: Date | null;
-  /** Time at which the figures in the sentence were read; absent: it has no figures. */
+  /** Time at which the numbers in the sentence were read; absent if it has no numbers. */
   readonly asOf?: Date;
   readonly chainId: number | null;
   readonly signer: Address | null;
@@ -25,12 +26,12 @@ export interface Trouble {
   readonly nodeId: string | null;
   /** URL of the endpoint, with secrets masked. */
   readonly endpoint: string | null;
-  /** Number of transactions that wait behind the trouble. */
+  /** Number of transactions that wait because of the trouble. */
   readonly waiting: number;
   readonly actions: readonly RowRequest[];
   /** True if the trouble was a single event: a person should know of it, but it does not last. */
   readonly over: boolean;
-  /** Facts that only the owner of the lane has, for explanations on other nodes. */
+  /** Facts that only the lane's owner has. Other nodes need them to explain transactions. */
   readonly facts?: ReportedFacts;
 }
 
@@ -45,7 +46,7 @@ export interface ReportedFacts {
   readonly minedCount?: number;
 }
 
-/** Default values for a row of the attention list without a subject. */
+/** Default values of a row of the attention list. They name no lane, transaction, node or endpoint. */
 export const NOWHERE = {
   ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
   ...{ waiting: 0, actions: [], over: false },
@@ -53,7 +54,7 @@ export const NOWHERE = {
 
 type Given = Partial<Omit<Trouble, "code" | "severity">> & Pick<Trouble, "sentence">;
 
-/** Creates a row of the attention list. `part` distinguishes rows of one code and place. */
+/** Creates a row of the attention list. `part` distinguishes rows that have the same code and lane. */
 export function trouble(code: TroubleCode, { id, ...given }: Given, part?: string | number): Trouble {
   const { chainId, signer } = given;
   const own = [code, chainId, signer, part].filter((each) => each !== undefined && each !== null).join(":");
@@ -61,8 +62,8 @@ export function trouble(code: TroubleCode, { id, ...given }: Given, part?: strin
 }
 
 /**
- * True if the row is about one transaction, which an explanation describes better. A row about a hole names a
- * transaction but is not about it.
+ * True if the row is about one transaction; its explanation then describes the trouble better. A row about a nonce gap
+ * names a transaction but is not about it.
  */
 export function isOfTransaction({ id, txId }: Trouble): boolean {
   return txId !== null && id === `tx:${txId}`;
@@ -93,11 +94,11 @@ export function once(troubles: readonly Trouble[]): readonly Trouble[] {
 }
 
 /**
- * Drops rows that are only consequences of another row. That row gets the earliest `since` of them, and counts the
- * transactions that they hold up.
+ * Drops rows that are only consequences of another row. The other row gets their earliest `since`, and counts the
+ * transactions that wait because of them.
  */
 export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
-  // Sort rows about a wider place first, then by lowest nonce: the first row of a group is shown.
+  // Sort rows about single transactions last, the others by lowest nonce: of a group, the first row is shown.
   const all = [...once(troubles)].sort(
     (a, b) => Number(isOfTransaction(a)) - Number(isOfTransaction(b)) || (comesBefore(a, b) ? -1 : 1),
   );
@@ -121,7 +122,7 @@ function comesBefore(a: Trouble, b: Trouble) {
   return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
 }
 
-/** True if the trouble is within the place of the cause (lane, chain, endpoint or node). */
+/** True if the trouble is on the same lane, chain, endpoint or node as its possible cause. */
 function isInside(each: Trouble, cause: Trouble) {
   const isOn = each.chainId === cause.chainId;
   switch (rowOf(cause.code).about) {

@@ -10,7 +10,7 @@ import type { Attempt, LaneTransaction } from "../transaction/transaction.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
 import type { Away } from "./words.ts";
 
-/** All facts that an explanation is based on, of one moment. Each is null if it is unknown. */
+/** All facts that an explanation is based on, as read at one time. Each is null if it is unknown. */
 export interface Situation {
   readonly now: Date;
   readonly transaction: ExplainedTransaction;
@@ -31,19 +31,22 @@ export interface ExplainedTransaction
   /** Reason for the transaction's state, from its last step. */
   readonly reason: string | null;
   readonly since: Date;
-  /** The policy rules that forbid a higher price (`forbidden`) and a cancel (`forbiddenCancel`). */
+  /**
+   * `forbidden`: the policy rule that forbids a higher price. `forbiddenCancel`: the one that forbids a cancel. Null if
+   * nothing forbids it.
+   */
   readonly forbidden: Forbidden | null;
   readonly forbiddenCancel: Forbidden | null;
   /**
-   * While the transaction waits for approval: the rule that requires it, when the wait expires, and the owner of the
-   * transaction.
+   * Set while the transaction waits for approval: the rule that requires the approval, when the wait expires, and the
+   * owner of the transaction.
    */
   readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
   /** True if the transaction's receipt was withdrawn, and there is no new one. */
   readonly withdrawn: boolean;
   /**
-   * The caller's deadline, and the time since which the transaction is being cancelled because of it; null: no
-   * deadline, or not cancelled yet.
+   * The caller's deadline; null if there is none. `expiredAt`: since when the transaction is being cancelled because
+   * the deadline passed; null if it is not.
    */
   readonly validUntil: Date | null;
   readonly expiredAt: Date | null;
@@ -77,28 +80,28 @@ export interface ExplainedLane {
   /** Set if the signer does not sign at present, as far as the queried node knows. */
   readonly signerAway: Away | null;
   /**
-   * The transaction that blocks this one: the holder of the nonce that the chain expects next, or a held transaction
-   * below it.
+   * The transaction that blocks this one: the one at the nonce that the chain expects next, or a held transaction below
+   * this one.
    */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
-  /** The nonce that the chain expects next, if no transaction of the lane holds it. */
+  /** The nonce that the chain expects next, if no transaction of the lane has it. */
   readonly hole: ExplainedHole | null;
-  /** Number of nonces given after that of the transaction. */
+  /** Number of nonces of the lane that were given above the transaction's own. */
   readonly behind: number;
 }
 
 export interface ExplainedHole {
   readonly nonce: number;
-  /** Why no transaction holds the nonce, if that is recorded. */
+  /** Why no transaction has the nonce, if the cause is recorded. */
   readonly detail: string | null;
   /** True if the nonce is reserved for a caller that signs itself. */
   readonly reserved: boolean;
   /**
-   * How the hole gets filled. "order": by an operator's action on `txId`, the head of the lane. "itself": automatically
-   * by a loop. "chainNode": by the RPC node, which holds the key.
+   * How the nonce gap gets filled. "order": by an operator's action on `txId`, the lane's lowest open transaction.
+   * "itself": automatically. "chainNode": only through the RPC node, which holds the key.
    */
   readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
-  /** The policy rule that forbids filling the hole. */
+  /** The policy rule that forbids filling the nonce gap. */
   readonly forbidden: Forbidden | null;
 }
 
@@ -112,9 +115,11 @@ export interface ExplainedChain {
   readonly head: number | null;
   readonly balance: bigint | null;
   readonly baseFee: bigint | null;
-  /** Number of the first block of the latest unbroken series whose base fee was above the transaction's fee cap. */
+  /**
+   * Number of the block since which every base fee was above the transaction's fee cap; null if the newest one is not.
+   */
   readonly dearSinceBlock: number | null;
-  /** True if the figures are those of an earlier read, not current ones. */
+  /** True if balance, count and prices are from an earlier read, not current ones. */
   readonly remembered?: boolean;
   /** True if the node's mempool holds a payload of the transaction; null if the node does not report it. */
   readonly pooled: boolean | null;
@@ -127,7 +132,7 @@ export interface ExplainedChain {
   readonly ceilings: Ceilings | null;
   /**
    * Set if endpoints contradict each other about the block of the receipt, or one has not responded: then nothing is
-   * decided. Without a receipt, they contradict each other about the gas price.
+   * decided. If there is no receipt, set if they contradict each other about the gas price.
    */
   readonly disputed: Disputed | null;
   /** Endpoints that may get private transactions. */
@@ -143,11 +148,14 @@ export interface Disputed {
 }
 
 export interface Explanation {
-  /** The trouble, what waits behind it, and what helps, complete without the other fields. */
+  /** Text that names the trouble, what waits because of it, and what helps. It is complete without the other fields. */
   readonly summary: string;
   /** Causes, the decisive one first. */
   readonly causes: readonly Cause[];
-  /** The blocking nonce. `txId` is absent if no transaction holds the nonce, or if it may belong to another API key. */
+  /**
+   * The blocking nonce. `txId` is absent if no transaction has the nonce, or if the transaction may belong to another
+   * API key.
+   */
   readonly blockedBy?: { readonly txId?: string; readonly nonce: number };
   /** Remedies that help now, most useful first. */
   readonly help: readonly { readonly code: HelpCode; readonly text: string }[];

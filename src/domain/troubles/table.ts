@@ -1,9 +1,9 @@
 import type { Lane } from "../lane.ts";
 
 /**
- * Table of every trouble: its severity, subject, remedies, the consequences that it hides, and how its alert ends.
- * Explanations, the attention list, alerts and the doctor read this table. The runbook of an alert is the section of
- * its code in docs/operations/alerts.md.
+ * Table of every trouble: its severity, what it is about, its remedies, the consequences that it hides, and how its
+ * alert ends. Explanations, the attention list, alerts and the doctor read this table. The runbook of an alert is the
+ * section of its code in docs/operations/alerts.md.
  */
 
 /** Severities, worst first. */
@@ -11,8 +11,8 @@ export const SEVERITIES = ["CRITICAL", "ERROR", "WARNING"] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 /**
- * Subject of a row. Rows about the same subject are merged, except rows about transactions: each of those needs a
- * decision of its own.
+ * What a row of the attention list is about. Rows about the same lane, node or other object are merged, except rows
+ * about transactions: each of those needs a decision of its own.
  */
 type About = "everything" | "node" | "chain" | "endpoint" | "lane" | "transaction";
 
@@ -23,14 +23,17 @@ type About = "everything" | "node" | "chain" | "endpoint" | "lane" | "transactio
 export type AlertEnd = "state" | "said" | "relief" | "moment";
 
 interface Row {
-  /** Severity of the trouble. Null: the row is progress or an outcome. */
+  /** Severity of the trouble. Null: the code is no trouble, but a transaction's progress or outcome. */
   readonly severity: Severity | null;
   readonly about: About;
   /**
    * Remedies, best first; possible.ts decides which of them help now. Present if explanations use this code as a cause.
    */
   readonly helps?: readonly HelpCode[];
-  /** Codes of consequences: rows with these codes inside the same place are not shown beside this one. */
+  /**
+   * Codes of consequences: rows of the attention list with these codes, about the same lane, chain or node, are not
+   * shown beside this one.
+   */
   readonly hides?: readonly string[];
   /** How the alert of this code ends. Present if there is such an alert. */
   readonly ends?: AlertEnd;
@@ -74,7 +77,7 @@ const failure = { ...moment, severity: "ERROR" } as const;
 const ofNode = { ...moment, about: "node" } as const;
 const relief = { severity: "WARNING", about: "lane", ends: "relief" } as const;
 
-/** Symptoms: an old or deep lane is a consequence of whatever stops it. */
+/** Symptoms, not causes: a lane with old or many open transactions is a consequence of whatever stops it. */
 export const SYMPTOMS = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"] as const;
 const priced = { severity: "WARNING", about: "lane", hides: SYMPTOMS } as const;
 
@@ -223,7 +226,7 @@ export function rowOf(code: TroubleCode): Row {
 }
 
 /**
- * Subject of an alert: a lane, a transaction of the lane, a chain, or an endpoint of the chain; if none is set, the
+ * What an alert is about: a lane, a transaction of the lane, a chain, or an endpoint of the chain; if none is set, the
  * node.
  */
 export interface AlertSubject {
@@ -236,7 +239,8 @@ export interface AlertSubject {
 }
 
 /**
- * Identity of an alert: its code and subject. The text is not part of it, because numbers in it may change each time.
+ * Identity of an alert: its code, and the lane, transaction, chain, endpoint or node that it is about. The text is not
+ * part of it, because numbers in it may change each time.
  */
 export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }: AlertSubject): string {
   return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;

@@ -1,4 +1,4 @@
-/** Formats figures and troubles as text for people. */
+/** Formats numbers, times and reported problems as text for people. */
 import type { Kill } from "../cluster/kills.ts";
 
 const UNITS: readonly (readonly [number, string])[] = [
@@ -51,7 +51,7 @@ export function behind(waiting: number): string {
   return waiting === 1 ? " One transaction waits behind it." : ` ${waiting} transactions wait behind it.`;
 }
 
-// Texts of troubles that both an explanation and a row of the attention list report.
+// Texts about problems that are shown both in an explanation and on the attention list.
 
 export function killText({ signer, actor, reason }: Pick<Kill, "signer" | "actor" | "reason">): string {
   const what = signer === null ? "everything is stopped" : "this signer is stopped";
@@ -75,14 +75,15 @@ export function doubtText(why: string): string {
   return `the chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}`;
 }
 
-/** A signer that does not sign: since when, and why. */
+/** Since when a signer has not signed, and why. */
 export interface Away {
   readonly since: Date;
   readonly reason: string;
 }
 
 /**
- * Text about a signer that does not sign. Without `now` it has no age: a row of the attention list has its own `since`.
+ * Text about a signer that does not sign. With `now` it includes for how long. The attention list omits `now`, because
+ * its rows show `since` separately.
  */
 export function awayText({ since, reason }: Away, now?: Date): string {
   const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;

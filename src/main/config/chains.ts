@@ -61,7 +61,8 @@ function chainOfVariable({ values, origins }: ForAllChains): readonly ResolvedCh
 const ENTRY_KEYS = { rpcUrl: "rpc", chainId: "id" } as const;
 
 /**
- * A variable may override the only entry of `chains`. With several entries its target is ambiguous, so it is refused.
+ * An environment variable may override the entry of `chains` if there is only one. With several entries its target is
+ * ambiguous, so the variable is refused.
  */
 function overriding<K extends keyof typeof ENTRY_KEYS>(
   key: K,
@@ -110,7 +111,7 @@ function entryOf(name: string, entry: unknown, mistakes: Mistakes) {
   return entry as Entry;
 }
 
-/** Refuses two entries for one chain: two followers would judge the same lane. */
+/** Refuses two entries for one chain: both would follow the chain and decide outcomes for the same lanes. */
 function refuseDuplicates(chains: readonly ResolvedChain[], mistakes: Mistakes) {
   const owners = new Map<string | number, string | null>();
   for (const chain of chains) {

@@ -119,7 +119,10 @@ function refuseAdminPort({ values, mistakes }: Resolution) {
   }
 }
 
-/** Refuses a confirmation count that `finality` makes ineffective, unless it is inherited from a weaker source. */
+/**
+ * Refuses `confirmations` if `finality` makes it ineffective. It is allowed if `finality` comes from a stronger source,
+ * which then overrides `confirmations`.
+ */
 function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes) {
   const { values, origins } = chain;
   if (values.finality === "confirmations" || origins.confirmations === "default") return;
@@ -145,8 +148,8 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
 }
 
 /**
- * True if none of the settings was given. Decided by origin, not by value: a value that was given and is wrong is
- * reported already.
+ * True if none of the settings was given. This depends on the origin, not on the value: a setting with an invalid value
+ * was given, and its mistake is reported already.
  */
 function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]) {
   return keys.every((key) => origins[key] === "default");
@@ -158,8 +161,8 @@ function hasNoChain(resolution: Resolution) {
 
 /**
  * Refuses a node without API keys, which would sign for everyone who reaches its port. Keys are required, or `auth`
- * must be "none", which is allowed on a loopback address only. `dev` needs neither if only this machine can reach it
- * and it spends nothing of value: its own chain, and test accounts with public keys.
+ * must be "none", which is allowed on a loopback address only. An exception is `dev` if only this machine can reach it
+ * and it spends nothing of value, because it uses its own chain and test accounts with public keys.
  */
 function refuseOpenNode(command: "start" | "dev", resolution: Resolution) {
   const { values, mistakes } = resolution;

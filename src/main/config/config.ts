@@ -31,8 +31,9 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Lanes of one writer shard wait for each other's commits. With 256 shards and 1,000 busy lanes, half of the shards are
- * in flight at any time, and a create would wait for unrelated lanes. So each configured worker is 64 shards.
+ * Lanes of one writer shard wait for each other's commits. With 256 shards and 1,000 busy lanes, half of the shards
+ * have a commit in progress at any time, and a create would wait for unrelated lanes. So there are 64 shards per
+ * configured worker.
  */
 const SHARDS_PER_WORKER = 64;
 
@@ -61,7 +62,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     /** URL at which other nodes reach this one; null: derived from host and port when the server listens. */
     advertiseUrl: values.advertiseUrl,
     apiKeys: values.apiKeys?.map((key) => ({ ...quotasOf(values), ...key })) ?? "none",
-    /** Quotas of those API keys in the database that have none of their own. */
+    /** Default quotas, for API keys in the database without quotas of their own. */
     keyQuotas: quotasOf(values),
     clusterSecrets: values.clusterSecret ?? [],
     /** Patterns that the advertised URLs of other nodes must match; null: any URL is accepted. */
@@ -86,7 +87,7 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     },
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
-    /** Ages of deletion; null: nothing is deleted. */
+    /** Ages at which old data is deleted; null: nothing is deleted. */
     retention:
       values.retention === null ? null : { ageMs: values.retention, requestIdAgeMs: values.requestIdRetention },
     logLevel: values.logLevel,

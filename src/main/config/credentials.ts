@@ -209,14 +209,14 @@ export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL"
 const HOOK_RULE = "is neither a module's path nor an https:// URL (http:// only on this machine)";
 
 /**
- * Place of the stuck hook. Its decisions are signed and sent, so its response must not be readable or forgeable in
- * transit: HTTPS, or loopback.
+ * The stuck hook: a module's path or a URL. Its decisions are signed and sent, so its response must not be readable or
+ * forgeable in transit: a URL must use HTTPS or be on a loopback address.
  */
 export const hookPlace: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (value === "") return { mistake: "is neither a module nor a URL" };
-  // Refuse a URL with a typing error in its scheme: taken as a module's path, it would be quoted in the error of the
-  // failed import.
+  // Refuse a URL with a typing error in its scheme. Otherwise it would count as a module's path, and the error of the
+  // failed import would quote it.
   if (/^https?:(?!\/\/)/i.test(value)) return { mistake: HOOK_RULE };
   const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;
   if (url === undefined) return { value };
@@ -226,8 +226,8 @@ export const hookPlace: Parser<string, string> = (raw) => {
 };
 
 /**
- * A gas oracle: a fixed price or an HTTPS URL. Ceilings limit its price, but a third party must not be able to replace
- * it either.
+ * A gas oracle: a fixed price or an HTTPS URL. Plain HTTP is refused, because a third party could change the price in
+ * transit, even if only up to the ceilings.
  */
 export const gasOracle = reading((text) => {
   const parts = text.split("/");

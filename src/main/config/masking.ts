@@ -20,8 +20,8 @@ export function maskDatabaseUrl(value: string): string {
 }
 
 /**
- * Masks an endpoint's URL; host and short path segments stay readable. User, password, query values and long segments
- * may be the token.
+ * Masks an endpoint's URL. User, password, query values and long path segments are hidden, because they may contain the
+ * token; host and short path segments stay readable.
  */
 export function maskRpcUrl(value: string): string {
   return masked(value, (url) => {
@@ -37,7 +37,7 @@ function masked(value: string, mask: (url: URL) => string) {
   return url === null ? MASK : `${url.protocol}//${mask(url)}`;
 }
 
-/** Masks the place of a hook if it is a URL. A module's path is no secret. */
+/** Masks the address of a hook if it is a URL. A module's path is no secret. */
 export function maskHookPlace(value: string): string {
   return parseUrl(value) === null ? value : maskRpcUrl(value);
 }
@@ -79,7 +79,10 @@ function isToken(segment: string) {
   return segment.length > LONGEST_PLAIN_SEGMENT;
 }
 
-/** Each secret as the URL parser spells it, decoded, and as typed: an error message may quote any of these forms. */
+/**
+ * Each secret in three forms: as the URL parser spells it, decoded, and as typed. An error message may quote any of
+ * them.
+ */
 function spellings(value: string, secretsOf: (url: URL) => readonly string[]): readonly string[] {
   const url = parseUrl(value);
   if (url === null) return [];

@@ -9,7 +9,7 @@ import { isQueueShare, MOST_PER_SECOND } from "../../domain/keys/principal.ts";
 export type Parsed<T> = { readonly value: T } | { readonly mistake: string };
 export interface Parser<T, Written = unknown> {
   (raw: unknown): Parsed<T>;
-  /** For types only: how a configuration file writes the value (define.ts). */
+  /** Type of the value as it is written in a configuration file (define.ts). Never set at run time. */
   readonly written?: Written;
 }
 
@@ -110,7 +110,7 @@ export function duration<Written>(leastMs: number, mostMs = Number.POSITIVE_INFI
   };
 }
 
-/** Like `duration`, but also accepts `off`, as null. */
+/** Like `duration`, but also accepts `off`, which becomes null. */
 export function durationOrOff<Written>(leastMs: number): Parser<number | null, Written> {
   const parse = duration(leastMs);
   return (raw) => {

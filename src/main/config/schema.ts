@@ -64,7 +64,7 @@ export const CHAIN_SETTINGS = settings({
   confirmations: { ...whole(20, [0, 100_000]), devFallback: 2 },
   /** Finality rule: a count of confirmations, or the chain's own `safe` or `finalized` tag. */
   finality: oneOf("confirmations", "safe", "finalized"),
-  /** Interval between two requests for the chain's head. */
+  /** Interval between two requests for the chain's newest block. */
   pollInterval: time(1000, 10),
   /** Block tag of the eth_getTransactionCount that is used in nonce allocation. */
   nonceChainQuery: oneOf("latest", "pending", "off"),
@@ -82,8 +82,8 @@ export const CHAIN_SETTINGS = settings({
   /** Time after which a transaction sent to private endpoints only is sent to the public ones too. */
   publicAfter: timeOrOff(null, 1_000),
   /**
-   * Maximum number of payloads signed for one transaction without an operator; 0: no limit. The last payload is still
-   * tracked and resent.
+   * Maximum number of payloads that may be signed for one transaction without an operator's action; 0: no limit. The
+   * last payload is still tracked and resent.
    */
   maxAttempts: whole(0, [0, MAX_COUNT]),
   /** Time for which a transaction may block its lane before it is reported as STUCK. */
@@ -95,7 +95,7 @@ export const CHAIN_SETTINGS = settings({
    * (`off`).
    */
   reprice: oneOf("on", "off", "linear"),
-  /** WebSocket endpoint for eth_subscribe("newHeads"); a new head only makes polling sooner. */
+  /** WebSocket endpoint for eth_subscribe("newHeads"). A notification only triggers the next poll earlier. */
   wsUrl: optional(credentials.socketUrl, ENDPOINT),
   /** Source of the offered fees: an https URL, or a fixed fee cap in gwei, optionally followed by a slash and a tip. */
   gasOracle: optional(credentials.gasOracle, HOOK),
@@ -105,9 +105,9 @@ export const CHAIN_SETTINGS = settings({
     matching(/^[\w.-]{1,200}\/[\w.-]{1,200}$/, "is not two paths such as standard.maxFee/standard.maxPriorityFee"),
   ),
   gasOracleUnit: oneOf("wei", "gwei"),
-  /** Maximum number of a lane's transactions beyond its mined nonce. */
+  /** Maximum number of transactions that one lane may have in flight, counted from its mined nonce. */
   inFlightWindow: whole(64, [1, 100_000]),
-  /** Maximum length of the block queue of a slow consumer. */
+  /** Maximum number of blocks that may be queued for a slow consumer. */
   blockQueueLength: whole(1000, [1, MAX_COUNT]),
   /** Ceiling of the fee per gas, also for prices set by callers. If not set, a default by chain id. */
   maxFeeGwei: optional(gwei, { show: formatGwei, unset: BY_CHAIN_ID }),
@@ -139,21 +139,29 @@ export const CHAIN_SETTINGS = settings({
   reservationTtl: time(60_000, 1_000, LONGEST_TTL_MS),
   /** Maximum number of one lane's nonces that one API key may block: reserved, or expired without a transaction. */
   maxReservations: whole(16, [1, MAX_COUNT]),
-  /** How the nonce of an expired reservation is used: by a placeholder transaction, or according to the hole policy. */
+  /**
+   * What fills the nonce of an expired reservation: a placeholder transaction, or the general repair of nonce gaps
+   * (`hole`).
+   */
   expiredReservations: oneOf("placeholder", "hole"),
   /**
-   * Maximum number of placeholders for expired reservations per lane and hour; beyond it the lane's head becomes STUCK.
+   * Maximum number of placeholders for expired reservations per lane and hour. Beyond it, the lane's lowest open
+   * transaction becomes STUCK.
    */
   maxReservationRepairs: whole(16, [0, MAX_COUNT]),
-  /** Number of a lane's transactions that are not final above which an alert is raised and the stuck hook is called. */
+  /**
+   * Alert threshold: number of a lane's transactions that are not final. Above it, an alert is raised and the stuck
+   * hook is called.
+   */
   alertPendingDepth: whole(1_000, [1, MAX_COUNT]),
   /**
-   * Age of a lane's oldest transaction that is not final above which an alert is raised and the stuck hook is called.
+   * Alert threshold: age of a lane's oldest transaction that is not final. Above it, an alert is raised and the stuck
+   * hook is called.
    */
   alertOldestAge: time(10 * 60_000, 1_000),
   /**
-   * Age of a lane's first unmined transaction, which blocks all others, above which an alert is raised and the stuck
-   * hook is called.
+   * Alert threshold: age of a lane's lowest unmined transaction, which blocks all later ones. Above it, an alert is
+   * raised and the stuck hook is called.
    */
   alertHeadAge: time(5 * 60_000, 1_000),
   /** Number of reserved nonces of a lane above which an alert is raised. */
@@ -184,8 +192,8 @@ export const SETTINGS = {
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
     /**
-     * Id of the chain behind `rpcUrl`. If not set, the id that its endpoints report, if the database has served it
-     * before.
+     * Id of the chain behind `rpcUrl`. If not set, the id that the endpoints report is used, provided that the database
+     * is new or has served that chain before.
      */
     chainId: optional(chainId),
     privateKeys: optional(list(credentials.privateKey), {
@@ -222,7 +230,8 @@ export const SETTINGS = {
     host: withDefault("127.0.0.1", text),
     port: whole(3000, [0, 65_535]),
     /**
-     * Port for metrics, other nodes and operators, which the main port then refuses. If not set, one port serves all.
+     * Port for metrics, other nodes and operators. The main port then refuses their requests. If not set, one port
+     * serves all.
      */
     adminPort: optional(integer(0, 65_535)),
     /** Listen address of the admin port. If not set, that of `host`. */

@@ -77,7 +77,7 @@ export function time(fallback: number, leastMs: number, mostMs?: number): Rule<n
   return { parse: duration(leastMs, mostMs), fallback, show: formatDuration, unit: "Ms" };
 }
 
-/** Like `time`, but also accepts `off`, as null. */
+/** Like `time`, but also accepts `off`, which becomes null. */
 export function timeOrOff(fallback: number | null, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
   return { parse: durationOrOff(leastMs), fallback, show: formatDuration, unset: "off", unit: "Ms" };
 }
@@ -91,7 +91,10 @@ const DAY_MS = 86_400_000;
 
 type Age = Duration | `${number}d`;
 
-/** A retention age: `90d`, a duration (`36h`), or the default, a word for "without end", whose value is null. */
+/**
+ * A retention age: days (`90d`), a duration (`36h`), or the word for "without end", which is the default and parses to
+ * null.
+ */
 export function ageOr<const Word extends string>(word: Word, leastMs: number): Rule<number | null, Age | Word> {
   const parse: Parser<number | null, Age | Word> = (raw) => {
     const text = typeof raw === "string" ? raw.trim() : "";

@@ -25,7 +25,7 @@ export interface ConfigFile {
 
 export type Flags = Readonly<Partial<Record<SettingKey, unknown>>>;
 
-/** An unchecked object of the configuration file. */
+/** An object from the configuration file, not checked yet. */
 export type Entry = Readonly<Record<string, unknown>>;
 
 export interface Given {
@@ -96,7 +96,10 @@ function didYouMean(name: string, known: Iterable<string>) {
   return near === null ? "" : ` (did you mean ${near}?)`;
 }
 
-/** Normalises a name for comparison: prefix, casing and separators, in which variables and keys differ, are removed. */
+/**
+ * Normalises a name, so that a variable's name can be compared with a key: removes the prefix, the separators and the
+ * casing.
+ */
 function normalised(name: string) {
   return name.replace(/^FENCEPOST_|[_-]/gi, "").toLowerCase();
 }

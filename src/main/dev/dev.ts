@@ -54,7 +54,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
-      // The chain of the last run ended with it, so the transactions in the database exist on no chain any more.
+      // The chain of the previous run is gone, so the transactions in the database exist on no chain any more.
       const dropped = await dropSchema({ databaseUrl: database.url, schema: config.databaseSchema });
       if (dropped > 0) request.say(`${dropped} transactions of the last run were dropped: its chain ended with it`);
     }
@@ -131,8 +131,8 @@ export function nodeVariables(config: Config, databaseUrl: string, chain: DevCha
       ...ON_EMBEDDED_CHAIN,
     }),
     ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
-    // This configuration may run without API keys. Tell the child explicitly, because there our chain and accounts look
-    // like the user's own.
+    // This configuration may run without API keys. Set that explicitly for the child process: it cannot distinguish our
+    // chain and accounts from the user's own, and would require keys.
     ...(config.apiKeys === "none" && { FENCEPOST_AUTH: "none" }),
   };
 }

@@ -7,7 +7,10 @@ import { endChild, launch, readyLine } from "./embedded/processes.ts";
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** Starts `fencepost start` with only these settings, and waits until the node is ready. `name` is for the error. */
+/**
+ * Runs `fencepost start` with only `variables`, PATH and HOME in its environment, and waits until the node is ready.
+ * `name` is used in error messages.
+ */
 export async function startNode(
   name: string,
   launcher: readonly string[],
@@ -50,9 +53,9 @@ export type NodeProcess = Awaited<ReturnType<typeof startNodeProcess>>;
 const GRACE_MS = 5_000;
 
 /**
- * Starts the node of `dev` on a terminal: the same command again, on the database and the chain of this process. A key
- * press can kill it like a crashing machine, and another one continues from the database. Rejects if the node ends
- * before it is ready; the reason is on the shared standard error.
+ * Starts the node of `dev` on a terminal: the same command in a child process, on the database and the chain of this
+ * process. A key press can kill it like a crashing machine; a new node process then continues from the database.
+ * Rejects if the node ends before it is ready; the reason is on the shared standard error.
  */
 export async function startNodeProcess({ argv, variables, ...options }: NodeProcessOptions, port: number) {
   const command = [process.execPath, ...inherited(process.execArgv), ...argv, "--port", String(port)];

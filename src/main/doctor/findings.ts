@@ -5,12 +5,15 @@ export const fine = (code: string, text: string): Finding => ({ sign: "ok", code
 export const warning = (code: SetupCode, text: string): Finding => wrong("warning", code, text);
 export const mistake = (code: SetupCode, text: string): Finding => wrong("mistake", code, text);
 
-/** Creates a finding. Pending migrations are reported under the code SCHEMA, but with a remedy of their own. */
+/**
+ * Creates a finding, which is one problem to report. Pending migrations are reported under the code SCHEMA, but with a
+ * remedy of their own.
+ */
 function wrong(sign: Finding["sign"], code: SetupCode, text: string): Finding {
   return { sign, code: code === "MIGRATIONS" ? "SCHEMA" : code, text, fix: SETUP_TROUBLES[code] };
 }
 
-/** Findings, in which false and null mean "nothing to report". */
+/** Results of the doctor's checks: a problem to report, or false or null if there is none. */
 export type Findings = readonly (Finding | false | null)[];
 
 /** A count with its noun, such as `1 node`, `2 nodes`. */

@@ -14,7 +14,7 @@ const PATIENCE_MS = 5_000;
 /** Maximum number of signers whose balance is read: each balance is a request, and this many show the general state. */
 const MOST_BALANCES = 20;
 
-/** Facts that the doctor judges. Tests construct facts and check the findings. */
+/** Facts from which the doctor derives its findings. Tests construct facts and check the findings. */
 export type Facts = Awaited<ReturnType<typeof gather>>;
 export type ChainFacts = Facts["chains"][number];
 
@@ -97,7 +97,7 @@ const REFUSALS: Readonly<Record<string, Listening>> = {
   ENOTFOUND: "noSuchAddress",
 };
 
-/** Tries to listen for a moment on the address that a node would use. */
+/** Tries to listen briefly on the address that a node would use. */
 async function listeningAt(host: string, port: number) {
   const refusal = await new Promise<string | null>((resolve) => {
     const server = createServer();

@@ -4,7 +4,7 @@ import type { ChainFacts, Facts } from "./gather.ts";
 
 /** Number of blocks that one endpoint may be behind another: they are queried at slightly different times. */
 const USUAL_LAG_BLOCKS = 5;
-/** Maximum age of a chain's head: no chain in use has longer block intervals. */
+/** Maximum age of a chain's newest block: no chain in use has longer block intervals. */
 const OLDEST_HEAD_MS = 5 * 60_000;
 const FURTHEST_AHEAD_MS = 60_000;
 

@@ -1,4 +1,4 @@
-/** Derives findings from facts. This file performs no I/O: the facts were gathered before. */
+/** Derives findings (problems to report) from facts. This file performs no I/O: the facts were gathered before. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
@@ -14,7 +14,9 @@ interface Program {
   readonly mistakes: readonly string[];
 }
 
-/** Derives findings. The facts are absent if the configuration is so wrong that nothing could be gathered. */
+/**
+ * Derives the problems to report. The facts are absent if the configuration is so wrong that nothing could be gathered.
+ */
 export function judge({ nodeVersion, mistakes, ...facts }: Program & Partial<Facts>): readonly Finding[] {
   const findings = [judgeNode(nodeVersion), ...mistakes.map((line) => mistake("CONFIGURATION", line))];
   return [...findings, ...(isGathered(facts) ? judgeFacts(facts) : [])].flatMap((finding) => finding || []);
@@ -52,8 +54,8 @@ function judgeKeys({ keys, chains }: Facts): Findings {
 }
 
 /**
- * Code of a key problem, derived from its text, which comes from the code that opens keys. Each line of the text names
- * the file.
+ * Derives the code of a key problem from its text, which the key-opening code writes. Each line of the text names the
+ * file.
  */
 function problemOf(problem: string): SetupCode {
   if (/open to other users/.test(problem)) return "KEY_FILE_OPEN";

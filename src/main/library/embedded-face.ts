@@ -133,7 +133,7 @@ interface ShapeSchema {
 }
 
 /**
- * Only those members of a response that the contract names. Over HTTP, the route's schema drops the others when the
+ * Removes the members of a response that the contract does not name. Over HTTP, the route's schema does this when the
  * response is serialised.
  */
 function shaped({ properties, additionalProperties, items }: ShapeSchema, value: unknown): unknown {
@@ -166,7 +166,7 @@ function sendingCalls<SendOptions extends CallOptions>(
       throw withIdOf(intent, error);
     }
   };
-  /** Sends one intent after the other: in a database transaction of the caller their order is kept. */
+  /** Sends one intent after the other, so that their order is preserved in the caller's database transaction. */
   const oneByOne = async (intents: readonly Named[], options: SendOptions) => {
     const results: Result[] = [];
     for (const intent of intents) results.push(await sendOne(intent, options).catch(orError));

@@ -5,7 +5,7 @@ import type { QueryStore } from "../../ports/query-store.ts";
 /** Minimum interval between two queries, for any number of scrapers and gauges. */
 const ASK_EVERY_MS = 5_000;
 
-/** Cached figures of all nodes' lanes. A failed query is repeated at the next scrape. */
+/** Cached metrics of all nodes' lanes. A failed query is repeated at the next scrape. */
 export function clusterReading(store: Pick<QueryStore, "census">, clock: Pick<Clock, "monotonicMs">) {
   let kept: Promise<ClusterReading> | null = null;
   let untilMs = 0;

@@ -54,8 +54,9 @@ export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
 const CLOSE_AT_MOST_MS = 1_000;
 
 /**
- * Interval between two JSON-RPC requests of reads, and of sends, to an endpoint. Each request is a batch: 1,000 lanes
- * with a transaction per second each need one request for about ten of them.
+ * Minimum interval in ms between two requests to an endpoint, for reads and for sends separately. Calls in between are
+ * gathered into one JSON-RPC batch: with 1,000 lanes and a transaction per second on each, a request serves about ten
+ * lanes.
  */
 const REQUEST_EVERY_MS = 25;
 
@@ -79,8 +80,8 @@ export async function composeNode(parts: NodeParts) {
     // URL that bypasses a transaction pooler, for session state (advisory locks, LISTEN).
     const directUrl = config.directDatabaseUrl ?? databaseUrl;
     const direct = { directUrl, schema, clock: systemClock, entropy, telemetry };
-    // Start the session lock first. An earlier node counts as dead once two checks, some time apart, found its lock
-    // free while this node holds its own. The first check is made now; the second follows the rest of the start.
+    // Start the session lock first. An earlier node counts as dead if its lock was found free twice, some time apart,
+    // while this node holds its own lock. The first check is made now, the second at the end of the start.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
     const [policies, signer, chains, url] = await Promise.all([
@@ -185,7 +186,8 @@ function signingBounds(opening: ReturnType<typeof openChains>): Promise<SigningB
     const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
     return { ceilings: new Map(ceilings), policies: null };
   });
-  // Avoids an unhandled rejection: openChains reports the failure, and a signing thread never awaits this.
+  // Avoids an unhandled rejection of `bounds`. openChains reports the failure, and signing in a thread never awaits
+  // `bounds`.
   bounds.catch(() => undefined);
   return bounds;
 }

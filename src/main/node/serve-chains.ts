@@ -10,8 +10,8 @@ interface OpenedChain {
 }
 
 /**
- * Throws `WrongChain` for a chain id that only an endpoint reports, that the configuration does not name, and that
- * this database has never served.
+ * Throws `WrongChain` for a chain id that an endpoint reports, if the configuration does not name it and this database
+ * has never served it.
  */
 export async function serveOnlyKnown(
   database: SchemaOptions,

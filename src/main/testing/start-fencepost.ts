@@ -201,7 +201,7 @@ function variablesOf(chain: DevChain, database: TestDatabase, signers: number): 
     FENCEPOST_AUTH: "none",
     FENCEPOST_PORT: "0",
     FENCEPOST_POLL_INTERVAL: "50ms",
-    // Resend a transaction that a reorg removed after a second, not a minute.
+    // If a reorg removed a transaction, resend it after a second instead of a minute.
     FENCEPOST_RESUBMIT_INTERVAL: "1s",
     // Renew leases often, so that a killed node is noticed sooner; the lease itself stays long, for busy machines.
     FENCEPOST_LEASE_RENEW_INTERVAL: "1s",

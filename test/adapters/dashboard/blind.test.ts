@@ -19,7 +19,7 @@ const icon = (page: Page) =>
     .then((href) => decodeURIComponent(href ?? ""));
 const markColour = (page: Page) => page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill");
 
-/** A scene that responds with the usual test data until `fail` is called, then with `answer`. */
+/** Fake responses for a dashboard page: the usual test data until `fail` is called, then the result of `answer`. */
 function failing(answer: (asked: Asked) => unknown) {
   let isFailing = false;
   return {

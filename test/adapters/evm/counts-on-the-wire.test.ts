@@ -75,7 +75,8 @@ describe("transaction counts of fifty new lanes in one poll", () => {
     const opened = await open();
     opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
     expect(await floorsOf(opened)).toEqual(PROVED);
-    // Half of the batch that the endpoint refused the first time, which had the counts of all lanes and the head.
+    // At first, the endpoint refused one batch with the newest block number and the counts of all lanes. After that,
+    // batches are at most half as large.
     const again = countingIn(opened.other).slice(-3);
     expect(again.map((calls) => calls.length).toSorted((a, b) => b - a)).toEqual([25, 25, 3]);
     expect(again.map(([first]) => first?.method)).toEqual(again.map(() => "eth_blockNumber"));
@@ -110,8 +111,8 @@ describe("a transaction count that is read in another batch than the endpoint's 
   ])("is never older than that head block, for an endpoint that accepts %s", async (_, longest) => {
     const { chain, server } = await bench();
     server.refuseBatches(TOO_LARGE, longest);
-    // Block 8 has one more transaction of each signer. It arrives while the head is requested, after a count was
-    // returned.
+    // Block 8 has one more transaction of each signer. It arrives during the request for the newest block number, after
+    // a count was returned.
     let [head, counted] = [7, false];
     server.on("eth_getTransactionCount", () => {
       counted = true;

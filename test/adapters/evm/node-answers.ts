@@ -250,7 +250,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ],
   ["Nitro", "forbidden sender address", "rejected"],
   ["op-geth", "exceeds maximum per-transaction gas limit: transaction gas 37801375, limit 25000000", "rejected"],
-  // Messages that decide nothing
+  // Messages that say nothing about the transaction itself
   ["geth", "txpool is full", "unknown"],
   ["geth", "address already reserved", "unknown"],
   ["Erigon", "pending sub-pool is full", "unknown"],

@@ -8,7 +8,9 @@ const bench = useEvmBench();
 const BOTH = [hashOf(1), hashOf(2)];
 const hashesOf = (receipts: readonly ({ readonly txHash: string } | null)[]) => receipts.map((each) => each?.txHash);
 
-/** False positions that a receipt may report although it names its block correctly and the block contradicts them. */
+/**
+ * False block numbers and indexes in a receipt whose block hash is correct. The block with that hash contradicts them.
+ */
 const CONTRADICTIONS: readonly (readonly [string, Record<string, unknown>])[] = [
   ["the number of an older block", { blockNumber: "0x1" }],
   ["the number of a future block", { blockNumber: "0x63" }],

@@ -100,7 +100,7 @@ describe("an HTTP request body", () => {
     socket.write(
       "POST /api/v1/tx HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n",
     );
-    // The node has read the head and waits for the body.
+    // The node has read the request's header and waits for the body.
     await once(socket, "data");
     socket.end("{");
     await once(socket, "close");

@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-/** Result of `create` if the peer responds like this to one create. */
+/** Result of `create` for one create, if the peer responds with this status, body and headers. */
 async function answering(status: number, body: unknown, headers: Record<string, string> = {}) {
   peer.behave({ kind: "answer", status, body, headers });
   return connect().create(peer.url, ONE, ONCE);

@@ -75,7 +75,7 @@ describe("the row versions that a transaction writes", () => {
   });
 });
 
-/** Measures one transaction on each of many lanes: then one write per lane is one write per transaction. */
+/** Measures one transaction on each of many lanes. Here, every write to a lane row serves only one transaction. */
 describe("the row versions of one transaction on each of many lanes", () => {
   const LANES = 50;
   let server: OwnPostgres;

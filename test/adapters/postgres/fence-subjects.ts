@@ -1,7 +1,8 @@
 /**
- * Every statement that decides who may write, with the database states that each of its conditions is for. The usual
- * state: lanes (1, A), (2, A), (1, B) and (2, B), all owned by instance OWNER under token 3 with cursor 5; instance
- * TWIN is alive as well, GONE is dead. The statements are called for (1, A) and (2, B), or for (1, A) alone.
+ * Every statement that decides who may write. For each of its conditions there are database states in which that
+ * condition decides. The usual state: lanes (1, A), (2, A), (1, B) and (2, B), all owned by instance OWNER under token
+ * 3 with cursor 5; instance TWIN is alive as well, GONE is dead. The statements are called for (1, A) and (2, B), or
+ * for (1, A) alone.
  */
 import { CLOSED } from "../../../src/adapters/postgres/session/commit-slots.ts";
 import { markCommit } from "../../../src/adapters/postgres/statements/commit-marker.ts";
@@ -31,7 +32,10 @@ export interface Case {
 export interface Subject {
   readonly statement: Pick<Statement<unknown>, "name" | "sql">;
   readonly values: readonly unknown[];
-  /** Number of rows returned if the statement accepts; no row reports an instance that is not `alive`. */
+  /**
+   * Number of rows that the statement returns if it accepts. Rows about an instance that is not `alive` are not
+   * counted.
+   */
   readonly answers: number;
   readonly accepts: readonly Case[];
   readonly refuses: readonly Case[];
@@ -40,7 +44,7 @@ export interface Subject {
 }
 
 const [OWNER, TWIN, GONE, UNKNOWN, STORE] = [1, 2, 3, 4, 5].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
-/** Stamp of the policy document in force. */
+/** Version id of the policy document in force. */
 const STAMP = "00000000-0000-4000-8000-000000000006";
 const [A, B] = ["a", "b"].map((letter) => `0x${letter.repeat(40)}`);
 
@@ -91,7 +95,7 @@ export const SIGHT = `
     (SELECT concat_ws(' ', count(*), sum(times), sum(jsonb_array_length(evidence)), string_agg(evidence -> 0 ->> 'lanes', ', '))
      FROM fencepost.notice) AS sight`;
 
-/** SQL that changes the row of lane (1, A), which single-lane and multi-lane statements both use. */
+/** SQL that changes the row of lane (1, A). Both single-lane and multi-lane statements use that lane. */
 const lane = (change: string) => `UPDATE fencepost.lane SET ${change} WHERE chain_id = 1 AND signer = '${A}'`;
 const instance = (id: string | undefined, change: string) =>
   `UPDATE fencepost.node_instance SET ${change} WHERE instance_id = '${id}'`;

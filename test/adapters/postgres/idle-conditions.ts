@@ -2,11 +2,11 @@ import type { Client } from "pg";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
 import { mutantsOf } from "../../support/sql-mutants.ts";
 
-/** Statements to test, and the database states that their conditions are for. */
+/** Statements to test, and database states in which their conditions decide. */
 export interface Topic {
   /** SQL that creates the usual database state. */
   readonly world: string;
-  /** SQL that changes the usual database state, by a name for the result. */
+  /** SQL that changes the usual database state, keyed by the name of the resulting state. */
   readonly states: Readonly<Record<string, string>>;
   readonly subjects: readonly {
     readonly statement: Pick<Statement<unknown>, "name" | "sql">;

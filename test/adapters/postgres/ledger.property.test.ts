@@ -103,8 +103,8 @@ class Telling {
     // The test cannot advance the database's clock, so a reservation is either expired at once or valid for hours. Skip
     // events that only advance time.
     if (happening.kind === "time") return true;
-    // Commit before a realign: within one commit, the adapter still counts a transaction that has just left its nonce,
-    // so only the next realign would lower the cursor.
+    // Commit before a realign. Otherwise, if a transaction leaves its nonce in the same commit, the adapter still
+    // counts it, and only the next realign would lower the cursor.
     if (happening.kind === "realign") await this.commit();
     const told = this.teller.tell(this.ledger, happening);
     if (told === null) await this.outside();

@@ -34,7 +34,7 @@ async function onDatabase<T>(name: string, work: (store: PostgresStore) => Promi
   return work(store).finally(() => store.close());
 }
 
-/** The database history as the first node to start on this database finds it. */
+/** Registers an instance on this database. The result shows whether a change of the database's history was detected. */
 const found = (name: string) => onDatabase(name, (store) => store.registerInstance(anInstance()));
 
 const standing = (name: string, lane: Lane) =>

@@ -73,8 +73,8 @@ describe("a PostgreSQL server", () => {
     ]);
     await before.close();
     const client = await connectClient(url.href);
-    // The state that the policy `requeue` of the older version left: the transaction has the next nonce, and both
-    // attempts of the previous nonce.
+    // The state that the older version's policy `requeue` left behind: the transaction has the next nonce, but still
+    // has both attempts of the previous nonce.
     await client.query(
       `INSERT INTO fencepost.step (tx_id, ordinal, chain_id, event, from_state, state, first_at, last_at)
        SELECT tx_id, history_count + 1, chain_id, 'requeue', 'TRACKING', 'ALLOCATED', now(), now()

@@ -33,8 +33,8 @@ afterEach(() => store.close());
 afterAll(() => subject.close());
 
 /**
- * Retries work that takes two round trips: on a crowded machine it may need several attempts, which is the subject of
- * this test file.
+ * Retries work that takes two round trips. On a crowded machine it may need several attempts; that is what this file
+ * tests.
  */
 function settled<T>(work: () => Promise<T>): Promise<T & {}> {
   return waitUntil(() => work().catch(() => null), "the database has taken it");

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL lets a session that wants a shared lock on a lane's row pass a session that waits for an exclusive one, so
- * a stream of sharers can starve it. Fencepost takes no such shared locks. Another program (an operator's tool, the
- * host's own code) may, and must not keep a dead owner's lane from its successor.
+ * A session that wants an exclusive lock on a lane's row can be starved: PostgreSQL lets sessions that want a shared
+ * lock pass it. Fencepost takes no such shared locks, but another program may (an operator's tool, the host's own
+ * code). That must not prevent a new owner from acquiring a dead owner's lane.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";

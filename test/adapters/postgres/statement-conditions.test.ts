@@ -1,6 +1,6 @@
 /**
- * Statements not protected by the fence that decide about money or about at-most-once work: removing any one of their
- * conditions must make a test fail.
+ * Statements that decide about money or about at-most-once work and are not protected by the fence. If any one of their
+ * conditions is removed, a test must fail.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { intentRow } from "../../../src/adapters/postgres/rows/transaction-fields.ts";
@@ -78,7 +78,10 @@ const HOUR = "2026-11-17T10:00:00Z";
 const MOST = { mostHourValue: 100, mostHourCost: 100, mostDayValue: 100, mostDayCost: 100 };
 const CHARGED = { hour: HOUR, value: 10, cost: 10, corrections: [], ...MOST };
 
-/** Charges ten more of everything to two keys, each on its own chain, that have used fifty of a hundred. */
+/**
+ * Charges ten more of every counted quantity to two API keys, each on its own chain. Both have used fifty of a hundred
+ * before.
+ */
 function charging(more: object = {}): readonly unknown[] {
   return chargeKeys([
     { owner: "shop", chainId: 1, ...CHARGED, ...more },

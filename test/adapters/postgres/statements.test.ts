@@ -77,8 +77,8 @@ describe("the SQL statements of the program", () => {
 });
 
 /**
- * Statements that by design read every lane, every instance or everything live, or that scan a small index or a few of
- * the newest rows. They are rare and serve people. Their cost on a large table is measured in reads.test.ts and
+ * Statements that by design read every lane, every instance or every unfinished row, or that scan a small index or a
+ * few of the newest rows. They are rare and serve people. Their cost on a large table is measured in reads.test.ts and
  * sights.test.ts.
  */
 const SURVEYS = [

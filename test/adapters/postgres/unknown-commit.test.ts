@@ -33,8 +33,8 @@ describe("a database commit without an answer", () => {
     proxy = await TcpProxy.start(Number(new URL(subject.url).port));
     const options = { clock: systemClock, leaseDurationMs: 12_000 };
     store = await openPostgresStore({ ...options, databaseUrl: proxy.through(subject.url) });
-    // Read the policy document now: the store's first write would read it first, and the next COMMIT must be that of
-    // the write itself.
+    // Read the policy document now. Otherwise the store's first write would read it, and the next COMMIT would not be
+    // that of the write itself.
     await store.readPolicy();
     direct = await openPostgresStore({ ...options, databaseUrl: subject.url });
   });

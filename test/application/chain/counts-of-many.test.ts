@@ -26,7 +26,8 @@ it("fifty lanes without a new block for five minutes share one transaction count
     return everywhere(...question);
   };
   await world.clock.advance(300_000);
-  // Per lane: four polls of an unchanged head, shared by the check for external use and by repricing, and one mined and
-  // one pending count for reconciliation. If each reader sent its own requests, there would be eleven.
+  // Requests per lane: four polls while there is no new block, which the check for external use and repricing share,
+  // and one mined and one pending count for reconciliation. If each reader sent its own requests, there would be
+  // eleven.
   expect(asked).toEqual({ one: 6 * LANES, everywhere: 4 * LANES });
 });

@@ -121,7 +121,7 @@ describe("the count that the next nonce is compared with", () => {
     await bench.clock.advance(29_000);
     await floor();
     expect(read).toEqual([0, 29_000]);
-    // The reported age is that of the count, not of the comparison with it.
+    // The reported age starts when the count was read from the chain, not when it was last compared with a nonce.
     await bench.clock.advance(1_000);
     await floor();
     happened(lane, batchFailed);

@@ -9,7 +9,9 @@ const FORTUNE = 1_000_000n * GWEI;
 const MOST = 1_000n * GWEI;
 const TRANSFER = { gas: 21_000n, value: 1n };
 
-/** After some blocks at one base fee, an endpoint that reports this fee market. */
+/**
+ * Mines some blocks at one base fee. From then on, the endpoint reports absurd fees, except those given in `market`.
+ */
 async function offered(market: Partial<FeeMarket>, options: ChainBenchOptions = {}): Promise<ChainBench> {
   const bench = createChainBench(options);
   bench.simulated.mine(90);

@@ -5,7 +5,9 @@ import { type Block, type Chain, ChainUnavailable } from "../../../src/ports/cha
 import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
 import { CHAIN_SETTINGS } from "../../support/world.ts";
 
-/** Blocks that a follower reads below the head: the larger of twice the confirmations and 64, plus 16. */
+/**
+ * Number of blocks that a follower reads below the newest one: the larger of twice the confirmations and 64, plus 16.
+ */
 const DEPTH = 80;
 const CAPACITY = 256;
 

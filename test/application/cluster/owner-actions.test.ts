@@ -7,7 +7,10 @@ afterEach(() => world.close());
 
 const LANE = { chainId: CHAIN_ID, signer: SIGNER };
 
-/** Nodes with one test action: it returns their id, their lanes and its parameters. */
+/**
+ * Starts two nodes with test actions. `echo` returns the node's URL, the lane's fencing token and the request's body;
+ * the others fail.
+ */
 async function startNodes(mode: "basic" | "worker-queue" = "worker-queue"): Promise<readonly WorldNode[]> {
   world = new World({ node: { mode } });
   const nodes = [await world.startNode(), await world.startNode()];

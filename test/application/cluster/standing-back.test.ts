@@ -28,8 +28,8 @@ async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (t
 }
 
 /**
- * Stalls the node repeatedly, until it may claim no lanes for four leases. On return, more than one of these leases is
- * over.
+ * Stalls the node repeatedly, until it may claim no lanes for four leases. When this function resolves, more than one
+ * of the four has passed.
  */
 async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[number]): Promise<void> {
   for (const _ of [1, 2]) {

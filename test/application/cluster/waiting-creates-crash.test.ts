@@ -8,7 +8,7 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { policiesOf } from "../../support/policies.ts";
 import { SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
-/** Creates that were enqueued for an owner which then is late, crashes, is stopped, or may not perform them. */
+/** Creates are enqueued for an owner. Then the owner is late, crashes, is stopped, or may not perform them. */
 
 let world: World;
 afterEach(() => world.close());

@@ -6,8 +6,8 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNERS, TO, transfer, World, type WorldNode } from "../../support/world.ts";
 
 /**
- * Replicas that receive sends to pools, with named nonces and without, while they are paused, killed and started, and
- * while responses get lost.
+ * Replicas receive sends to pools, with and without named nonces. Meanwhile replicas are paused, killed and started,
+ * and responses get lost.
  */
 
 let world: World;

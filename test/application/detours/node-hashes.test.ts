@@ -56,7 +56,7 @@ it("if a signing node returns the hash of a foreign transaction, that transactio
   expect(rowOf(txId)?.receipt).toBeNull();
 });
 
-/** Two endpoints; the first reports this signer's transaction differently from what the block holds. */
+/** Two endpoints. The first one reports transactions of this signer with contents that differ from the block's. */
 async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode> {
   world = new World({ signers: [], nodeSigners: [SIGNER], settings: { staleReceiptTimeoutMs: 5_000 } });
   const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });

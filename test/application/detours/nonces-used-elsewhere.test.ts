@@ -214,7 +214,7 @@ describe("explain, for a transaction above an unused nonce,", () => {
     await world.until(() => world.database.state.reservation(reservationId)?.state === "EXPIRED");
     const { causes, helps } = await explained(entry, txId);
     expect(causes.find(({ code }) => code === "HOLE_BELOW")?.text).toMatch(/nonce 0 .*expired/);
-    // Fencepost fills the hole by itself, so the only advice is to wait.
+    // Fencepost fills the nonce gap by itself, so the only advice is to wait.
     expect(helps).toEqual(["WAIT"]);
   });
 });

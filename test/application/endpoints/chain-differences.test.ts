@@ -25,8 +25,8 @@ describe("a chain node that refuses future nonces", () => {
     await create(entry, 40);
     await world.allSettled(40, 600_000);
     checkInvariants(world);
-    // Refused sends of nonces beyond the head: those of the first batch, and one for each later retry of a wider
-    // window.
+    // Number of sends refused because their nonce is too high: those of the first batch, and one for each later retry
+    // of a wider window.
     expect(answered(entry, "nonceTooHigh")).toBeLessThan(60);
     const arrivals = world.chain.witness.filter(({ submission }) => submission.accepted).map(({ nonce }) => nonce);
     expect(arrivals).toEqual([...arrivals].sort((a, b) => (a ?? 0) - (b ?? 0)));

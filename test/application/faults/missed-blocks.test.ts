@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../support/invariants.ts";
 import { transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** Number of blocks; more than a follower reads below the head when it starts. */
+/** Number of blocks: more than a starting follower reads below the chain's newest block. */
 const LONG = 120;
 
 let world: World;
@@ -22,7 +22,7 @@ function words(): readonly string[] {
   return world.database.state.completions.map(({ state }) => state);
 }
 
-/** Whether a request is for a block below those that a new follower keeps. */
+/** Whether a request is for a block that is older than those a new follower has in memory. */
 const belowWindow = (params: readonly unknown[]): boolean =>
   params.some((height) => typeof height === "number" && height < world.chain.head.number - LONG + 20);
 
@@ -119,7 +119,7 @@ describe("a head follower that lost blocks", () => {
     await world.until(() => world.chain.witness.length === 2);
     await world.clock.advance(1_000);
     const hashes = world.chain.witness.map(({ hash }) => hash);
-    entry.store.pause(); // the pass over the next block waits for its commit; the head follower does not wait
+    entry.store.pause(); // The lane's pass over the next block now waits for its commit, while the follower continues to read blocks.
     world.chain.dropTransaction(hashes[1] as `0x${string}`);
     world.chain.mine();
     await world.clock.advance(500);

@@ -21,8 +21,8 @@ const REACHABLE = [GWEI, 30n * GWEI, 300n * GWEI];
 const JUMPS = FROM.flatMap((from) => REACHABLE.filter((to) => to > from).map((to) => [from, to] as const));
 
 /**
- * A hundred blocks at one base fee, a transaction priced by them that stays unmined, and then a jump to another base
- * fee.
+ * Mines a hundred blocks at one base fee and sends a transaction at the price derived from them, which stays unmined.
+ * Then the base fee jumps.
  */
 async function jumped(
   { from, to, type }: { readonly from: bigint; readonly to: bigint; readonly type: (typeof TYPES)[number] },

@@ -149,8 +149,8 @@ describe("the ceiling on gas cost", () => {
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
   it("refuses a create before a nonce is allocated, if the remaining fee is below the base fee", async () => {
-    // The cost ceiling leaves 100 gwei per gas for 21,000 gas, which equals the base fee, and a little less for 22,000
-    // gas.
+    // With 21,000 gas, the cost ceiling allows 100 gwei per gas, which equals the base fee. With 22,000 gas, it allows
+    // a little less.
     const dear = { baseFee: 100n * GWEI, price: GWEI };
     const node = await startLying(dear, { settings: { maxGasCostWei: 21_000n * 100n * GWEI } });
     world.holdBlocks();

@@ -169,7 +169,8 @@ describe("a lane's head that is not mined", () => {
     expect(summary).toMatch(
       /^Nonce 0 is stuck: it was sent again \d times.*one nonce waits behind it\. What helps: offer more/,
     );
-    // The transactions behind the head were sent just as often. Their own patience begins when they become the head.
+    // The transactions behind the lane's lowest unmined one were sent just as often. For each of them, counting towards
+    // STUCK begins only when it becomes the lowest.
     expect(follower?.submitAttempts).toBeGreaterThan(3);
     world.chain.dropTransaction(follower?.attempts[0]?.txHash as `0x${string}`);
     world.chain.mine();

@@ -18,7 +18,10 @@ async function start(options: WorldOptions = {}): Promise<void> {
   rpc = new RpcFace(world, entry);
 }
 
-/** REPEATED lists the error codes that clients retry by themselves: viem retries them, -32000 under another name. */
+/**
+ * REPEATED lists the error codes after which clients send a request again by themselves. viem does so for all of them,
+ * for -32000 under another name.
+ */
 const DOOMED = "0x00000000000000000000000000000000000d003d";
 const REPEATED = [-32603, -32005, -32000];
 const ANSWERED_WITHIN_MS = 8_000;

@@ -50,7 +50,7 @@ async function read(method: string, params: readonly unknown[], key?: string): P
 const block = (n: number, key?: string) => read("eth_getBlockByNumber", [nth(n), false], key);
 const asked = (n: number) => world.until(() => put.length >= n, 1_000);
 const takeAll = () => put.splice(0);
-/** Resolves when all earlier requests have arrived, because a later request was answered. */
+/** Sends one more request and waits for its response. By then, all earlier requests have arrived. */
 const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined ? {} : as(key));
 
 describe("JSON-RPC reads forwarded to a chain", () => {
@@ -189,8 +189,8 @@ describe("JSON-RPC reads forwarded to a chain", () => {
     await world.settle(Promise.all(full));
     const answers = await world.settle(Promise.all(many));
     expect(answers.every(({ result, error }) => (result ?? error?.data) === large)).toBe(true);
-    // The limit of 8 MiB holds two of the large results, so the other three callers repeat the request, for which there
-    // are free slots now.
+    // Two of the large results fit into the limit of 8 MiB. So the other three callers repeat the request, and there
+    // are free slots for it by now.
     expect(times).toBe(4);
   });
 

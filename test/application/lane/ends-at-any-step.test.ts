@@ -1,6 +1,6 @@
 /**
- * A lane's term may end at any step. Each scene is run once for every outside call that it makes, with the term ending
- * during that call. Afterwards nothing may be written, signed or sent.
+ * A lane's term may end at any step. Each scenario is run once for every outside call that it makes, with the term
+ * ending during that call. Afterwards nothing may be written, signed or sent.
  */
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
@@ -116,8 +116,8 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
 };
 
 /**
- * A transaction mined in a block below the window, so that the block's hash must be requested. If `hash` is given, it
- * was mined in another block.
+ * A transaction mined in a block that is older than those the follower has in memory, so that the block's hash must be
+ * requested. If `hash` is given, the transaction was mined in a block with that hash, which is not canonical.
  */
 async function mined(hash?: Hash): Promise<StageBench> {
   const bench = createStageBench({}, { settings: { confirmations: 2 } });
@@ -141,7 +141,7 @@ async function stale(bench: StageBench): Promise<Tracked> {
   return paced(tx, { answer: "alreadyKnown", look: lookedAt(0) });
 }
 
-/** Runs a scene to its end, including the work that it left running. */
+/** Runs a scenario to its end, including the work that it left running. */
 async function play({ bench, play }: Scene): Promise<void> {
   const playing = play();
   const ended = playing === null ? Promise.resolve(true) : quietly(playing);

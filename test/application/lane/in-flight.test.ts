@@ -1,4 +1,6 @@
-/** A lane's due work: which transaction it concerns, and how far ahead of the head it may go. */
+/**
+ * A lane's due work: which transaction it concerns, and how far beyond the lane's lowest open transaction it may go.
+ */
 
 import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";

@@ -82,7 +82,7 @@ async function register(name: string): Promise<void> {
   await database.connect().registerInstance({ ...REGISTRATION, instanceId: name });
 }
 
-/** Makes another node hold the lane. */
+/** Makes another node the lane's owner. */
 async function taken(lane: Lane = LANE): Promise<void> {
   const rival = database.connect();
   await rival.registerInstance({ ...REGISTRATION, instanceId: "rival", url: "http://rival" });

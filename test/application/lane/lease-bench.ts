@@ -21,9 +21,15 @@ export interface Holder {
   readonly store: MemoryStore;
   readonly lock: MemorySessionLock;
   readonly telemetry: RecordedTelemetry;
-  /** Responses that the node received, each with whether the node was allowed to act at that moment. */
+  /**
+   * Callbacks that the node received about lost and freed lanes. For a loss, the text includes whether the node was
+   * still allowed to act.
+   */
   readonly heard: string[];
-  /** Notifications that the node was silent for too long, or has found out which other instances are live. */
+  /**
+   * Callbacks of the lease: "silent" if the node was silent for too long, "acquainted" once it has found out which
+   * other instances are live.
+   */
   readonly noted: string[];
   readonly passed: Failpoint[];
 }

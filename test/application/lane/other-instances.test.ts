@@ -10,8 +10,8 @@ beforeEach(() => {
 afterEach(() => bench.close());
 
 /**
- * Stops an instance's renewals with its row expiring an hour ahead, as after a database clock that jumped back by an
- * hour.
+ * Stops an instance's renewals, but makes its row expire only in an hour, as if the database's clock had jumped back by
+ * an hour.
  */
 function stayUnexpired({ lease, store }: Holder): void {
   const later = (time: Date) => new Date(time.getTime() + 3_600_000);

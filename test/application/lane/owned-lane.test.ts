@@ -110,7 +110,7 @@ describe("transactions that wait to be signed", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.missingFrom();
     const page = records(5, 1);
-    lane.backlog.enqueue(records(6, 2)); // committed after the page was read, acknowledged before the page was returned
+    lane.backlog.enqueue(records(6, 2)); // Transactions 6 and 7 were committed after the page was read, and acknowledged before the page was returned.
     lane.backlog.refill(page, PAGE);
     expect(signAll(lane, records(5, 3))).toEqual([5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
@@ -120,7 +120,7 @@ describe("transactions that wait to be signed", () => {
     const lane = createOwnedLane({ cursor: 8, allocated: 3 });
     lane.backlog.missingFrom();
     const page = records(5, 3);
-    lane.slipIn(record(4)); // committed after the page was read; its nonce is below all nonces of the page
+    lane.slipIn(record(4)); // Transaction 4 was committed after the page was read; its nonce is below all nonces of the page.
     expect(lane.backlog.refill(page, PAGE)).toBe(false);
     expect(signAll(lane, records(4, 4))).toEqual([4, 5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
@@ -128,7 +128,7 @@ describe("transactions that wait to be signed", () => {
 
   it("and appear on a page before their allocation is acknowledged are not signed twice", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
-    lane.backlog.refill(records(5, 3), PAGE); // this page was read after 6 and 7 were committed, before their commit was acknowledged
+    lane.backlog.refill(records(5, 3), PAGE); // The page was read after transactions 6 and 7 were committed and before their commit was acknowledged.
     lane.backlog.enqueue(records(6, 2));
     expect(signAll(lane, [])).toEqual([5, 6, 7]);
     lane.backlog.enqueue(records(7, 1));

@@ -1,6 +1,6 @@
 /**
- * The rows of a lane in its owner's memory at unfinished steps of every kind. Memory is updated only from acknowledged
- * commits, never assigned.
+ * Tests that the owner's memory of a lane's rows equals the database after unfinished steps of every kind. Memory is
+ * updated only from acknowledged commits.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";

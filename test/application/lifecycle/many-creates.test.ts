@@ -2,7 +2,10 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { countCalls, LANES, signersOf, startWithLanes } from "../../support/many-lanes.ts";
 import { transfer } from "../../support/world.ts";
 
-/** Number of lanes that warm up first: a steady rate is recognised after a few tenths of a second. */
+/**
+ * Number of lanes that get creates before the measurement: a steady rate is recognised only after a few tenths of a
+ * second.
+ */
 const FIRST = LANES / 2;
 
 describe("a thousand lanes with one create per millisecond", () => {

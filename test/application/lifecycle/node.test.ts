@@ -59,7 +59,7 @@ describe("closing a node", () => {
     const sent = world.chain.witness.length;
     await world.clock.advance(60_000);
     expect(world.chain.witness.length).toBe(sent);
-    expect(world.clock.armedTimers).toBe(1); // the one armed timer is the simulated world's next block
+    expect(world.clock.armedTimers).toBe(1); // The only remaining timer is that of the simulated chain's next block.
   });
 
   it("ends in time if the database hangs", async () => {

@@ -8,11 +8,14 @@ afterEach(() => world.close());
 
 const SEND = "eth_sendRawTransaction";
 /**
- * Far more creates than a lane keeps of its backlog in memory (1,024), so the rest must be read from the database
- * again.
+ * Far more creates than the part of a lane's backlog that stays in memory (1,024), so the rest must be read from the
+ * database again.
  */
 const CREATES = 1_600;
-/** Polls once a second instead of four times: a test of minutes of one failure runs in a quarter of the time. */
+/**
+ * Polls once a second instead of four times, so that a failure of several simulated minutes is tested in a quarter of
+ * the time.
+ */
 const SLOW_POLLS = { pollIntervalMs: 1_000 };
 
 async function create(node: Awaited<ReturnType<World["startNode"]>>, count: number): Promise<void> {

@@ -12,7 +12,7 @@ const POLL_MS = 16_000;
 let loop: ChainLoop | null = null;
 afterEach(() => loop?.stop());
 
-/** A loop without lanes that has read the head once. */
+/** A loop without lanes that has read the chain's newest block once. */
 async function following() {
   const { chain, simulated, telemetry } = createChainBench();
   const clock = createManualClock();

@@ -123,7 +123,7 @@ const METHODS = {
   "pending count": "eth_getTransactionCount",
 } as const;
 
-/** Leaves the node only one of the sources by which it can find a waiting transaction. */
+/** Disables all but one of the sources by which the node can find a waiting transaction. */
 function leaveOnly({ rpc, faults }: WorldNode, source: Source): void {
   faults.lookUpByNonce(source === "look-up");
   const counts = rpc.transactionCountEverywhere.bind(rpc);

@@ -38,8 +38,8 @@ async function surely<T>(ask: () => Promise<T>): Promise<T | null> {
 }
 
 /**
- * One reservation is used, one released and one forgotten; the signer refuses one transaction; further transactions
- * have nonces between them.
+ * Uses one reservation, releases one, and lets one expire. The signer refuses one transaction. Further transactions
+ * have nonces between these.
  */
 async function story(alive: () => WorldNode, name: string): Promise<void> {
   const api = () => alive().node.api;
@@ -77,7 +77,8 @@ function start(failpoint: Failpoint, nth: number, onCrash: () => void): Promise<
 
 describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
   it.each([1, 2])("in its pass number %i: every nonce is held once, and everything is mined", async (nth) => {
-    // With an in-flight window of one, transactions above the head are not signed and may move to another nonce.
+    // With an in-flight window of one, only the lane's lowest open transaction is signed. The later ones may move to
+    // another nonce.
     world = new World({ settings: { holePolicy: "heal", inFlightWindow: 1 } });
     let crashed = false;
     const refuse = (entry: WorldNode) => entry.signer.refuse(({ value }) => value === 666n);

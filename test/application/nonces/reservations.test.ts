@@ -209,7 +209,7 @@ describe("a reserved nonce", () => {
     await world.settle(entry.node.api.releaseNonce(last.reservationId));
     await world.until(() => over().length > 0);
     expect(over()).toMatchObject([{ code: "RESERVED_PILE_UP", lane: { signer: SIGNER } }]);
-    // When the pile-up recurs after its resolution, the alert is raised again.
+    // If too many nonces are reserved again after the alert was resolved, the alert is raised again.
     await reserve(entry);
     expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(2);
   });

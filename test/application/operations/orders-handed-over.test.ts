@@ -43,7 +43,10 @@ function handOverMeanwhile(owner: WorldNode, answer: "is confirmed" | "is not co
   });
 }
 
-/** The owner shuts down without the response to a reprice; the commit still arrives, later. */
+/**
+ * The owner shuts down before it gets the response to a reprice. The commit still reaches the database, `afterMs`
+ * later.
+ */
 function commitLate(owner: WorldNode, afterMs: number): void {
   const { store } = owner;
   const [release, retire] = [store.releaseLane.bind(store), store.retireInstance.bind(store)];

@@ -128,7 +128,7 @@ describe("an action sent to the owner itself", () => {
     world.holdBlocks();
     const txId = await ops.sent(owner);
     let parsed = 0;
-    // The property is not enumerable, so that a parser reads it but a copy of the object does not.
+    // The property is not enumerable: a parser can read it, but a copy of the object does not have it.
     const request = Object.defineProperty({}, "reason", {
       get: () => {
         parsed++;

@@ -150,7 +150,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
 
   it("decides on a node that crashes: the new owner calls its hook again, and one cancel is made", async () => {
     const node = await start((): StuckDecision => {
-      // The node crashes at this moment, but its hook has already decided.
+      // The node crashes here, after its hook has decided.
       world.crash(node);
       return { action: "CANCEL", reason: "too old" };
     });

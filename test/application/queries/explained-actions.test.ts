@@ -1,6 +1,7 @@
 /**
  * Every action that explain offers must work. For every waiting transaction of every scenario, each offered action is
- * carried out exactly as offered, in a fresh world. Following the first action repeatedly gets the transaction mined.
+ * carried out exactly as offered, in a new test environment. Following the first action repeatedly gets the transaction
+ * mined.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";

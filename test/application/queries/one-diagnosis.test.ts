@@ -1,4 +1,4 @@
-/** One cause is shown as one row with one remedy, on every page and node, from its first moment on. */
+/** One cause is shown as one row with one remedy, on every page and node, from the beginning. */
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeWatch } from "../../../src/application/loops/stuck-watch.ts";
 import { RecentAlerts } from "../../../src/application/queries/node-reports.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type ReadinessParts, readiness } from "../../../src/application/queries/readiness.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
 
-/** A node that serves chains 1 and 10 and has followed the heads of the chains in `up`. */
+/** A node that serves chains 1 and 10. It has read blocks of the chains in `up`; the others are unreachable. */
 async function parts(up: readonly number[], overrides: Partial<ReadinessParts> = {}): Promise<ReadinessParts> {
   const benches = [1, 10].map((chainId) => createChainBench({ chain: { chainId } }));
   for (const { chain, context } of benches) {

@@ -8,7 +8,10 @@ import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts"
 let world: World;
 afterEach(() => world.close());
 
-/** Polls once a second instead of four times: a test of minutes without any event runs in a quarter of the time. */
+/**
+ * Polls once a second instead of four times, so that several simulated minutes without any event are tested in a
+ * quarter of the time.
+ */
 const SLOW_POLLS = { pollIntervalMs: 1_000 };
 
 async function create(entry: WorldNode, count: number): Promise<void> {
@@ -200,7 +203,7 @@ describe("a nonce that another program used", () => {
   });
 });
 
-/** Alters the receipts that the node reports, until the returned function is called. */
+/** Alters the receipts that the chain node returns, until the returned function is called. */
 function bendReceipts({ rpc }: WorldNode, bend: (hash: string, receipt: Receipt | null) => Receipt | null): () => void {
   const honest = rpc.receipts.bind(rpc);
   rpc.receipts = async (hashes) =>

@@ -153,7 +153,7 @@ describe("finality of a mined transaction", () => {
 
   it("is not stored if the lane stopped meanwhile", async () => {
     const bench = await at(200);
-    mined(bench, 1, 10); // below the follower's window: the block's hash must be requested
+    mined(bench, 1, 10); // The block is older than those the follower has in memory, so its hash must be requested.
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
     Object.assign(bench.chain, {
       blocksByNumber: (numbers: readonly number[]) => {
@@ -193,7 +193,9 @@ describe("finality of a mined transaction", () => {
 });
 
 describe("a receipt that is verified before finality", () => {
-  /** Replaces the endpoints' verdicts on receipts, and records the questions. */
+  /**
+   * Replaces the results of verifying receipts by `verdict`. Returns a record of the receipts that were to be verified.
+   */
   function answering(bench: StageBench, verdict: (asked: Settling) => ReceiptVerdict): (readonly Settling[])[] {
     const questions: (readonly Settling[])[] = [];
     const settleReceipts: Chain["settleReceipts"] = async (_, asked) => {
@@ -423,7 +425,7 @@ describe("a transaction whose block left the chain", () => {
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
   it("keeps its receipt if no endpoint can report on that height", async () => {
     const bench = await at(20);
-    mined(bench, 1, 25, hashNumber(25)); // above the follower's window: the endpoint's head went back
+    mined(bench, 1, 25, hashNumber(25)); // Block 25 is above the newest block that the follower has: the endpoint went back to an older block.
     bench.lane.watched.set(hashNumber(26), 26);
     await withdraw(bench);
     expect(bench.writes).toEqual([]);

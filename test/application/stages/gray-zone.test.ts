@@ -32,7 +32,7 @@ function alerts(entry: WorldNode, code: string) {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
-/** Nonces of the requests that the signing node received, each with whether it was accepted. */
+/** Requests that the signing node received: the nonce of each, and whether it was accepted. */
 function signed() {
   return world.chain.nodeSigned.map(({ nonce, submission }) => [nonce, submission.accepted]);
 }

@@ -24,7 +24,7 @@ async function at(height: number, nonces: readonly number[] = [1]): Promise<Stag
   return bench;
 }
 
-/** The head block with the hashes of these nonces' transactions in it. */
+/** The follower's newest block, with the hashes of these nonces' transactions in it. */
 function holding(bench: StageBench, ...nonces: readonly number[]): Block {
   return { ...(bench.context.follower.head as Block), transactionHashes: [hashNumber(999), ...nonces.map(hashNumber)] };
 }

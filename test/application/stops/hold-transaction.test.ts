@@ -59,7 +59,7 @@ describe("a sent transaction that is held", () => {
     expect(entry.events.filter((event) => event.type === "alert")).toEqual([]);
     await ops.act(entry, "resume", { txId });
     await world.clock.advance(10_000);
-    // The transaction's patience starts anew: the time on hold does not count against it.
+    // The time until the transaction counts as STUCK starts anew: the time on hold is not counted.
     expect(ops.row(txId).state).toBe("TRACKING");
     world.chain.setBaseFee(1_000_000_000n);
     world.releaseBlocks();
@@ -177,8 +177,8 @@ describe("a sent transaction that is held", () => {
     expect(summary).toMatch(
       /waits behind nonce 0, which is TRACKING: it is held back \(operator:ops: because\).*let nonce 0 go on/,
     );
-    // Transactions behind a held head are signed and sent as far as the in-flight window allows, as behind any unmined
-    // head.
+    // Transactions behind a held one are signed and sent as far as the in-flight window allows, as behind any unmined
+    // transaction.
     expect(sends(behind)).toBeGreaterThan(0);
     await ops.act(entry, "resume", { txId });
     world.releaseBlocks();

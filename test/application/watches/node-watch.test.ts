@@ -1,4 +1,7 @@
-/** Conditions of a node that no lane shows: each is reported once while it lasts and once when it is over. */
+/**
+ * Conditions that concern a node as a whole, not a single lane. Each is reported once while it lasts and once when it
+ * is over.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeWatch } from "../../../src/application/loops/stuck-watch.ts";
 import { StandingAlerts } from "../../../src/application/standing-alerts.ts";

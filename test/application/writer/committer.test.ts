@@ -135,7 +135,10 @@ describe("the committer, while incoming requests wait to be read", () => {
   });
 });
 
-/** Number of small commits after a pause: they are a tenth of the usual interval apart and precede three full ones. */
+/**
+ * Number of small commits that may start without waiting after a pause. At a low rate, each counts as a tenth of the
+ * usual interval, and three intervals may be used in advance.
+ */
 const AT_ONCE = 30;
 
 describe("a commit of queued writes", () => {

@@ -94,8 +94,8 @@ export function idsOf(write: LaneWrite): readonly string[] {
 }
 
 /**
- * The outcome of a write in a database that accepts everything. A nonce is the number of earlier entries, which is
- * enough to distinguish slices.
+ * The outcome of a write in a database that accepts everything. The nonce of an entry is its index in the write, which
+ * is enough for these tests.
  */
 export function outcomeOf(write: LaneWrite): WriteOutcome {
   if (write.kind === "allocate") {

@@ -180,7 +180,8 @@ describe("a queue full of creates", () => {
       taken.push(next.taken.filter(({ write }) => write.kind === "transition").length);
       queue = next.left;
     }
-    // A turn has a share of two moves: the first write of six goes in the second turn and leaves a debt of four.
+    // Each turn may include two transitions. The first write has six: it waits for the second turn, and then four are
+    // deducted from the shares of later turns.
     expect(taken).toEqual([0, 1, 0, 0, 1, 0, 0, 0]);
   });
 

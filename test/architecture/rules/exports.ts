@@ -8,7 +8,7 @@ export interface Readers {
   readonly entries: readonly string[];
 }
 
-/** Exported functions, constants and classes that no file uses, not even their own. */
+/** Exported functions, constants and classes that no file uses, not even the file that declares them. */
 export function deadExports(files: readonly SourceFile[], readers: Readers): readonly string[] {
   const read = new Set(readers.files.flatMap(namesRead));
   return files

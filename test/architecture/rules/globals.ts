@@ -6,8 +6,8 @@ import { importsOf } from "./imports.ts";
  */
 const GLOBALS = new Set(["console", "performance", "setImmediate", "setInterval", "setTimeout"]);
 /**
- * Banned members. `process` also gives the platform and can end other processes; such members are only for the program
- * that owns the process.
+ * Banned members of globals. `process` also has members that name the platform or end other processes; only the program
+ * that owns the process may use those.
  */
 const MEMBERS = new Set([
   "AbortSignal.timeout",

@@ -7,8 +7,8 @@ const EVASIONS = new Set(["fails", "only", "retry", "runIf", "skip", "skipIf", "
 const TIMERS = new Set(["setInterval", "setTimeout"]);
 
 /**
- * Finds tests that may not run, run alone, or are retried until they pass, and waits for a fixed time instead of for a
- * condition.
+ * Finds tests that may be skipped, that exclude other tests, or that are retried until they pass. Also finds waits for
+ * a fixed time instead of for a condition.
  */
 export function dishonest(file: SourceFile): readonly string[] {
   const found = importsOf(file)
@@ -36,7 +36,7 @@ function evasion(node: Node): string | null {
 const REPLACING = new Set(["doMock", "mock", "resetModules", "stubEnv", "stubGlobal", "useFakeTimers"]);
 
 /**
- * Finds changes that a test makes for every other test of its process: modules, globals, the clock, environment
+ * Finds changes by a test that also affect every other test in its process: modules, globals, the clock, environment
  * variables.
  */
 export function replaced(file: SourceFile): readonly string[] {

@@ -9,8 +9,8 @@ export interface Import {
   /** Whether the import disappears in compilation: `import type`, or every name in it is marked `type`. */
   readonly isTypeOnly: boolean;
   /**
-   * Whether the module is loaded only when the code runs, or in a thread of its own, and so not by files that import
-   * this one.
+   * Whether the module is loaded only when the code runs, or in a thread of its own. Importing this file then does not
+   * load it.
    */
   readonly isLazy: boolean;
 }
@@ -129,7 +129,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: [...DRIVEN.imports, "src/main/node/version.ts"],
     packages: ["node:*", "@nomicfoundation/edr", "viem"],
   },
-  // Reads package.json in one place.
+  // The only file that reads package.json.
   "src/main/node/version.ts": { imports: [], packages: ["node:*"] },
   "src/main": {
     imports: [

@@ -5,13 +5,13 @@ const KEYS = new Set(["LaneKey", "Lane", "OwnedLane", "Tracked", "Fence", "Addre
 const COLLECTIONS = new Set(["Map", "Set", "WeakMap", "WeakSet"]);
 const READONLY = new Set(["ReadonlyMap", "ReadonlySet"]);
 const FUNCTIONS = new Set(["ArrowFunctionExpression", "FunctionExpression", "FunctionDeclaration"]);
-/** Folders in which a `string` key may be a transaction id. Adapters use the types above for lanes. */
+/** Folders in which a `string` key may be a transaction id. In adapters a `string` key means something else. */
 const KNOWS_IDS = /^src\/(domain|application)\//;
 
 /** A collection that outlives the call that created it. */
 export interface Memory {
   readonly path: string;
-  /** `Class.field`, or the name of the variable. */
+  /** Name of the collection: `Class.field`, or the name of the variable. */
   readonly name: string;
   /** The key type of the collection. */
   readonly key: string;
@@ -36,7 +36,10 @@ export function laneMemories(files: readonly SourceFile[]): readonly Memory[] {
   });
 }
 
-/** Classes that collect by a type parameter of their own, such as `Answers<K, T>` with a field `Map<K, …>`. */
+/**
+ * Generic classes with a collection keyed by one of their type parameters, such as `Answers<K, T>` with a field `Map<K,
+ * …>`.
+ */
 function genericCollections({ program }: SourceFile): readonly string[] {
   const found: string[] = [];
   walk(program, (node) => {
@@ -52,7 +55,7 @@ function genericCollections({ program }: SourceFile): readonly string[] {
   return found;
 }
 
-/** The name under which a declaration outlives the call that created it; null if it does not. */
+/** Name of a declared variable or field that outlives the call that created it; null if it ends with that call. */
 function heldAs(node: Node, ancestors: readonly Node[]): string | null {
   const name = nameOf(node.key ?? node.id);
   if (node.type === "PropertyDefinition") {
@@ -63,7 +66,10 @@ function heldAs(node: Node, ancestors: readonly Node[]): string | null {
   return around === undefined || isCaptured(around, name) ? name : null;
 }
 
-/** Whether an inner function uses the variable, and the outer function returns a function or an object of functions. */
+/**
+ * Whether a variable outlives its function: an inner function uses it, and the outer function returns a function or an
+ * object of functions.
+ */
 function isCaptured(around: Node, name: string): boolean {
   let [captured, returned] = [false, isKept(around.body)];
   walk(around, (node, ancestors) => {
@@ -79,7 +85,10 @@ function isKept(value: unknown): boolean {
   return isNode(value) && (FUNCTIONS.has(value.type) || value.type === "ObjectExpression");
 }
 
-/** The key type of a declared collection; null if it is no collection, never changes, or has another key type. */
+/**
+ * Key type of a declared collection. Null if the declaration is no collection, if it never changes, or if its key is
+ * not a lane, signer or transaction.
+ */
 function keyOf(declaration: Node, kinds: ReadonlySet<string>, knowsIds: boolean): string | null {
   const { id } = declaration;
   const annotation = isNode(id) && id.type === "Identifier" ? id.typeAnnotation : declaration.typeAnnotation;
@@ -102,7 +111,10 @@ function keyOf(declaration: Node, kinds: ReadonlySet<string>, knowsIds: boolean)
   return keys[0] ?? null;
 }
 
-/** Whether the type is not visible: there is no annotation, or it names the type as a property of another type. */
+/**
+ * Whether the declaration does not show its type: it has no annotation, or the annotation is a property of another type
+ * (`Other["field"]`).
+ */
 function isHidden(annotation: unknown): boolean {
   if (!isNode(annotation)) return true;
   return isNode(annotation.typeAnnotation) && annotation.typeAnnotation.type === "TSIndexedAccessType";

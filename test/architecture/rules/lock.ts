@@ -21,8 +21,9 @@ const SYSTEMS = ["linux", "darwin"];
 const PROCESSORS = ["x64", "arm64"];
 
 /**
- * Native packages come as a family, one per platform, listed by the package that loads them. npm silently drops from
- * the lock those that it cannot find at that moment; the lock then installs on one machine and fails on another.
+ * A native package is published once per platform, and the package that loads it lists all of these variants. npm
+ * silently leaves a variant out of the lock file if it cannot find it. The lock file then works on one machine and
+ * fails on another.
  */
 export function missingPlatforms(lock: Lock): readonly string[] {
   return Object.entries(lock).flatMap(([place, locked]) => {

@@ -39,8 +39,8 @@ export function brokenReferences(path: string, facts: Facts): readonly string[] 
 const PATH_IN_BLOCK = /(?<![\w./-])(?:src|test|docs|scripts|bench|bin|\.ci)\/[\w./-]*\w/g;
 
 /**
- * Splits a document into passages: the lines of fenced blocks, and outside of them the code spans and the lines without
- * their spans.
+ * Splits a document into passages. Each line of a fenced block is one passage. Outside of fenced blocks, each code span
+ * is a passage, and so is each line with its code spans blanked out.
  */
 function passagesOf(text: string): readonly Passage[] {
   let fenced = false;
@@ -95,7 +95,10 @@ function isMissing(span: string, facts: Facts): boolean {
   return expand(span).some((path) => !BASES.some((base) => isThere(`${base}${path}`, facts.files)));
 }
 
-/** Expands a path: `a/{b,c}.ts` → `a/b.ts`, `a/c.ts`; `test/*.ts` and `docs/…` → the folder before the first star. */
+/**
+ * Expands a path: `a/{b,c}.ts` → `a/b.ts` and `a/c.ts`. A path with a star is reduced to the folder before the star:
+ * `test/*.ts` → `test`.
+ */
 function expand(span: string): readonly string[] {
   const braces = /^(.*)\{([^}]*)\}(.*)$/.exec(span);
   if (braces === null) return [span.replace(/\/?[^/]*\*.*$/, "")];

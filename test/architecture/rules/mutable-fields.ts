@@ -82,7 +82,10 @@ function find(files: ReadonlyMap<string, SourceFile>, file: SourceFile | undefin
 const ENDLESS = new Set(["POSITIVE_INFINITY", "NEGATIVE_INFINITY", "MIN_SAFE_INTEGER", "MAX_SAFE_INTEGER"]);
 const KEEPERS = new Set(["AssignmentExpression", "PropertyDefinition", "VariableDeclarator", "Property"]);
 
-/** Finds Infinity used as a sentinel in fields that hold times: `src/domain/pace/when.ts` has names for these cases. */
+/**
+ * Finds Infinity used in fields that hold times, to mean "never" or "always". `src/domain/pace/when.ts` has names for
+ * such times.
+ */
 export function sentinelTimes(file: SourceFile): readonly string[] {
   const found: string[] = [];
   walk(file.program, (node) => {
@@ -139,8 +142,8 @@ const ASSIGNED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Places that assign the field `Class.name` after construction: through `this` in its class, by the field's name
- * anywhere else.
+ * Places that assign the field `Class.name` after construction. An assignment to `this.name` counts only inside that
+ * class; an assignment to `other.name` counts everywhere.
  */
 export function assignmentsOf(file: SourceFile, field: string): readonly string[] {
   const [owner, name] = field.split(".");

@@ -4,7 +4,7 @@ import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tre
 const ASKERS: Readonly<Record<string, readonly string[]>> = {
   hasEnded: ["lane/term.ts", "lane/owned-lane.ts", "lane/lanes.ts"],
   maySend: ["lane/term.ts", "lane/owned-lane.ts", "lane/lease.ts"],
-  // The last three check the node, not a lane: whether it accepts requests, is ready, or may claim lanes.
+  // The last three files check the node, not a lane: whether it accepts requests, is ready, or may claim lanes.
   mayAct: [
     "lane/term.ts",
     "lane/owned-lane.ts",
@@ -24,7 +24,10 @@ const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly do
   sign: { on: "signer", door: "sign" },
 };
 
-/** The term itself, and the layer between it and the signer, which only passes requests on. */
+/**
+ * Files that may call the methods with an effect: the term itself, and the layer between term and signer, which only
+ * passes requests on.
+ */
 const DOORS = ["lane/term.ts", "cluster/keys-away.ts"];
 
 /** Finds checks and effects of a lane that bypass its term (application/lane/term.ts). */

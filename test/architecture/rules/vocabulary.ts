@@ -47,8 +47,8 @@ function isJson(text: string): boolean {
 }
 
 /**
- * Finds routes that do not exist. `POST /tx/{txId}/cancel` may omit /api/v1; a URL of a node has no method. Routes of
- * other programs are ignored.
+ * Finds routes in a document that do not exist. A route may be written with its method and without /api/v1, as in `POST
+ * /tx/{txId}/cancel`, or as a node's URL without a method. Routes of other programs are ignored.
  */
 function unknownRoutes(text: string, routes: readonly string[]): readonly string[] {
   const named = [...text.matchAll(/\b(GET|POST|PUT|PATCH|DELETE) (\/(?:\{[^}\s]*\}|[^\s`'",;)?{])*)/g)];

@@ -124,7 +124,7 @@ describe("a node without the key of a lane", () => {
       const code = await node.client
         .send(createOn(theirs, "refused")(0))
         .catch((error: FencepostApiError) => error.code);
-      // UNAVAILABLE: this node may not have noticed the other node's death yet.
+      // The create gets UNAVAILABLE until this node has noticed the other node's death.
       return code === "UNAVAILABLE" ? null : code;
     }, "an answer comes");
     expect(refusal).toBe("UNKNOWN_SIGNER");

@@ -19,7 +19,7 @@ const MANY_KEYS: Variables = {
   FENCEPOST_PRIVATE_KEYS: range(LANES)
     .map((n) => `0x${(n + 1).toString(16).padStart(64, "0")}`)
     .join(","),
-  // A lease that does not expire because the machine is busy.
+  // A lease long enough not to expire when the machine is busy.
   FENCEPOST_LEASE_DURATION: "10s",
   FENCEPOST_DRAIN_TIMEOUT: "2s",
 };
@@ -50,7 +50,7 @@ class Balancer {
     };
     const looking = waitUntil(lookAgain, "the test has stopped looking", { everyMs: 50, giveUpMs: 120_000 });
     const callers = Promise.all(range(CALLERS).map(() => this.call()));
-    // The error is reported to the test when it stops the load; avoid an unhandled rejection before that.
+    // If a request fails, the test gets the error when it stops the load. Until then, avoid an unhandled rejection.
     callers.catch(() => undefined);
     return {
       stop: async () => {
@@ -198,8 +198,8 @@ describe("under load and without a retry", () => {
     await untilSpread(database, 3);
     await load.stop();
     const moved = (await tokens()).map((token, lane) => token - (before[lane] as number));
-    // A node that was starved past its lease lost all its lanes and claims its share again, so each such lapse allows
-    // further moves.
+    // A node that was starved past its lease loses all its lanes and then claims its share again. So each expired lease
+    // allows further moves of lanes.
     const [row] = await database.query<{ lapses: number }>(
       "SELECT count(*)::int - 3 AS lapses FROM fencepost.node_instance",
     );

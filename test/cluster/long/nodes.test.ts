@@ -35,7 +35,8 @@ function anyOf({ owner, other }: Pair): () => FencepostClient {
 }
 
 /**
- * Raises the base fee above what these creates offer, so that nothing is mined until the returned function is called.
+ * Raises the base fee above the price that creates of this file offer, so that nothing is mined until the returned
+ * function is called.
  */
 function holdMining({ chain: { chain } }: Cluster): () => void {
   chain.setBaseFee(30n * 10n ** 9n);
@@ -105,8 +106,8 @@ describe("two nodes on one signer", () => {
   });
 
   it("a running owner with a valid lease is fenced once the other node declares it dead", async ({ cluster }) => {
-    // The owner's heartbeat comes every two minutes, but its row is changed to promise one every three seconds, so the
-    // other node declares it dead. Only the fence stops the owner.
+    // The owner sends a heartbeat every two minutes, but its row is changed to promise one every three seconds. So the
+    // other node declares the running owner dead, and only the fence stops it.
     const slow = { FENCEPOST_LEASE_DURATION: "5m", FENCEPOST_LEASE_RENEW_INTERVAL: "2m" };
     const owner = await cluster.start({ variables: { ...keysOf([SIGNER]), ...slow } });
     const caller = new PersistentCaller(() => owner.client);

@@ -33,7 +33,10 @@ async function untilLocked({ database }: Cluster, nodes: number): Promise<void> 
   await waitUntil(look, "every node has told of a lock that it holds", PATIENT);
 }
 
-/** Waits until the sessions are old enough for each node to judge the others by its own observations. */
+/**
+ * Waits until every database session is at least 3 seconds old, so that each node can tell from its own reads whether
+ * the others are alive.
+ */
 async function untilOld({ database }: Cluster): Promise<void> {
   const young = `SELECT 1 FROM pg_stat_activity a JOIN (${LOCKS}) AS locked USING (pid)
     WHERE clock_timestamp() - a.backend_start < interval '3 seconds'`;

@@ -1,4 +1,4 @@
-/** Nodes that get too little CPU time: they get requests from all callers at once after a pause, or hang altogether. */
+/** Nodes that get too little CPU time: after a pause all callers send to them at once, or they hang altogether. */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, vi } from "vitest";
@@ -23,7 +23,10 @@ const BAR_MS = 10_000;
 const LOOPS_PER_CORE = 4;
 const LOOPS = LOOPS_PER_CORE * availableParallelism();
 
-/** Busy processes besides the loops: the node, the callers with the chain, and two database sessions. */
+/**
+ * Number of processes that are busy besides the busy loops: the node, the callers with the chain, and two database
+ * sessions.
+ */
 const OTHERS = 4;
 /** Share of a core that each process gets if no other program uses the machine. */
 const FAIR_SHARE = availableParallelism() / (LOOPS + OTHERS);
@@ -55,7 +58,10 @@ function judge(served: readonly Served[], wokenMs: number, share: Share): Outcom
   return { lastMs, barMs, words };
 }
 
-/** Stops the node past its lease while all callers wait and busy loops fill the machine, then continues it. */
+/**
+ * Stops the node for longer than its lease, while all callers wait and busy loops use all processors. Then continues
+ * it.
+ */
 async function pauseAndAsk(node: NodeProcess, callers: InsistentCallers): Promise<Outcome> {
   const stop = startBusyLoops(LOOPS);
   onTestFinished(stop);

@@ -64,7 +64,7 @@ async function deadlocks(database: Database): Promise<number> {
 
 const HOUR_MS = 3_600_000;
 const preload = fileURLToPath(new URL("../../support/cluster/shifting-clock.mjs", import.meta.url));
-/** Variables for a node whose clock jumps, with a lease that does not expire on a crowded machine. */
+/** Environment variables for a node whose clock jumps, with a lease that does not expire on a crowded machine. */
 const jumping = (ms: number) => ({
   variables: { NODE_OPTIONS: `--import ${preload}`, CLOCK_JUMP_MS: String(ms), FENCEPOST_LEASE_DURATION: "20s" },
 });

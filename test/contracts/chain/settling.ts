@@ -137,7 +137,8 @@ function indexTests(start: Start): void {
     await mine();
     if (chain.endpoints === 2) expect(await settle()).toEqual(["disagree"]);
     lie(0, settling.txHash, "no receipt");
-    // Every endpoint has the transaction in that block, so none contradicts it.
+    // Now every endpoint has the transaction in the block and none returns its receipt, so no endpoint contradicts
+    // another.
     expect(await settle()).toEqual(["behind"]);
   });
 }
@@ -164,7 +165,10 @@ function opinionTests(start: Start): void {
   });
 }
 
-/** A block's depth follows from heads and tags, and one endpoint may claim blocks that no other endpoint has. */
+/**
+ * Whether a block is deep enough follows from each endpoint's newest block and from block tags. One endpoint may claim
+ * blocks that no other endpoint has.
+ */
 function depthTests(start: Start): void {
   const pinOthers = ({ chain, pin }: Mined, blockNumber: number | null) => {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, blockNumber);

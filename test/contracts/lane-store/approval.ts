@@ -112,7 +112,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(same).toMatchObject({ result: "duplicate", samePayload: true, existing });
       expect(other).toMatchObject({ result: "duplicate", samePayload: false, existing });
       expect(small).toMatchObject({ result: "duplicate", samePayload: false, existing });
-      // The requests are repeated by a node that lost the response; one of them has no request id.
+      // A node that lost the response repeats both requests; one of them has no request id.
       const unnamed = moving(fence.lane, 600n);
       await allocate(store, fence, [unnamed]);
       const items = [first, unnamed].map((intent) => ({ intent, mayExist: true }));
@@ -182,7 +182,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(await store.transaction(intent.txId)).toMatchObject(ended);
       expect(await eventsOf(store, intent.txId)).toEqual(["accept", "await", "approve", "callOff"]);
       expect(await store.loadIntake([fence.lane], 10)).toEqual([]);
-      // An owner that read the request before the decision gives it no nonce.
+      // An owner that read the request before it was cancelled cannot give it a nonce.
       const items = [{ intakeId, intent }];
       expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
         items: [{ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } }],
@@ -262,7 +262,7 @@ export function approvalContract(context: LaneStoreContext): void {
       });
       expect(await eventsOf(store, first.txId)).toEqual(["accept", "await"]);
       expect((await store.loadIntake([fence.lane], 10)).map(({ intent }) => intent.txId)).toEqual([repeat.txId]);
-      // An intent that the owner read before it had to wait for approval gets no nonce either, with or without
+      // The owner read this intent before the intent had to wait for approval. It still gets no nonce, with or without
       // policies.
       const { intakeId } = await waitingOf(store, first.txId);
       const items = [{ intakeId, intent: first }];

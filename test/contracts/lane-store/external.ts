@@ -29,7 +29,7 @@ const FOREIGN = { kind: "external", foreign: true, rawTransaction: null } as con
  * was set too high.
  */
 export function externalContract(context: LaneStoreContext): void {
-  /** A transaction at whose nonce a foreign transaction was mined. */
+  /** A transaction whose nonce was used by a mined transaction of another program. */
   async function lost(fence: Fence) {
     const intent = anIntent(fence.lane);
     const [first, foreign] = [anAttempt(1), anAttempt(2, FOREIGN)];

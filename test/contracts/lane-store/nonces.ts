@@ -28,7 +28,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const MINUTE = 60_000;
 
-/** Reservations and holes: each nonce has at most one holder at a time. */
+/** Reservations and unused nonces (holes): each nonce has at most one holder at a time. */
 export function nonceContract(context: LaneStoreContext): void {
   const hold = () => holdLane(context.store);
   const commit = (write: Parameters<typeof commitOne>[1]) => commitOne(context.store, write);

@@ -30,7 +30,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
   const eventsOf = async (store: Pick<QueryStore, "history">, txId: string) =>
     (await store.history(txId)).map(({ event }) => event);
 
-  /** A transaction that was allocated before its deadline, which is past now. */
+  /** A transaction that was allocated before its deadline. The deadline has passed now. */
   async function overdue(fence: Fence) {
     const intent = await timed(fence, HOUR_MS);
     await allocate(context.store, fence, [intent], 0);

@@ -5,7 +5,7 @@ import type { LockSession, SessionLock } from "../../../src/ports/session-lock.t
 import { anInstance } from "../../support/lane-samples.ts";
 import type { LeaseStoreContext } from "./serving.ts";
 
-/** An instance is seen to be dead when its session lock ends, and not by anything that merely resembles that. */
+/** An instance counts as dead when its session lock ends. Nothing that only resembles the end of the lock counts. */
 export function sessionLocksContract(context: LeaseStoreContext): void {
   const open: SessionLock[] = [];
   afterEach(async () => {

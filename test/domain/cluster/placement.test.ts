@@ -61,7 +61,8 @@ describe("the placement of lanes", () => {
     expect(names([member(first, away), member(second, { url: "" })])).toEqual([second]);
     expect(names([member(first, away), member(second, away)])).toEqual([first, second]);
     expect(names([member(first, { keysAway: new Set([signer(4)]) }), member(second)])).toEqual([first, second]);
-    // A node of an older release ignores marks of missing keys and would leave the lane to the first node.
+    // A node of an older release cannot read which keys another node lacks, so it would leave the lane to the first
+    // node.
     expect(names([member(first, away), member(second, { keysAway: null })])).toEqual([first, second]);
   });
 

@@ -11,7 +11,7 @@ const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
   maxPriorityFeePerGas,
 });
 
-/** All offers of a climb, starting with the first, if blocks include none of them. */
+/** All prices offered for a transaction that no block includes: the first offer, then each higher one. */
 function climbed(first: Fees, market: FeeMarket): readonly Fees[] {
   const offers = [first];
   for (let standing = first; offers.length < 20; offers.push(standing)) {

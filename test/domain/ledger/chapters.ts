@@ -18,7 +18,9 @@ export interface Chapter {
   readonly at: Date;
 }
 
-/** Every write of a random sequence with the ledger's result, up to the first write that is a mistake. */
+/**
+ * Every write of a random sequence with the ledger's result. Ends before the first write that makes the ledger throw.
+ */
 export function* chaptersOf(happenings: readonly Happening[]): IterableIterator<Chapter> {
   const teller = new Teller();
   let ledger = newLedger(LANE);

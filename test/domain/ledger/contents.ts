@@ -9,7 +9,7 @@ export function contentsOf(ledger: Ledger): Record<string, unknown> {
   return { lane, cursor, suspendedBy, reconciled, endedThrough, ...Object.fromEntries(rows) };
 }
 
-/** An outcome as a string, in the format of the naive lane. */
+/** The ledger's outcome as a string, in the format that the naive model (naive-lane.ts) uses. */
 export function wordsOf(outcome: LedgerOutcome): string {
   switch (outcome.status) {
     case "allocated":
@@ -45,7 +45,7 @@ export function wordsOf(outcome: LedgerOutcome): string {
   }
 }
 
-/** A kept ledger as plain data for comparison: two trees with the same rows may have different shapes. */
+/** An owner's in-memory ledger as plain data for comparison: two trees with the same rows may have different shapes. */
 export function rowsOf({ holes, reserved, ...row }: KeptLedger) {
   return { ...row, holes: holes.every(), reserved: reserved.every() };
 }

@@ -4,7 +4,7 @@ import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 const SPENT = { spent: true } as const;
 
 /**
- * The ledger of a lane after removal of every transaction that is final and no longer watched, which is exactly what
+ * A lane's ledger without the transactions that are final and no longer watched for a reorg: exactly those that
  * retention may remove.
  */
 export function departed(ledger: Ledger): Ledger {

@@ -26,7 +26,9 @@ export class FoldedRows {
     this.rows.set(txId, keptTransaction(row));
   }
 
-  /** Undefined if the transaction was allocated before the sequence began. */
+  /**
+   * The acknowledged row of a transaction; undefined if the transaction was allocated before the random sequence began.
+   */
   of(txId: string): TransactionRow | undefined {
     return this.rows.get(txId)?.acknowledged;
   }

@@ -72,7 +72,8 @@ describe("a ledger, after any sequence of writes,", () => {
           newLedger(LANE),
           chapters.flatMap(({ changes }) => changes),
         );
-        // `reconciled` is not compared: a loss of database history is an event outside the ledger.
+        // `reconciled` is not compared: a loss of database history changes it, and the ledger's changes do not record
+        // such a loss.
         expect({ ...contentsOf(replayed), reconciled: true }).toEqual({ ...contentsOf(last), reconciled: true });
       }),
       { numRuns: 50 },

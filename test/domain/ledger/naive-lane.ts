@@ -32,14 +32,15 @@ export class NaiveLane {
   reconciled = true;
   mayHaveLost = false;
   /**
-   * The holder of each assigned nonce: `tx:…`, `reserved:…`, `hole:why`. A nonce without a holder was skipped by the
-   * cursor.
+   * The holder of each assigned nonce: `tx:…`, `reserved:…`, or `hole:` with the reason why the nonce is unused. A
+   * nonce without a holder was skipped by the cursor.
    */
   places = new Map<number, string>();
   transactions = new Map<string, NaiveTransaction>();
   reservations = new Map<string, NaiveReservation>();
   /**
-   * Times of automatic repairs, each a placeholder at the nonce of an expired reservation that no person decided on.
+   * Times of automatic repairs. Each repair put a placeholder at the nonce of an expired reservation, without a
+   * person's decision.
    */
   repairs: number[] = [];
   waiting = new Map<number, Named & { readonly unanswered: boolean }>();
@@ -188,7 +189,8 @@ export class NaiveLane {
   }
 
   /**
-   * Whether a transaction above this nonce must stay: it is signed, or its nonce was named by or is kept for a caller.
+   * Whether something above this nonce cannot move down: a signed transaction, a transaction whose nonce the caller
+   * named, or an open reservation.
    */
   private isBelowWhatStays(nonce: number): boolean {
     const transactions = [...this.transactions.values()].filter(
@@ -231,8 +233,8 @@ export class NaiveLane {
   }
 
   /**
-   * Whether the nonce still belongs to the caller who reserved it: the reservation is open, or expired without a
-   * replacement.
+   * Whether the nonce still belongs to the caller who reserved it: the reservation is open, or it expired and nothing
+   * else has used the nonce.
    */
   private isKept = ({ nonce, state }: NaiveReservation) =>
     state === "RESERVED" || (state === "EXPIRED" && this.places.get(nonce) === "hole:expired");

@@ -20,7 +20,7 @@ function verdictOf(ledger: Ledger, write: LedgerWrite, at: Date) {
   }
 }
 
-/** The same lane with only some of its rows loaded, chosen by `keeps`. */
+/** A copy of the ledger with only some of its rows loaded, chosen by `keeps`. */
 function partOf(ledger: Ledger, keeps: (row: string) => boolean): Ledger {
   const some = <K extends number | string, V>(part: Part<K, V>, change: (row: V) => V = (row) => row): Part<K, V> => {
     if (keeps(part.what)) return part;
@@ -65,7 +65,7 @@ describe("a partially loaded ledger", () => {
         const write = teller.tell(whole, happening);
         if (write === null) continue;
         whole = teller.loaded(whole);
-        // A partial ledger is taken every few writes and used for the writes that follow, as in a commit of many
+        // Every few writes, make a new partial ledger, and use it for the writes that follow, as in a commit of many
         // writes.
         if (index % 7 === 0 || part === null) part = partOf(whole, (row) => hashOf(row, seed + index) % 10 < share);
         part = { ...part, reconciled: whole.reconciled, intake: whole.intake };

@@ -20,7 +20,7 @@ import {
 export const LANE = { chainId: 1, signer: `0x${"a".repeat(40)}` } as const;
 export const FENCE: Fence = { lane: LANE, instanceId: "instance", token: 1 };
 
-/** One random event, as numbers that are interpreted by the lane's state at that time. */
+/** One random event. Its meaning follows from its numbers and from the lane's state at that time. */
 export interface Happening {
   readonly kind: LedgerWrite["kind"] | "intake" | "historyLost" | "time";
   readonly pick: number;
@@ -39,7 +39,10 @@ const happening: fc.Arbitrary<Happening> = fc.record({ kind: fc.constantFrom(...
 
 export const story = fc.array(happening, { minLength: 1, maxLength: 60, size: "max" });
 
-/** A random sequence with more ends of watches, and more times at which finished transactions may be removed. */
+/**
+ * A random sequence in which transactions more often stop being watched for a reorg, and more often become old enough
+ * to be removed.
+ */
 export const storyWithDepartures = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: happening },
@@ -58,7 +61,7 @@ export class Teller {
   reconciled = true;
   private count = 0;
 
-  /** The write that an event means for this lane; null if the event is outside the ledger. */
+  /** The write that an event causes on this lane; null if the event does not write to the ledger. */
   tell(ledger: Ledger, happening: Happening): LedgerWrite | null {
     const { kind, amount, flag } = happening;
     const base = { fence: FENCE } as const;
@@ -195,10 +198,14 @@ export class Teller {
     return [{ intakeId, result: "refused", event, reason: "no", ...(more % 3 === 0 ? {} : { problem }) } as const];
   }
 
-  /** Generates one or two steps; one in eight is planned from a state that the transaction is not in. */
+  /**
+   * Generates one or two steps of a transaction. One step in eight is wrong on purpose: it starts from a state that the
+   * transaction is not in.
+   */
   private steps(ledger: Ledger, { pick, more, amount, flag }: Happening): readonly TransitionItem[] {
     const live = [...ledger.live.known()];
-    // An expiring transaction gives up its nonce only if no transaction above would remain.
+    // Prefer the last transaction sometimes: an expiring transaction gives up its nonce only if no transaction above it
+    // would remain.
     const tx = chosen(pick % 5 === 4 ? live.slice(-1) : live.slice(0, 4), pick)?.[1];
     const found = tx === undefined ? null : ledger.transactions.get(tx);
     if (found === null) return [this.step(ledger, NOBODY, { more, amount, flag })];

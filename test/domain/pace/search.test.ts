@@ -3,7 +3,10 @@ import { isThrough, looked, type Search } from "../../../src/domain/pace/lane-pa
 
 const TTL_MS = 1_000;
 
-/** A search after these looks, each with its time and whether it found a transaction of the caller. */
+/**
+ * State of a search after these reads of the chain. Each read has a time, and tells whether it found a transaction of
+ * the caller.
+ */
 function searched(...looks: readonly (readonly [atMs: number, found: boolean])[]): Search | undefined {
   return looks.reduce<Search | undefined>((search, [atMs, found]) => looked(search, found, atMs), undefined);
 }

@@ -7,7 +7,9 @@ import { policiesOf } from "../../support/policies.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Whether approval is required under these bounds of a signer and an API key; null means no bound. */
+/**
+ * Whether a transaction needs approval if the signer and the API key have these approval limits; null means no limit.
+ */
 function asked(signer: object | null, key: object | null, value: bigint, about: "payload" | "cost" = "payload") {
   const said = (bound: object | null) => (bound === null ? {} : { requireApproval: bound });
   const { keys } = policiesOf({ keys: { signer: said(signer), key: said(key) } });

@@ -31,7 +31,9 @@ const steps = fc.array(
 
 interface NaiveTransaction {
   readonly txId: string;
-  /** Worst-case charges by hour. `counts` has the amounts that count now. */
+  /**
+   * Worst-case charges by hour. After settlement, `counts` has the amounts actually used; before, it equals `charged`.
+   */
   charged: Map<number, bigint>;
   counts: Map<number, bigint>;
   settled: boolean;
@@ -64,7 +66,10 @@ class NaiveUse {
     for (const hours of [tx.charged, tx.counts]) hours.set(hourMs, (hours.get(hourMs) ?? 0n) + more);
   }
 
-  /** Refunds the latest hours first; an excess over the charges counts in the latest hour. */
+  /**
+   * Replaces the worst-case charges by the cost paid. A refund reduces the latest hours first; a cost above the charges
+   * is added to the latest hour.
+   */
   settle(tx: NaiveTransaction, paid: bigint): void {
     let left = sumOf(tx.charged) - paid;
     tx.counts = new Map(tx.charged);

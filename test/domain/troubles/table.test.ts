@@ -13,8 +13,8 @@ const onLane = (code: TroubleCode, nonce: number, since = ago(nonce), of = 1): T
 };
 
 /**
- * `NONCE_DRIFT` has two cases: the alert is for a drift that the cursor follows, the row for one about which endpoints
- * contradict each other.
+ * `NONCE_DRIFT` names two cases. The alert reports a changed nonce that the lane's cursor follows. The table's row is
+ * about a nonce on which endpoints contradict each other.
  */
 const BY_CASE = new Set(["NONCE_DRIFT"]);
 

@@ -187,7 +187,7 @@ export function listLeases(state: DatabaseState): readonly LeaseRecord[] {
   }));
 }
 
-/** The lane's owner; null if no node holds the lane or its holder is dead, so that it is free. */
+/** The lane's owner; null if the lane is free, because it has no owner or its owner is dead. */
 export function ownerOf(state: DatabaseState, row: LaneRow): LaneOwner | null {
   const instance = row.owner === null ? undefined : state.instances.get(row.owner);
   if (instance === undefined || instance.dead) return null;

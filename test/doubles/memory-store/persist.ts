@@ -20,9 +20,9 @@ import { keepChoice } from "./pools.ts";
 import { type Document, hashKey, type LaneRow, rowOf, type TransactionRow } from "./state.ts";
 
 /**
- * Stores what a ledger does not: payloads, histories, bytes, decisions, the feed. Also refuses what PostgreSQL's
- * constraints would refuse and no rule of a lane covers: ids and hashes that exist on any lane, and text it cannot
- * store.
+ * Stores what a ledger does not contain: payloads, histories, bytes, decisions, the feed. Also refuses what
+ * PostgreSQL's constraints would refuse, if no rule of a lane already does: ids and hashes that exist on any lane, and
+ * text that PostgreSQL cannot store.
  */
 export function persist(work: Work, fence: Fence, change: Change): void {
   const { state, log } = work;
@@ -241,7 +241,7 @@ function historyAfter(
   return [...history, { ordinal: step, event, fromState, state: to, subState, count: 1, firstAt: at, ...seen }];
 }
 
-/** A decision without the idempotency key of its action, which the ledger keeps. */
+/** A decision without the idempotency key of its action. The ledger stores that key. */
 function shown({ actor, audit }: Decision): Decision {
   return { actor, audit };
 }

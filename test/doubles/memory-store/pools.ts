@@ -19,7 +19,7 @@ export interface PoolChoiceRow extends Lane {
   readonly requestId: string | null;
 }
 
-/** Rows of the double's tables that this write needs: the request ids of pools in it. */
+/** For each request in this write that names a pool: the transaction that already has its request id, or null. */
 export function pooledFor(state: DatabaseState, { chainId }: Lane, write: LedgerWrite) {
   const items = write.kind === "allocate" ? write.items : [];
   const rows = items.flatMap(({ intent }) => {
@@ -59,8 +59,8 @@ function existing(
 }
 
 /**
- * Adds the row that is written together with the nonce, or with the wait for approval. A second row for one request
- * violates the unique constraint.
+ * Adds the row with the pool's choice, in the same write that assigns the nonce or starts the wait for approval. A
+ * second row for one request violates the unique constraint.
  */
 export function keepChoice({ state, log }: Work, { chainId, signer }: Lane, change: Change): void {
   if (change.kind !== "allocated" && change.kind !== "awaits") return;

@@ -192,7 +192,7 @@ export function loadWatched(state: DatabaseState, lane: Lane, hashes: readonly H
     .map(trackedRecord);
 }
 
-/** For one request id, a transaction precedes an intake row, and the earlier of two intake rows the later one. */
+/** Finds what each request id belongs to: a transaction if there is one, otherwise the earliest waiting intake row. */
 export function findByRequestIds(
   state: DatabaseState,
   lane: Lane,

@@ -36,7 +36,7 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
   sessionLock: number | null;
 }
 
-/** A lane: its fence, and its ledger, which holds all state that the rules of a lane concern. */
+/** A lane: its fence, and its ledger with all state that a lane's rules use. */
 export class LaneRow {
   readonly lane: Lane;
   ledger: Ledger;
@@ -80,7 +80,7 @@ export interface StoredAttempt extends SignedAttempt {
   readonly firstSentAt: Date | null;
 }
 
-/** The state of a transaction that is not in its ledger. */
+/** The part of a transaction's state that its ledger does not contain. */
 export interface Document {
   readonly lane: Lane;
   readonly payload: Payload;
@@ -174,7 +174,7 @@ export class DatabaseState {
   locks = new Set<number>();
   lanes = new Map<LaneKey, LaneRow>();
   transactions = new Map<string, TransactionRow>();
-  /** The attempt of each hash, by chain and hash. */
+  /** The attempt to which each transaction hash belongs, by chain and hash. */
   hashes = new Map<string, { readonly txId: string; readonly ordinal: number }>();
   intake = new Map<number, IntakeEntry>();
   /** The lane that a pool chose for each request, by transaction id. */
@@ -193,9 +193,12 @@ export class DatabaseState {
     ...{ version: 0, stamp: "0", document: null },
     ...{ changedAt: null, changedBy: null, reason: null },
   };
-  /** Counter that stamps policy documents; a restore never repeats a value. */
+  /**
+   * The last number given to a policy document. Each stored document gets a new one; not even a restore repeats a
+   * number.
+   */
   lastStamp = 0;
-  /** Findings that only one instance can make, by instance. */
+  /** Each instance's last report about facts that only this instance can observe. */
   reports = new Map<string, NodeReport>();
   /** Lanes that moved from one node to another, newest last. */
   takeovers: TakeoverRecord[] = [];
@@ -206,7 +209,10 @@ export class DatabaseState {
   history = 1;
   /** True if this server may lack commits of its predecessor. */
   mayHaveLost = false;
-  /** The history that the feed's epoch belongs to, and whether it began because commits may have been lost. */
+  /**
+   * The database history in which the feed's epoch began, and whether the epoch began because commits may have been
+   * lost.
+   */
   epochHistory = 1;
   epochMayHaveLost = false;
 
@@ -239,7 +245,7 @@ export class DatabaseState {
     return this.lanes.get(laneKey(lane));
   }
 
-  /** The holes of every lane, ascending by nonce within a lane. */
+  /** The unused nonces (holes) of every lane, ascending within a lane. */
   holes(): readonly (Hole & { readonly lane: Lane })[] {
     return [...this.lanes.values()].flatMap(({ lane, ledger }) =>
       ledger.holes.every().map(([, hole]) => ({ ...hole, lane })),
@@ -268,8 +274,8 @@ export function isAlive(instance: InstanceRow | undefined, now: Date): boolean {
 }
 
 /**
- * Whether an intake row is due: it is not held, and it needs no approval, was approved, or its approval or its deadline
- * expired.
+ * Whether an intake row is due. A held row is not due. Any other row is due if it needs no approval, if it was
+ * approved, or if its approval or its deadline expired.
  */
 export function isDue({ approval, intent, heldSince }: IntakeEntry, now: Date): boolean {
   if (heldSince !== undefined) return false;
@@ -280,7 +286,7 @@ export function isOver({ validUntil }: Pick<Intent, "validUntil">, now: Date): b
   return validUntil !== undefined && validUntil <= now;
 }
 
-/** Waiting intake rows in call order, without aliases, which are only names. */
+/** Waiting intake rows in call order, without aliases (rows that only point to another row). */
 export function waitingIntake(state: DatabaseState): readonly IntakeEntry[] {
   return [...state.intake.values()].filter((entry) => entry.aliasOf === null);
 }

@@ -82,7 +82,7 @@ interface PriceRules {
   readonly refuseUnderBaseFee: boolean;
 }
 
-/** The checks of geth's ValidateTransaction that need the head block but no account. */
+/** The checks of geth's ValidateTransaction that need the newest block but no account. */
 export function refuseByPrice(transaction: SimulatedTransaction, rules: PriceRules): Refusal | null {
   const { gas, maxFeePerGas, maxPriorityFeePerGas, intrinsicGas, from } = transaction;
   if (rules.transactionGasCap !== null && gas > rules.transactionGasCap) {

@@ -50,7 +50,10 @@ export interface DirectChainOptions {
   readonly privateEndpoints?: readonly string[];
   /** Awaited before every call, so that a simulation on a virtual clock can give calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
-  /** Makes the endpoint refuse batches: awaited before each send, while the other sends of the same call wait. */
+  /**
+   * If set, the endpoint refuses batches: the sends of one call run one after the other, and this function is awaited
+   * before each.
+   */
   readonly eachSend?: () => Promise<void>;
   /** Wraps each send that starts, so that a test can record which node it belongs to. */
   readonly sending?: <T>(send: () => T) => T;
@@ -78,7 +81,7 @@ export class DirectChain implements Chain {
   #chain: SimulatedChain;
   #view: ChainView;
   readonly #elsewhere: SimulatedEndpoint | null;
-  /** The tags for which each endpoint has ever returned a block. */
+  /** For each endpoint, the tags for which it has ever returned a block. */
   readonly #shownTags: readonly Set<BlockTag>[] = [new Set(), new Set()];
   readonly #proves: boolean;
   readonly #latency: (method: string) => Promise<void>;
@@ -108,8 +111,8 @@ export class DirectChain implements Chain {
   }
 
   /**
-   * The blocks that the endpoints return for a tag, and how many endpoints have ever returned one. For `latest`, only
-   * the first endpoint counts.
+   * The blocks that the endpoints return for a tag now, and the number of endpoints that have ever returned a block for
+   * it. For `latest`, only the first endpoint counts.
    */
   async #tagged(tag: BlockTag): Promise<{ readonly shown: readonly Block[]; readonly voters: number }> {
     const here = await this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));
@@ -157,8 +160,8 @@ export class DirectChain implements Chain {
     transactions: readonly Settling[],
     depth: number,
   ): Promise<readonly ReceiptVerdict[]> {
-    // A node that fails to return receipts by block is asked by hash, and the other way round, so the fault applies to
-    // this method instead.
+    // If an endpoint fails to return receipts by block, the real adapter reads them by hash, and vice versa. So a fault
+    // is injected at this method instead.
     const method = "eth_getBlockByNumber";
     const words = (view: ChainView) => {
       const isDeep = view.head.number >= block.number + depth;
@@ -296,7 +299,9 @@ export class DirectChain implements Chain {
     }));
   }
 
-  /** Checks each send's permission in the same tick in which it takes the bytes, as the real transport does. */
+  /**
+   * Checks whether a send is still permitted in the same tick in which its bytes are taken, as the real transport does.
+   */
   async submit(sends: readonly Send[]): Promise<readonly (SubmitResult | NotStarted)[]> {
     await this.#latency("eth_sendRawTransaction");
     const results: (SubmitResult | NotStarted)[] = [];
@@ -486,7 +491,7 @@ function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
   return view.receiptsIn(block).some((told, index) => inWords(told) !== inWords(receiptOf(block, index)));
 }
 
-/** One endpoint's statement about a transaction in a block. */
+/** What one endpoint reports about a transaction in a block. */
 function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling): Word {
   const shown = view.byNumber(block.number);
   if (shown === null) return "behind";

@@ -179,7 +179,7 @@ export class SimulatedChain {
     return blocks;
   }
 
-  /** Removes the last blocks without a replacement, so that the head goes back. */
+  /** Removes the last blocks without a replacement, so that the chain becomes shorter. */
   rollback(depth: number, options: { readonly keepInPool?: boolean } = {}): void {
     const displaced = this.#unwind(depth);
     if (options.keepInPool === true) this.#reinject(displaced);

@@ -25,7 +25,7 @@ export interface FaultScope {
 
 export type NonceLie = (honest: number, address: Address, tag: "latest" | "pending") => number;
 
-/** Returns a false receipt; null denies that there is one. */
+/** Returns the false receipt to report; null if the endpoint shall deny that there is a receipt. */
 export type ReceiptLie = (honest: Receipt) => Receipt | null;
 
 /** Returns a false block for a tag; null means that the endpoint does not know the tag. */
@@ -73,8 +73,8 @@ export class Faults {
   }
 
   /**
-   * Adds this many blocks that no other endpoint has on top of the real ones, linked by hash. The endpoint's tags move
-   * with them.
+   * On top of the real blocks, adds this many blocks that no other endpoint has, linked by hash. The endpoint's tags
+   * move with them.
    */
   inventBlocks(count: number): void {
     this.#invented = count;
@@ -94,7 +94,7 @@ export class Faults {
     this.#trail = blocks;
   }
 
-  /** How many blocks behind the machine is that answers the current call. */
+  /** Number of blocks by which the machine that answers the current call lags behind. */
   get lag(): number {
     return Math.max(this.#trail, this.#turn % 2 === 0 ? 0 : this.#lag);
   }

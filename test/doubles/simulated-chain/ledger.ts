@@ -5,10 +5,10 @@ export interface Account {
   readonly balance: bigint;
 }
 
-/** The accounts that a block changed, in their state before it. */
+/** For each account that a block changed, its state before the block. */
 export type Undo = ReadonlyMap<Address, Account>;
 
-/** Accounts with undo: every block leaves the record that a reorg needs to revert it. */
+/** Accounts whose changes can be undone: each block leaves a record with which a reorg can revert it. */
 export class Ledger {
   readonly #accounts = new Map<Address, Account>();
   readonly #unseen: Account;

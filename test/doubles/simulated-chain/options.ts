@@ -17,7 +17,10 @@ export interface SimulatedChainOptions {
   /** Whether the mempool refuses transactions below the next block's base fee, as anvil does; geth keeps them. */
   readonly refuseUnderBaseFee: boolean;
   readonly minimumTip: bigint;
-  /** Distance in blocks from `latest` to the tags; null if the node has no tags (no consensus layer). */
+  /**
+   * Distance in blocks from `latest` to `safe` and to `finalized`; null if the node has no such tags (no consensus
+   * layer).
+   */
   readonly tagDepths: { readonly safe: number; readonly finalized: number } | null;
   /** Seed of the block hashes, so that two chains have different blocks. */
   readonly seed: string;

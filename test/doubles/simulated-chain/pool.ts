@@ -18,8 +18,8 @@ export interface PoolRules {
   /** Percentage by which both fee fields must rise for a replacement (geth: 10). */
   readonly priceBump: bigint;
   /**
-   * Treatment of future nonces. `queue`: as geth. `refuseGaps`: a sequencer that accepts only the next nonce.
-   * `refuseUnmined`: one that accepts only the mined count, so nothing may be in flight.
+   * Treatment of future nonces. `queue`: as geth. `refuseGaps`: as a sequencer that accepts only the next nonce.
+   * `refuseUnmined`: as a sequencer that accepts a nonce only if all lower nonces are mined.
    */
   readonly futureNonces: "queue" | "refuseGaps" | "refuseUnmined";
 }

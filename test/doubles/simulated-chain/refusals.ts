@@ -5,7 +5,7 @@ import type { Address } from "../../../src/domain/lane.ts";
 export interface Refusal {
   readonly answer: Exclude<SubmitAnswer, "accepted">;
   readonly message: string;
-  /** The gas cap that the wording names. */
+  /** The gas cap named in the message. */
   readonly gasCap?: bigint;
 }
 
@@ -51,7 +51,7 @@ export const refusals = {
   invalidSender: () => refusal("rejected", "invalid sender"),
   notReplayProtected: () => refusal("rejected", "only replay-protected (EIP-155) transactions allowed over RPC"),
   malformed: (detail: string) => refusal("rejected", detail),
-  /** The node does not hold the key. This is no statement about the transaction itself. */
+  /** The node does not hold the key. This refusal says nothing about the transaction itself. */
   unknownAccount: () => refusal("unknown", "unknown account"),
   /** The mempool may soon have space again, so this refusal decides nothing. */
   poolFull: () => refusal("unknown", "txpool is full"),

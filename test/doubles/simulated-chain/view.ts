@@ -44,8 +44,8 @@ export class ChainView {
   }
 
   /**
-   * Invented blocks are replaced whenever the real head changes, because their parent hash must be that of the real
-   * head.
+   * Invented blocks are replaced whenever the chain has a new block, because their parent hash must be that of the
+   * newest real block.
    */
   #inventedAt(number: number): SimulatedBlock | null {
     const real = this.#realHead;
@@ -75,7 +75,10 @@ export class ChainView {
     return receipt === null || receipt.blockNumber > this.head.number ? null : this.#faults.receipt(receipt);
   }
 
-  /** The receipts of all transactions of the block as this endpoint reports them; null for one that it denies. */
+  /**
+   * The receipts of all transactions of the block, as this endpoint reports them; null in the place of a receipt that
+   * it denies.
+   */
   receiptsIn(block: SimulatedBlock): readonly (Receipt | null)[] {
     return block.transactions.map((_, index) => this.#faults.receipt(receiptOf(block, index)));
   }

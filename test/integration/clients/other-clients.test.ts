@@ -25,8 +25,8 @@ const EXPECTED = {
 };
 
 /**
- * Delay of every response of the chain in ms: with the connections available for callers' reads, that allows 160 a
- * second.
+ * Delay of every response of the chain in ms. With this delay, the connections available for callers' reads allow 160
+ * reads a second.
  */
 const SLOW_MS = 100;
 

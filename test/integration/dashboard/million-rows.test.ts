@@ -10,7 +10,7 @@ import { launchBrowser } from "../../support/browser.ts";
 import { BUSY_CHAIN, fillTables, signerAt } from "../../support/large-tables.ts";
 
 const LANES = 10_000;
-/** Besides these, every lane has a window of 64 transactions in flight. */
+/** Numbers of rows. In addition, every lane has 64 transactions in flight. */
 const SIZE = { final: 350_000, waiting: 10_000, lanes: LANES };
 const ROWS = 1_000_000;
 const MOST_MS = 200;
@@ -48,7 +48,7 @@ const ASKED = [
   "/cluster/history?limit=50",
 ];
 
-/** Requests with which a node always follows the head of its chain; they are not counted. */
+/** Requests with which a node always follows the newest block of its chain; they are not counted. */
 const FOLLOWING = /eth_(blockNumber|getBlockByNumber|getBlockByHash|chainId)"/;
 
 describe("a node with 10,000 lanes and a million transactions", () => {
@@ -100,7 +100,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
     await page.locator(`main[data-path="${place.slice(1).split("?")[0]}"][aria-busy=false]`).waitFor();
   };
 
-  /** Number of the node's calls to its chain, without those that follow the head. */
+  /** Number of the node's calls to its chain, without those that follow the newest block. */
   const asked = async () => {
     const metrics = await (await fetch(`${stack.url}/metrics`)).text();
     const lines = metrics.split("\n").filter((line) => line.startsWith("fencepost_rpc_requests_total"));
@@ -141,7 +141,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
     await open(LANE);
     expect((await spentMs()) - spentBefore).toBeLessThan(MOST_MS);
     const opened = await asked();
-    // The calls read the signer's counts and balance, and what explains the lane's head.
+    // The calls read the signer's transaction counts and balance, and explain the lane's lowest open transaction.
     expect(opened - before).toBeLessThanOrEqual(6);
     await page.locator(".strip").focus();
     for (const key of ["-", "ArrowRight", "+"]) await page.keyboard.press(key);

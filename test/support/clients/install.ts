@@ -9,7 +9,8 @@ const run = promisify(execFile);
 const BUFFER = { maxBuffer: 64 * 1024 * 1024 };
 
 /**
- * Where clients are installed. The directory is kept between runs, because they are large and not part of this package.
+ * The directory in which clients are installed. It is kept between runs, because the clients are large; they are not
+ * part of this package.
  */
 const DIRECTORY = join(tmpdir(), "fencepost-clients");
 const WEB3_JS = "web3@4.16.0";

@@ -26,8 +26,8 @@ export interface ChainWireOptions {
 }
 
 /**
- * A proxy between one node and the chain. It looks each payload up in the database when it arrives, before the chain
- * receives it (invariant I6): the same bytes must be stored and claimed by this node, under any term.
+ * A proxy between one node and the chain. When a payload arrives, the proxy looks it up in the database before it
+ * forwards it to the chain (invariant I6): the same bytes must be stored, and claimed by this node under any term.
  */
 export class ChainWire {
   readonly url: string;

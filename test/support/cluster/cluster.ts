@@ -38,7 +38,7 @@ const KEYS: readonly Hex[] = Array.from(
 );
 export const SIGNERS: readonly Address[] = KEYS.map((key) => privateKeyToAddress(key).toLowerCase() as Address);
 
-/** The setting with the keys of these signers. */
+/** The environment variable that gives a node the keys of these signers. */
 export function keysOf(signers: readonly Address[]): Variables {
   return { FENCEPOST_PRIVATE_KEYS: signers.map((signer) => KEYS[SIGNERS.indexOf(signer)]).join(",") };
 }

@@ -1,8 +1,8 @@
 import { availableParallelism, loadavg } from "node:os";
 
 /**
- * Number of processes that compete for each processor. Time limits of tests are multiplied by it, because delays due to
- * other processes are not the node's. Exact times are tested with a simulated clock in
+ * Number of processes that compete for each processor. Tests multiply their time limits by it, because the node is not
+ * responsible for delays caused by other processes. Exact times are tested with a simulated clock in
  * test/application/cluster/takeover.test.ts.
  */
 export function crowding(): number {

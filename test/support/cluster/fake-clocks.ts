@@ -41,7 +41,7 @@ export class FakeClock {
     await rename(`${this.file}.new`, this.file);
   }
 
-  /** Creates a directory of PostgreSQL's programs whose server uses this clock. */
+  /** Creates a directory with PostgreSQL's programs, in which the server uses this clock. */
   async native(): Promise<string> {
     const bin = join(this.directory.path, "native", "bin");
     await mkdir(bin, { recursive: true });

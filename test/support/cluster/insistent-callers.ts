@@ -4,14 +4,14 @@ import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { CreateTransaction } from "../../../src/client/index.ts";
 import { waitUntil } from "../wait-until.ts";
 
-/** Status codes to retry: no response at all (0), or a request to retry later. */
+/** Status codes that callers retry: 0 (no response at all), and those that ask the caller to retry later. */
 const LATER = new Set([0, 409, 429, 503]);
 const GIVE_UP_MS = 120_000;
 
 export interface Served {
   /** Time of acceptance, on this process's monotonic clock. */
   readonly atMs: number;
-  /** The messages of the refusals before that. */
+  /** Messages of the refusals that the request got before it was accepted. */
   readonly refusals: readonly string[];
 }
 

@@ -32,7 +32,7 @@ async function beat() {
   if (beating) await patiently(() => store.renewInstance(instanceId, leaseDurationMs));
 }
 
-/** Retries a call that waited too long for a lock or a processor: it has changed nothing. */
+/** Retries a call that failed because it waited too long for a lock or a processor. Such a call has changed nothing. */
 async function patiently(work) {
   for (;;) {
     try {

@@ -30,9 +30,9 @@ function killGroup(pid: number): void {
 }
 
 export interface Share {
-  /** CPU time of all threads of the process: they share what the scheduler gives to their session. */
+  /** CPU time in ms of all threads of the process. */
   readonly ranMs: number;
-  /** Time in which its main thread ran, or was ready to run while others did. */
+  /** Time in ms in which the process's main thread ran, or was ready to run but had to wait for other threads. */
   readonly wantedMs: number;
 }
 

@@ -81,8 +81,8 @@ const RESERVED = 8;
 const KEYS = 4;
 
 /**
- * Creates things that random requests rarely create and that can each be ended only once: reservations and API keys;
- * also policies without limits, which can be applied at any expected version. Returns the responses.
+ * Prepares data for the random requests. Reservations and API keys are rarely created by chance, and each can be ended
+ * only once, so create many. Also stores a policy document without limits. Returns the responses.
  */
 async function stock(url: string, signer: string): Promise<readonly string[]> {
   const make = async (path: string, body: object, method = "POST"): Promise<string> => {
@@ -138,7 +138,10 @@ function operationAt(operations: readonly Documented[], { method, path }: FuzzRe
   return fits.find((each) => each.method === method);
 }
 
-/** To the router a parameter may be empty: `/signers//suspend` suspends nothing but is still checked as that route. */
+/**
+ * As in the router, a path parameter may be empty: `/signers//suspend` matches the suspend route, although it suspends
+ * nothing.
+ */
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]*")}$`);
 }

@@ -52,7 +52,7 @@ const BAD_BODIES: readonly (string | Buffer)[] = [
   JSON.stringify({ signer: "x".repeat(300 * 1024) }),
 ];
 
-/** Mostly requests that get far: at most one part of a request is usually invalid. */
+/** Generates requests of which at most one part is usually invalid, so that most of them pass the first checks. */
 export function requestsFor(
   document: OpenApiDocument,
   { method, path, operation }: Documented,

@@ -22,8 +22,8 @@ interface Schema {
 const LONGEST = 40;
 
 /**
- * A value that fits the schema. In half of the cases one of the schema's examples, if it has any, because examples get
- * further.
+ * A value that fits the schema. If the schema has examples, half of the values are examples, because these pass more
+ * checks.
  */
 export function fitting(schema: Schema): Arbitrary<unknown> {
   const own = fittingAny(schema);

@@ -1,7 +1,10 @@
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
-/** A simulated user who sends requests to any node that is up. A simulation is not finished while one of them waits. */
+/**
+ * A simulated user who sends requests to any node that is up. A simulation does not end while any user waits for a
+ * response.
+ */
 export abstract class Actor {
   /** Responses that a user must never get. */
   readonly absurd: string[] = [];

@@ -36,7 +36,9 @@ const PATIENCE = 40;
  */
 export class Callers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
-  /** Requests without a request id for which the response was that nothing was accepted. */
+  /**
+   * Requests that were refused with certainty: they had no request id, and the response was that nothing was accepted.
+   */
   readonly refused: Wish[] = [];
   readonly intake: { readonly txId: string; readonly wish: Wish }[] = [];
   unknown = 0;
@@ -156,8 +158,8 @@ export const TRANSACTION_GAS_CAP = 2_000_000n;
 export const FURNACE_GAS = 1_700_000n;
 
 /**
- * Expected refusals of a create to `FURNACE`: an endpoint reports false gas for a while, or this world's cost ceiling
- * suffices only for transfers.
+ * Expected refusals of a create to `FURNACE`: an endpoint reports false gas for a while, or the cost ceiling of this
+ * simulation suffices only for transfers.
  */
 const TOO_MUCH_GAS: ReadonlySet<string> = new Set(["GAS_OVER_BLOCK", "FEE_OVER_CEILING"]);
 

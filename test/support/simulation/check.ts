@@ -36,7 +36,10 @@ export function checkSimulation(simulation: Simulation): void {
   checkTimes(simulation);
 }
 
-/** Checks that a transaction expired only after its deadline and never ran, and that none is left held. */
+/**
+ * Checks that a transaction expired only after its deadline and was never executed, and that no transaction is left
+ * held.
+ */
 function checkTimes({ world }: Simulation): void {
   const rows = world.rows();
   const expired = rows.filter(({ subState }) => subState === "EXPIRED");
@@ -53,8 +56,8 @@ function checkTimes({ world }: Simulation): void {
 }
 
 /**
- * Checks the cost ceilings, for prices of callers and of the market, true or false. Transactions of other programs are
- * ignored.
+ * Checks that no attempt exceeds the cost ceilings, whether its price came from a caller or from the market, and even
+ * if an endpoint reported false prices. Transactions of other programs are ignored.
  */
 function checkCosts({ world }: Simulation): void {
   const { feePerGas, gasCost } = world.ceilings;
@@ -66,8 +69,8 @@ function checkCosts({ world }: Simulation): void {
 }
 
 /**
- * Invariants I4 and I5: every request with a 2xx response exists as the response said; every definitely refused one
- * does not.
+ * Invariants I4 and I5: every request with a 2xx response exists as the response said; no request that was definitely
+ * refused exists.
  */
 function checkPromises({ world, callers, reservers }: Simulation): void {
   const { state } = world.database;
@@ -90,16 +93,16 @@ function checkPromises({ world, callers, reservers }: Simulation): void {
   for (const { value } of callers.refused) expect(values.has(BigInt(value)), `${value} was refused`).toBe(false);
 }
 
-/** Every action reported as done was decided and recorded, and the mined payload decides the outcome. */
+/** Checks that every action reported as done to an operator is recorded in the transaction's history. */
 function checkOrders({ world, operators }: Simulation): void {
   const { state } = world.database;
   for (const { action, txId, reason } of operators.obeyed) {
     const history = historyOf(state, txId);
     const steps = history.filter((step) => step.decision?.actor === "operator:sim");
-    // A repeated resolution gets a response but is not recorded again.
+    // A repeated `resolve` gets a response but is not recorded again, so `resolve` is not checked.
     if (action === "resolve") continue;
-    // A cancel also gets a response without a record if a cancel or placeholder of any origin already replaces the
-    // payload.
+    // A cancel may be confirmed without a record of its own: a cancel or placeholder, whoever caused it, already
+    // replaces the payload.
     const attempts = findTransaction(state, txId)?.attempts ?? [];
     const stands = action === "cancel" && attempts.some(({ kind }) => kind === "cancel" || kind === "placeholder");
     const kept = stands || steps.some((step) => step.reason === reason);
@@ -107,7 +110,10 @@ function checkOrders({ world, operators }: Simulation): void {
   }
 }
 
-/** The promised nonce; a lower one, or none, only if the history shows that it moved down or was given up. */
+/**
+ * Whether a transaction may have this nonce. It must be the promised nonce, unless the history shows that the
+ * transaction moved to a lower nonce or gave its nonce up.
+ */
 function mayHave(history: readonly HistoryRecord[], promised: number, nonce: number | null): boolean {
   const events = new Set(history.map(({ event }) => event));
   if (nonce === null) return events.has("giveUp") || events.has("expire");

@@ -24,7 +24,7 @@ export class Consumer {
     this.nodes = nodes;
   }
 
-  /** Runs until the simulated world ends. */
+  /** Runs until the simulation ends. */
   async follow(): Promise<never> {
     for (;;) {
       const nodes = this.nodes();

@@ -42,7 +42,7 @@ const RECEIPT_LIES: readonly ReceiptLie[] = [
   () => null,
 ];
 
-/** Store calls other than commits, each of which may fail by itself; some change data, others read. */
+/** Calls of the store other than commits. Any of them may fail alone. Some change data, others only read. */
 const LEASE_CALLS = [
   "acquireLane",
   "claimLanes",
@@ -70,10 +70,10 @@ const READS = [
   "reservation",
 ] as const;
 
-/** A false count, above any that a simulation reaches by itself. */
+/** A false transaction count, higher than any that a simulation reaches. */
 const LIE = 1_000_000;
 
-/** Writes that no caller waits for; if refused, they are made again. */
+/** Writes that no caller waits for. If the database refuses one, the node makes it again. */
 const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confirmations", "expire", "closeHoles"];
 
 /** Failpoints that are rarely passed. They are chosen more often, and always at their first passage. */
@@ -145,7 +145,8 @@ export class Crew {
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
-    // The refusal depends only on the payload, so that every node's signer refuses the same ones.
+    // Whether a signer refuses to sign depends only on the payload, so that every node's signer refuses the same
+    // payloads.
     entry.signer.refuse((unsigned) => {
       this.watchCost(unsigned);
       return unsigned.value % 23n === 7n;
@@ -297,8 +298,8 @@ export class Crew {
   }
 
   /**
-   * Makes the endpoint report one count that is too high; a second read does not confirm it. Once per node, because two
-   * equal false counts would be believed.
+   * Makes the endpoint report one transaction count that is too high. A second read returns the true count. Done once
+   * per node, because a node would believe two equal false counts.
    */
   lieAboutNonce(): void {
     this.withMember((member) => {
@@ -335,8 +336,8 @@ export class Crew {
   }
 
   /**
-   * Makes one of two endpoints permanently report a far too high count while the other is a block behind: no node may
-   * believe it.
+   * Makes one of two endpoints permanently report a far too high transaction count, while the other endpoint is a block
+   * behind. No node may believe that count.
    */
   lieForGood(): void {
     const candidates = this.members.filter(({ phase, elsewhere }) => phase !== "gone" && elsewhere !== null);
@@ -394,8 +395,8 @@ export class Crew {
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
     const lie = dice.pick(RECEIPT_LIES);
-    // If two endpoints report the same false receipt, a node cannot detect it, so skip that. Two different false
-    // receipts must decide nothing.
+    // Two endpoints must not report the same false receipt, because a node cannot detect that. Two different false
+    // receipts are allowed and must decide nothing.
     if (other !== null && this.receiptLies.get(other) === lie) return;
     faults.lieAboutReceipts(lie);
     this.receiptLies.set(faults, lie);
@@ -501,8 +502,8 @@ export class Crew {
   }
 
   /**
-   * Checks that tokens of accepted writes only grow (invariant I2). Also rejects poison: a value that the API accepts
-   * but the database cannot store, which fails its whole batch.
+   * Checks that the tokens of accepted writes only grow (invariant I2). Also refuses every batch with a poisoned value:
+   * one that the API accepts but the database cannot store.
    */
   private watchCommits({ store }: WorldNode): void {
     const commit = store.commit.bind(store);

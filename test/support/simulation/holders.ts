@@ -30,8 +30,7 @@ export class Holders extends Actor {
     const isDone = await this.order("suspend", txId);
     if (isDone === "done") this.stops.answered(`transaction ${txId}`);
     await this.world.clock.sleep(this.dice.int(100, 8_000));
-    // A request without a response may be carried out late. Wait, so that it is not carried out after the request that
-    // ends it.
+    // A hold without a response may still be carried out later. Wait, so that this cannot happen after the release.
     if (isDone === null) await this.world.clock.sleep(LATE_MS);
     this.stops.lift(`transaction ${txId}`);
     while ((await this.order("resume", txId)) === null) {

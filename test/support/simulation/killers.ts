@@ -37,8 +37,8 @@ export class Killers extends Actor {
     void answered.then((isDone) => isDone && this.stops.answered(subject, asked));
     const isDone = await Promise.race([answered, this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => false)]);
     await this.world.clock.sleep(this.dice.int(50, 4_000));
-    // A request without a response may be carried out late. Wait, so that it is not carried out after the request that
-    // ends it.
+    // A kill without a response may still be carried out later. Wait, so that this cannot happen after the kill was
+    // ended.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
     while (!(await this.end(signer, subject))) await this.world.clock.sleep(200);
     // A node that was cut off from the database may write its kill later; end that one too.

@@ -40,7 +40,7 @@ export class Operators extends Actor {
   }
 
   private async give({ txId }: TransactionRow): Promise<void> {
-    // An operator's action on a held transaction is carried out once, so a send is allowed from here on.
+    // An operator's action is carried out even if the transaction is held. So one send is allowed from here on.
     this.stops.lift(`transaction ${txId}`);
     const reason = `order ${++this.serial}`;
     const { action, fields } = this.deed();
@@ -69,8 +69,8 @@ export class Operators extends Actor {
     const isDone = (await order("suspend")) !== null;
     if (isDone) this.stops.answered(subject);
     await this.world.clock.sleep(this.dice.int(100, 5_000));
-    // A request without a response may be carried out late. Wait, so that it is not carried out after the request that
-    // ends it.
+    // A suspension without a response may still be carried out later. Wait, so that this cannot happen after the
+    // resumption.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
     // The suspension may or may not have been carried out; the resumption must be.
     this.stops.lift(subject);

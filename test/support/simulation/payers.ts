@@ -10,8 +10,7 @@ const FIRST_VALUE = 70_000_000;
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
 
 /**
- * Simulated callers who leave the price to the market, and others who name one above the ceiling, which no node may
- * sign.
+ * Simulated callers. Some leave the price to the market. Others name a price above the ceiling, which no node may sign.
  */
 export class Payers extends Actor {
   refused = 0;

@@ -13,9 +13,9 @@ const COUNT = Math.ceil(Number(process.env.FENCEPOST_SIM_SEEDS ?? 1_000) / 4);
 const ENOUGH = 200;
 
 /**
- * A simulation runs much code for a short time. With its default budget V8 spends a third of the CPU time on optimising
- * functions that are soon finished, and a fifth of the rest on a young generation that is too small. Stacks are
- * recorded only when a seed is replayed.
+ * V8 options for a program that runs much code for a short time. With V8's defaults, a third of the CPU time is spent
+ * on optimising functions that soon end, and a fifth of the rest on a young generation that is too small. Stack traces
+ * are recorded only when a seed is replayed.
  */
 const V8_OPTIONS = ["--interrupt-budget=1000000", "--max-semi-space-size=64", "--stack-trace-limit=0"];
 
@@ -37,7 +37,7 @@ export function playQuarter(quarter: 1 | 2 | 3 | 4): void {
   );
 }
 
-/** Sums the counts of all quarters when the last one has ended; null before that, or if not all are run. */
+/** The sum of the counts of all quarters. Null until the last quarter has ended, or if not all quarters are run. */
 async function sumOfQuarters(quarter: number, counts: Played["counts"]): Promise<Played["counts"] | null> {
   const fileOf = (each: number) => join(dirname(inject("simulation")), `quarter-${each}.json`);
   await writeFile(`${fileOf(quarter)}.new`, JSON.stringify(counts));

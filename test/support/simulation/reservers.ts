@@ -61,8 +61,8 @@ export class Reservers extends Actor {
   }
 
   /**
-   * Sends the transaction past Fencepost and submits it later, usually too late: accepted if nothing has the nonce,
-   * otherwise refused.
+   * Sends the transaction to the chain past Fencepost and submits it to Fencepost later, usually too late. The
+   * submission is accepted if nothing has the nonce; otherwise it is refused.
    */
   private async hideAndTell(reservation: Reservation, serial: number): Promise<void> {
     await this.hide(reservation, serial);

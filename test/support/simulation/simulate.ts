@@ -42,8 +42,8 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Separate random generators, so that false prices, receipts and heads, deadlines and holds change nothing else in a
-  // seed's run.
+  // Separate random generators for false prices, receipts and newest blocks, for deadlines and for holds. So these
+  // change nothing else in a seed's run.
   const feeDice = new Dice(seed + FEE_SEEDS);
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const headDice = new Dice(seed + HEAD_SEEDS);
@@ -108,7 +108,8 @@ function makeWorld(seed: number, dice: Dice): World {
       // Ceilings above the callers' offers; some are below the market's peak.
       maxFeeWei: feeDice.pick([null, null, 25n * GWEI, 120n * GWEI]),
       maxGasCostWei: feeDice.pick([null, null, 21_000n * 40n * GWEI]),
-      // Reservations may expire while no node runs, and leave holes, so holes must be repaired automatically.
+      // Reservations may expire while no node runs, and leave unused nonces (holes). So holes must be repaired
+      // automatically.
       holePolicy: "heal",
       expiredReservations: feeDice.pick(["placeholder", "placeholder", "hole"]),
       maxReservationRepairs: 100_000,
@@ -134,7 +135,7 @@ function makeWorld(seed: number, dice: Dice): World {
   });
   world.chain.burnGasAt(FURNACE, FURNACE_GAS);
   world.chain.mine(10);
-  // The result depends only on the payload, so that a reorg does not change it.
+  // Whether a mined transaction reverts depends only on its payload, so that a reorg does not change it.
   world.chain.revertMined(({ value }) => value % 10n === 3n);
   return world;
 }
@@ -175,7 +176,7 @@ function act(simulation: Simulation, dice: Dice): void {
   deed();
 }
 
-/** One endpoint reports absurd prices for a while, and some callers would pay them. */
+/** Makes an endpoint report absurd prices for a while, and lets some callers accept any price. */
 function tellLies({ crew, payers }: Simulation, dice: Dice): void {
   if (dice.chance(0.04)) crew.lieAboutFees();
   if (dice.chance(0.1)) payers.trust();

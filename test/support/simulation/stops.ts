@@ -9,16 +9,16 @@ import type { World, WorldNode } from "../world.ts";
 const LATE_MS = 25_000;
 
 /**
- * Checks that no send starts after a stop was confirmed. A kill binds the node that confirmed it; a suspended signer
- * and a held transaction bind every node, because only the lane's owner confirms those.
+ * Checks that no send starts after a stop was confirmed. A kill must stop the node that confirmed it. A suspended
+ * signer or a held transaction must be stopped on every node, because only the lane's owner confirms these.
  */
 export class Stops {
   readonly violations: string[] = [];
   /** Number of stops of each kind that came into force. */
   readonly counts = new Map<string, number>();
-  /** Stops that are confirmed and not ended: their subject, and the one node that is bound; null for every node. */
+  /** Active stops: what each one stops, and the node it applies to (null: all nodes). */
   private readonly inForce = new Map<string, WorldNode | null>();
-  /** When the last request was made that ends a stop or sends in spite of it. */
+  /** For each stop, the time of the last request that ended it or that caused a send in spite of it. */
   private readonly lifted = new Map<string, number>();
   private readonly world: World;
   private sender: WorldNode | null = null;
@@ -40,7 +40,7 @@ export class Stops {
     }
   };
 
-  /** Records that a stop was confirmed. Ignored while an earlier request that lifts it may still be carried out. */
+  /** Records that a stop was confirmed. Ignored if a recent request to end this stop may still be carried out. */
   answered(subject: string, node: WorldNode | null = null): void {
     const liftedAt = this.lifted.get(subject) ?? Number.NEGATIVE_INFINITY;
     if (this.world.clock.monotonicMs() - liftedAt <= LATE_MS) return;
@@ -49,13 +49,13 @@ export class Stops {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
-  /** Call this before a request that ends a stop, or that causes a send in spite of it. */
+  /** Call this before a request that ends a stop, or that may send although the stop is active. */
   lift(subject: string): void {
     this.inForce.delete(subject);
     this.lifted.set(subject, this.world.clock.monotonicMs());
   }
 
-  /** Lifts every stop, when everything is resumed directly in the database. */
+  /** Ends every stop here, because everything is resumed directly in the database. */
   liftAll(): void {
     for (const subject of this.inForce.keys()) this.lift(subject);
   }

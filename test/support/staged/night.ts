@@ -36,7 +36,7 @@ export interface NightOptions {
   readonly words?: string;
   /** Number of lanes. */
   readonly lanes?: number;
-  /** How long long polls are held in ms; if absent, as long as the request asks for. */
+  /** Time in ms for which a long poll is held; if absent, as long as the request asks for. */
   readonly heldMs?: number;
 }
 

@@ -231,7 +231,7 @@ function heightOf(asked: unknown, head: string): unknown {
   return asked === "latest" || asked === "pending" ? head : asked;
 }
 
-/** Hides blocks above the head of a lagging endpoint. */
+/** Hides blocks above the newest block of a lagging endpoint. */
 function past<T extends { readonly result: unknown } | { readonly error: unknown }>(reply: T, head: number) {
   if (!("result" in reply)) return reply;
   const [first] = Array.isArray(reply.result) ? reply.result : [reply.result];
@@ -272,7 +272,7 @@ export const RECEIPTS: readonly Trouble[] = [
       await scene.untilTaken(0, 1, 2);
       await scene.chain.mine(8);
       await scene.untilStruck(down, 5);
-      // The node's responses to sends must not be taken for an outcome while receipts are unavailable.
+      // While receipts are unavailable, the node must not derive an outcome from the responses to its sends.
       scene.chain.resume();
       await scene.until(() => scene.proxy.calls.filter(({ method }) => method === SEND).length >= 3, "sent");
       await scene.untilStruck(down, 12);

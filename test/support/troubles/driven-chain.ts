@@ -5,12 +5,12 @@ import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 export interface ReorgOptions {
   /** The transactions of the new branch's blocks, in order. Empty blocks by default. */
   readonly branch?: readonly (readonly Hex[])[];
-  /** Runs on the old state, before the first block of the new branch. */
+  /** Called after the old blocks were removed, before the first block of the new branch is mined. */
   readonly before?: () => Promise<void>;
 }
 
 const BEAT_MS = 40;
-/** Number of snapshots to keep; deeper than any reorg in the tests. */
+/** Number of snapshots to keep: more than the depth of any reorg in the tests. */
 const KEPT_SNAPSHOTS = 32;
 
 /**

@@ -11,8 +11,8 @@ import type { Trouble } from "./trouble.ts";
 const CHEAP = { fees: { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: GWEI } };
 
 /**
- * Payload 0 has two attempts, neither of which is mined. Everything that the node sends from here on is lost until the
- * rule is lifted.
+ * Creates payload 0 with two attempts, neither of which is mined. From here on, everything that the node sends is lost
+ * until the returned rule is lifted.
  */
 async function bumped(scene: Scene): Promise<Rule> {
   await scene.pay(0, CHEAP);
@@ -26,7 +26,7 @@ async function bumped(scene: Scene): Promise<Rule> {
   return scene.onSends(badGateway);
 }
 
-/** Restores the low price of before, with only this attempt in the mempool. */
+/** Lowers the base fee again and leaves only this attempt in the mempool. */
 async function poolHolds(scene: Scene, attempt: number): Promise<void> {
   await scene.chain.dropAll();
   await scene.chain.holdBaseFee(GWEI);
@@ -74,14 +74,20 @@ export const ATTEMPTS: readonly Trouble[] = [
   },
 ];
 
-/** Waits until the transactions are mined, or final if the depth is above 2: three blocks make them final. */
+/**
+ * Waits until the transactions are mined; for a depth above 2, until they are final, because three blocks make them
+ * final.
+ */
 async function untilAsDeep(scene: Scene, depth: number, ...numbers: readonly number[]): Promise<void> {
   await (depth > 2 ? scene.untilAre("CONFIRMED", ...numbers) : scene.untilMined(...numbers));
 }
 
 const DEPTHS = range(10).map((index) => index + 1);
 
-/** No fault here leaves a hole, so the hole policy makes no difference; each depth tests one of the two. */
+/**
+ * None of these faults leaves a nonce gap, so the hole policy makes no difference. Each depth is tested with only one
+ * of the two policies.
+ */
 const policyOf = (depth: number): Policy => (depth % 2 === 0 ? "move" : "heal");
 
 const dropping = (depth: number): Trouble => ({

@@ -33,7 +33,7 @@ export interface Setting {
   readonly chain?: Partial<FencepostOptions["chains"][number]>;
   /** If set, no blocks are mined until the fault has been arranged. */
   readonly still?: true;
-  /** A second endpoint of the same chain with a proxy of its own; a number means that many more. */
+  /** Whether the chain has a second endpoint with a proxy of its own; 2 means two additional endpoints. */
   readonly spare?: true | 2;
 }
 
@@ -196,7 +196,7 @@ export class Scene {
     await this.until(() => this.events.some((event) => event.type === "alert" && event.code === code), `alert ${code}`);
   }
 
-  /** Applies a treatment to sends of this payload, at every price, through every endpoint. */
+  /** Applies this fault to every send of the payload, at every price, through every endpoint. */
   onSendOf(number: number, treatment: Treatment, times?: number): Rule {
     // Match the RLP length byte too: leading zeros would otherwise make another number match.
     const mark = `a0${payloadData(number).slice(2)}`;
@@ -255,7 +255,7 @@ export const it = base.extend<{ readonly stage: Staged }>({
         databaseUrl: database.url,
         chains: [{ rpc, ...QUICK, holePolicy: policy, ...options }],
         signers: [KEYS[0]],
-        // A long lease, so that a busy machine does not cost this node its lanes; other suites test that.
+        // A long lease, so that this node keeps its lanes on a busy machine. Other suites test the loss of lanes.
         ...{ leaseDuration: "120s", leaseRenewInterval: "5s" },
         onEvent: (event) => void events.push(event),
       });

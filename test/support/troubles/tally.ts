@@ -5,9 +5,9 @@ import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 export const TALLY: Address = `0x${"7a".repeat(20)}`;
 
 /**
- * A contract that counts calls with each number in the storage slot of that number, and reverts while the gate, the
- * last slot, is shut. The test reads executions from the chain's state, independently of Fencepost. Written as
- * bytecode, because there is no compiler here.
+ * A contract that is called with a number, and counts these calls in the storage slot of that number. It reverts while
+ * the gate, the last slot, is shut. The test reads the counts from the chain's state, independently of Fencepost.
+ * Written as bytecode, because there is no compiler here.
  */
 const RUNTIME: Hex = `0x${[
   "5f1954601057", // if the gate is shut, jumps to the end

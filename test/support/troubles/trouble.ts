@@ -11,14 +11,20 @@ export type Ends = Readonly<Record<number, string>>;
 export interface Trouble {
   readonly name: string;
   readonly setting?: Setting;
-  /** The hole policies to test; both if absent, because then the policy must make no difference. */
+  /**
+   * The hole policies under which this fault is tested. If absent, both are tested, because the policy must make no
+   * difference.
+   */
   readonly policies?: readonly Policy[];
   /** Sends payloads, causes the fault, and removes its cause. The damage is still to be repaired. */
   strike(scene: Scene): Promise<unknown>;
   readonly ends?: Ends;
   /** Options of the payload that is sent at the end. */
   readonly afterwards?: PayOptions;
-  /** If `move` leaves the head STUCK: the expected reason, the one action that repairs it, and its result. */
+  /**
+   * Set if the policy `move` leaves the lane's lowest open transaction STUCK: the expected reason, the one action that
+   * repairs it, and the result.
+   */
   readonly stuck?: {
     readonly payload: number;
     readonly reason: RegExp;

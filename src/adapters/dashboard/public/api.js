@@ -93,8 +93,8 @@ function read({ ok, status, body }) {
 let asking = null;
 
 /**
- * Prompts for an API key. Concurrent requests that got a 401 share one dialog. A key that changed in the meantime is
- * tried first.
+ * Prompts for an API key. Concurrent requests that got a 401 share one dialog. If another key was stored in the
+ * meantime, no dialog opens, and the request is repeated with that key.
  */
 function askForKey(refused) {
   if (sessionStorage.getItem(KEY) !== refused) return Promise.resolve();

@@ -138,7 +138,7 @@ function problemOf(problem, hasData) {
   );
 }
 
-/** Marks the page as stale if its data has no recent answer. An empty page shows its own message. */
+/** Marks the page as stale if the node has not answered recently. A page without data shows its own message instead. */
 function drawStaleness() {
   const { kind, since, why } = sightNow();
   document.documentElement.toggleAttribute("data-stale", kind !== "live");
@@ -162,8 +162,8 @@ addEventListener("hashchange", open);
 addEventListener("look-again", look);
 addEventListener("redraw", redraw);
 document.addEventListener("visibilitychange", () => document.hidden || void look());
-// Whether the node had answered recently at the last tick. While it does, the timer only updates the live ages;
-// otherwise it redraws the page.
+// True if the node had answered recently when the timer last fired. While the node answers, the timer only updates the
+// live ages; otherwise it redraws the page.
 let wasLive = false;
 setInterval(() => {
   tick();

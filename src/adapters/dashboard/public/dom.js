@@ -7,7 +7,7 @@ const KEY = Symbol("key");
 const PROPERTIES = Symbol("properties");
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "rect", "line", "polyline"]);
-/** Names that are set as properties of an element: after user input, their attributes have no effect. */
+/** Attributes that are set as DOM properties: after user input, setting the attribute itself has no effect. */
 const LIVE = new Set(["value", "checked", "disabled", "selected", "open"]);
 /** Allowed link targets: this page, sibling pages, or http(s). Script URLs are never allowed. */
 const SAFE_LINK = /^(#|https?:\/\/|[a-z]+$)/i;

@@ -5,9 +5,15 @@
 
 /** Longest time that the node holds a poll open. A good answer must arrive at least this often. */
 export const HELD_SECONDS = 10;
-/** Extra delay after which a poll that the node holds open counts as unanswered. */
+/**
+ * Time after which a poll counts as unanswered, and a good answer no longer counts as recent. It is longer than the
+ * node holds a poll open.
+ */
 export const LATE_MS = 15_000;
-/** Limit for a hidden tab: browsers run its timers only once a minute. */
+/**
+ * In a hidden tab, a good answer counts as recent for this long, because browsers run a hidden tab's timers only once a
+ * minute.
+ */
 const LATE_HIDDEN_MS = 90_000;
 
 /** State of each data source: `goodAt` (time of the last good answer) and the last failure since then. */
@@ -27,7 +33,7 @@ export function failed(name, error, now = Date.now()) {
 /**
  * Freshness of the sources `names`. `live`: all have a recent good answer. `blind`: one is refused or unanswered; `why`
  * names it. `unknown`: neither a recent answer nor a failure, for example after loading or in a hidden tab. `since`:
- * time of the oldest last good answer; null if there is none.
+ * the earliest of the sources' last good answers; null if a source has none.
  */
 export function sightOf(names, { now = Date.now(), isHidden = document.hidden } = {}) {
   const all = names.map((name) => followed.get(name) ?? { goodAt: null, failure: null });

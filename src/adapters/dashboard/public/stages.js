@@ -6,7 +6,7 @@ export const STAGES = ["create", "allocate", "sign", "broadcast", "receipt", "fi
 
 const TRACKING = { PENDING: 3, BROADCAST: 4, STALE: 4, UNKNOWN_SUBMIT_RESULT: 3, MINED: 5 };
 
-/** Ends that were requested and are not failures: the nonce was used without effect. */
+/** Final sub-states that are intended, not failures: the nonce was used by a transaction without effect. */
 const CLOSED = ["CANCELLED", "EXPIRED"];
 
 /**

@@ -26,8 +26,8 @@ export function createCodec(): Codec {
     const known = signatures.get(text);
     if (known !== undefined) return known;
     const parsed = parseSignature(text);
-    // Clear the cache of signatures when it is full. Callers use few functions; one that invents signatures can only
-    // empty the cache.
+    // Clear the cache of signatures when it is full. Callers use few functions; a caller that invents signatures can
+    // only empty the cache.
     if (signatures.size >= SIGNATURES_KEPT) signatures.clear();
     signatures.set(text, parsed);
     return parsed;
@@ -67,8 +67,8 @@ function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknow
 }
 
 /**
- * Finds the ABI functions that the caller may mean. Only functions of that name are validated: a library's ABI may
- * contain others whose types cannot be called from outside.
+ * Finds the ABI functions that the caller may mean. Only functions with the name that the caller gave are validated: a
+ * library's ABI may contain others whose types cannot be called from outside.
  */
 function candidates(callee: Exclude<Callee, string>, bySignature: (text: string) => AbiFunction) {
   if (!("abi" in callee)) return functionsIn(callee).map(readFunction);

@@ -68,7 +68,7 @@ export async function transactionObject(rawTransaction: Hex): Promise<Transactio
   return viewOf(rawTransaction, await decodeTransaction(rawTransaction));
 }
 
-/** Formats a transaction whose bytes were already decoded in geth's JSON format. */
+/** Formats an already decoded transaction in geth's JSON format. */
 export function viewOf(rawTransaction: Hex, decoded: DecodedTransaction): TransactionObject {
   const { envelope, unsigned, signer, txHash } = decoded;
   const { to, data, fees, accessList } = unsigned;

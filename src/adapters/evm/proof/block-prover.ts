@@ -21,7 +21,7 @@ import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/pr
 const MOST_TRANSACTIONS = 5_000;
 /** Limit on receipts that are fetched one by one if the node has no `eth_getBlockReceipts`. */
 const MOST_SINGLE_RECEIPTS = 500;
-/** Number of blocks that are not tried after an unprovable block, because they have the same encoding. */
+/** After an unprovable block, this many blocks are not tried, because they probably have the same encoding. */
 const UNPROVABLE_BLOCKS = 256;
 const BLOCKS_REMEMBERED = 64;
 
@@ -91,7 +91,10 @@ export class BlockProver {
   }
 }
 
-/** The proving thread failed. The failure is not counted against the endpoint, and other blocks do not wait. */
+/**
+ * The proving thread failed. The endpoint did not cause this, so it is not counted as the endpoint's failure. Proofs of
+ * other blocks continue.
+ */
 export class ProofFailed extends ChainUnavailable {
   override readonly name = "ProofFailed";
 }

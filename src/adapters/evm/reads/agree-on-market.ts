@@ -3,8 +3,8 @@
  * hash has a true base fee. So if two endpoints are up, the base fee is taken from the newest header that both have.
  * Tips and gas prices are in no header: the lower of the two markets counts (domain/two-markets.ts).
  *
- * Headers of some chains cannot be recomputed here (zkSync, Arbitrum, Bor, unknown forks): two endpoints agree on a
- * header that does not hash. On these chains the agreement of two endpoints is enough, and no price waits for a proof.
+ * On some chains the header's hash cannot be recomputed here (zkSync, Arbitrum, Bor, unknown forks). There it is enough
+ * that two endpoints return the same header, and no price waits for a proof.
  */
 
 import { lowerOf, type MarketWord, type SharedBaseFee } from "../../../domain/fees/two-markets.ts";
@@ -21,8 +21,8 @@ const SECOND_WORD_MS = 1_000;
 /** How long a market that two endpoints agreed on is used while the second endpoint does not answer. */
 const KEPT_MS = 60_000;
 /**
- * Number of blocks after which the chain counts as forked to another header encoding, if the headers of the only
- * endpoint no longer hash to their blocks' hashes.
+ * If only one endpoint is up and its headers no longer hash to their blocks' hashes, its prices are refused for this
+ * many blocks. After that, the chain is assumed to have forked to another header encoding.
  */
 const REFUSED_BLOCKS = 256;
 
@@ -75,8 +75,8 @@ export function openMarket(endpoints: Endpoints, clock: Clock): () => Promise<Fe
 }
 
 /**
- * The newest header that both endpoints have, as each of them returned it. Empty if their chains differ below the lower
- * head, or if one does not answer.
+ * The newest header that both endpoints have, as each of them returned it. Empty if the two endpoints are on different
+ * chains at that height, or if one does not answer.
  */
 async function sharedHeader(endpoints: Endpoints, a: Word, b: Word): Promise<readonly Version[]> {
   if (a.head.hash === b.head.hash) return [a, b];
@@ -126,7 +126,7 @@ function pricedBy(market: FeeMarket, { baseFeePerGas }: Block): FeeMarket {
   return { ...market, baseFees: [baseFeePerGas] };
 }
 
-/** Number of recent blocks whose median limits the first price of a transaction. */
+/** Number of recent blocks whose median base fee limits the first price of a transaction. */
 const BLOCKS = 100;
 /**
  * Percentile of a block's tips that is taken as a low but accepted tip. The lowest tips are often the block builder's
@@ -141,8 +141,8 @@ export interface ShownMarket {
 }
 
 /**
- * Reads fee history, legacy price and head in one round trip. Only the head tells a base fee of zero from a chain
- * without base fees.
+ * Reads the fee history, the legacy price and the newest block in one round trip. Only the block shows whether the
+ * chain has no base fee or a base fee of zero.
  */
 export async function fetchFeeMarket(rpc: RpcTransport): Promise<ShownMarket> {
   const [history, price, head] = await rpc.batch([

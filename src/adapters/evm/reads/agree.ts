@@ -1,6 +1,6 @@
 /**
- * Compares the responses of several endpoints about one block. Two equal responses decide. No endpoint is preferred for
- * responding first: if one fails, the next is asked.
+ * Compares the responses of several endpoints about one block. Two equal responses decide. If an endpoint fails, the
+ * next one is asked. The first response has no priority over later ones.
  */
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction/transaction.ts";
@@ -41,7 +41,7 @@ function agreedHash(said: readonly Said<Hash | null>[]) {
 
 /**
  * Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its claim counts. Two are
- * required because one endpoint that reports too high a head would make every receipt look deep enough.
+ * required because an endpoint that reports too high a block number would make every receipt look deep enough.
  */
 export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise<number> {
   if (endpoints.size === 1) return upTo;
@@ -84,8 +84,8 @@ interface Word {
 type LabelledWord = Word & Pick<Said<Word>, "label">;
 
 /**
- * Responses of all endpoints about one transaction. `said`: for each endpoint, one response per transaction, in the
- * order requested.
+ * Returns what each endpoint responded about one transaction, the one at `index`. `said`: for each endpoint, one
+ * response per transaction, in the order requested.
  */
 function wordsOn(said: readonly Said<readonly Word[]>[], index: number): readonly LabelledWord[] {
   return said.map(({ label, answer }) => ({ label, ...(answer[index] as Word) }));
@@ -113,8 +113,8 @@ function verdictOn(words: readonly LabelledWord[]): ReceiptVerdict {
 }
 
 /**
- * Sets the receipt's price paid to the one that endpoints agree on. If they differ, the price is unknown: it affects no
- * outcome, and not every node reports it.
+ * Sets a receipt's paid price to the price on which the endpoints agree. If they differ, the price is unknown. That is
+ * harmless: the price affects no outcome, and not every node reports it.
  */
 function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
   const others = same.flatMap(({ means }) => (typeof means === "object" ? means : []));
@@ -155,8 +155,8 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     const receipt = found.get(each.txHash);
     if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
     if (!held.has(each.txHash)) return saying("has that block without this transaction", "absent");
-    // The newest block's receipt index may still be incomplete ("late"). For an older block it is complete, so a
-    // missing receipt is withheld.
+    // The newest block's receipt index may still be incomplete ("late"). An older block's index is complete, so if a
+    // receipt is missing, the endpoint is withholding it.
     return saying("has it in that block, but no receipt", head > block.number ? "withheld" : "late");
   });
 }
@@ -196,16 +196,16 @@ function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
 }
 
 /**
- * The tags `safe` and `finalized`, decided by the agreement of several endpoints. An endpoint that has never returned a
- * block for a tag has no vote on it, because not every node supports the tags and nothing would ever become final. An
- * endpoint that supported the tag before and fails now is waited for: otherwise the decision would be left to one other
- * endpoint, which may report a false block.
+ * The tags `safe` and `finalized`, decided by the agreement of several endpoints. Not every node supports these tags.
+ * So an endpoint that has never returned a block for a tag has no vote on it; otherwise nothing would become final. An
+ * endpoint that supported the tag before and fails now is waited for. Otherwise one other endpoint, which may report a
+ * false block, would decide alone.
  */
 type Tag = Exclude<BlockTag, "latest">;
 
 /**
- * Response of one endpoint about a tag. `trouble`: why it returned no block, unless it reports that the tag does not
- * exist.
+ * Response of one endpoint about a tag. `trouble`: the node's error, if it refused the tag; null if it answered with or
+ * without a block.
  */
 type TagWord = Awaited<ReturnType<ReturnType<typeof asking>>>;
 

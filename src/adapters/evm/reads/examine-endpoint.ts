@@ -1,4 +1,4 @@
-/** Reads the facts about an RPC endpoint that `fencepost doctor` judges. */
+/** Reads the facts about an RPC endpoint that `fencepost doctor` checks. */
 
 import { messageOf } from "../../../domain/text/thrown.ts";
 import type { EndpointsOptions } from "../rpc/endpoints.ts";
@@ -9,7 +9,7 @@ import { createTransport, type RpcTransport, type TransportOptions } from "../rp
 export type EndpointFacts = Awaited<ReturnType<typeof examineEndpoint>>;
 export type AnsweringEndpoint = Extract<EndpointFacts, { readonly kind: "answers" }>;
 
-/** JSON-RPC request that tests each ability of an endpoint. */
+/** For each ability of an endpoint, the JSON-RPC request that tests it. */
 const ABILITIES = {
   finalized: ["eth_getBlockByNumber", ["finalized", false]],
   safe: ["eth_getBlockByNumber", ["safe", false]],

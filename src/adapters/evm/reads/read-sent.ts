@@ -111,9 +111,10 @@ interface Gathering {
 }
 
 /**
- * Reads transaction counts together with the endpoint's head. All counts requested from one endpoint in one tick share
- * one `eth_blockNumber`. It is the first call of the batch; if the calls need several requests, its response arrives
- * before the others are sent. A head read after a count would claim blocks that the count does not include.
+ * Reads transaction counts together with the endpoint's newest block number. All counts requested from one endpoint in
+ * one tick share one `eth_blockNumber`. It is the first call of the batch; if the calls need several requests, its
+ * response arrives before the others are sent. A block number read after a count would claim blocks that the count does
+ * not include.
  */
 export function countsAtHead() {
   const gatherings = new Map<Endpoint, Gathering>();

@@ -10,9 +10,13 @@ import { fetchFeeMarket } from "./agree-on-market.ts";
 
 /**
  * Simulates a call: with `eth_estimateGas` if it has no gas limit, else with `eth_call`. The balance is read in the
- * same batch, because EDR and Erigon let a call spend more than the account has. The receiver's code is read in two
- * cases: if the cost of a plain transfer is known, because only code makes the estimate necessary; and if the call
- * would have no effect on an address without code. An unknown error is thrown, so that another endpoint is asked.
+ * same batch, because EDR and Erigon let a call spend more than the account has.
+ *
+ * The receiver's code is read in two cases. If the gas of a plain transfer is known, no estimate is needed for a
+ * receiver without code. And if the caller wants to know whether the receiver has code, because without code the call
+ * would have no effect.
+ *
+ * An unknown error is thrown, so that another endpoint is asked.
  */
 export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
   const asksCode = call.asksCode === true || (call.gas === undefined && call.gasWithoutCode !== undefined);
@@ -34,7 +38,7 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
   return refusal;
 }
 
-/** Reads the head first, so that all later responses are from that block or a newer one. */
+/** Reads the newest block first, so that all later responses are from that block or a newer one. */
 export async function fetchProspect(rpc: RpcTransport, call: Call): Promise<Prospect> {
   const head = (await fetchTagged(rpc, "latest")) as Block;
   const [simulation, { market }] = await Promise.all([simulateCall(rpc, call), fetchFeeMarket(rpc)]);

@@ -94,8 +94,8 @@ export class Endpoints {
   }
 
   /**
-   * Implements `Chain.identity`. From now on, an endpoint that recovers must have this genesis hash. If every endpoint
-   * serves another chain, one of them is asked for its identity.
+   * Implements `Chain.identity`. Once the genesis hash is known, an endpoint that recovers must have the same one. If
+   * every endpoint serves another chain, one of them is asked for its identity.
    */
   async identity(genesisHash: Hash | null): Promise<ChainIdentity> {
     this.#genesisHash ??= genesisHash;
@@ -119,8 +119,8 @@ export class Endpoints {
    */
   async readEverywhere<T>(ask: Ask<T>): Promise<readonly EndpointAnswer<T>[]> {
     const asked = this.usable();
-    // Endpoints that were up before this reading. One that fails now is reported as silent here, and left out of the
-    // next reading at the earliest.
+    // Endpoints that were up before this request. If one fails now, this result reports it as silent; only later
+    // requests leave it out.
     const up = new Set(asked.filter((endpoint) => !endpoint.down));
     const reasons: string[] = [];
     const said = await Promise.all(
@@ -230,7 +230,7 @@ export class Endpoints {
   }
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
-    // Check only the chain id until the genesis hash is known, then both.
+    // Until the genesis hash is known, check only the chain id; then check both.
     const { chainId, genesisHash } =
       this.#genesisHash === null
         ? { chainId: await fetchChainId(endpoint.rpc), genesisHash: null }
@@ -338,9 +338,7 @@ export class Endpoint {
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
   /** Highest block that counts as unprovable at this endpoint; later blocks are tried again. */
   unprovableThrough = -1;
-  /**
-   * Those of the tags `safe` and `finalized` for which the endpoint returned a block since its last lost connection.
-   */
+  /** Which of the tags `safe` and `finalized` the endpoint has returned a block for since its last lost connection. */
   readonly shownTags = new Set<BlockTag>();
   failures = 0;
   /** Number of requests so far. `failedThrough` is the last request that was in flight when a failure was counted. */
@@ -358,9 +356,11 @@ export class Endpoint {
   reported: EndpointState | null = null;
   /** Alerts about this endpoint that were raised and not resolved. */
   readonly alerts = new Set<AlertCode>();
-  /** True if the endpoint's head is stuck or far behind while another endpoint's head moves. Set by `HeadWatch`. */
+  /**
+   * True if the endpoint's newest block is stuck or far behind while another endpoint's advances. Set by `HeadWatch`.
+   */
   behind = false;
-  /** The endpoint's head at the last comparison; null if it was not asked or did not answer. */
+  /** The endpoint's newest block number at the last comparison; null if it was not asked or did not answer. */
   head: number | null = null;
 
   constructor(index: number, rpc: RpcTransport, send: SendRule) {

@@ -1,14 +1,14 @@
 /**
- * Detects endpoints that do not keep up with the others. An endpoint counts as down if, for a minute, its head is stuck
- * while another endpoint's moves, or is far behind another's. As the preferred endpoint it would stall the whole chain;
- * as a spare it would delay every second opinion. If all heads are stuck, the chain itself is stuck, and no endpoint
- * counts as down.
+ * Detects endpoints that do not keep up with the others. An endpoint counts as down if, for a minute, its newest block
+ * (its head) stays the same while another endpoint's advances, or is far behind another's. As the preferred endpoint it
+ * would stall the whole chain; as a spare it would delay every second opinion. If no endpoint's head advances, the
+ * chain itself is stuck, and no endpoint counts as down.
  *
  * An endpoint that claims too high a head must not put honest endpoints out of use, because it would then decide alone.
- * So the endpoint that is ahead must return the blocks in between: linked to the head of the late endpoint, the same at
- * every check, and equal to the blocks that the late endpoint reaches later. No endpoint can know the hash of a future
- * block. One case remains: while the chain makes no block for a minute, invented blocks look like blocks that a dead
- * endpoint has missed.
+ * So the endpoint that is ahead must return the blocks in between. They must be linked to the head of the late
+ * endpoint, be the same at every check, and be equal to the blocks that the late endpoint reaches later. No endpoint
+ * can know the hash of a future block. One case remains: while the chain makes no block for a minute, invented blocks
+ * look like blocks that a dead endpoint has missed.
  *
  * Reads: block number of every endpoint; blocks only if heads differ. Writes: `behind` of each endpoint.
  */
@@ -28,18 +28,19 @@ export interface HeadWatchOptions<E> {
    */
   readonly headers: (endpoint: E, numbers: readonly number[]) => Promise<readonly (Header | null)[] | null>;
   /**
-   * Called when an endpoint is newly found behind, with its head and the number of a block that another endpoint has.
+   * Called when an endpoint has fallen behind. `head`: its newest block number; `ahead`: the highest block number that
+   * another endpoint proved to have.
    */
   readonly onBehind: (endpoint: E, heads: { readonly head: number; readonly ahead: number }) => void;
 }
 
-/** Interval between comparisons of the endpoints' heads. */
+/** Interval between comparisons of the endpoints' newest blocks. */
 export const COMPARE_EVERY_MS = 10_000;
 const PATIENCE_MS = 60_000;
-/** Number of blocks by which an endpoint may be behind if its head moves. */
+/** Number of blocks by which an endpoint may be behind the others as long as its own newest block advances. */
 const MOST_BLOCKS_LATE = 20;
 
-/** Hashes, by height, of blocks that one endpoint returned above the head of another. */
+/** Hashes, by height, of the blocks that one endpoint returned above another endpoint's newest block. */
 type Shown = ReadonlyMap<number, Hash>;
 
 interface HeadOf<E> {
@@ -52,8 +53,8 @@ interface Seen<E> {
   /** Monotonic time since which the endpoint lags; null if it keeps up. */
   readonly lagsSinceMs: number | null;
   /**
-   * Blocks that each other endpoint returned above this one's head. `shownAtMs` is the monotonic time of the last such
-   * response.
+   * Blocks above this endpoint's newest block, as each other endpoint returned them. `shownAtMs` is the monotonic time
+   * of the last such response.
    */
   readonly shown: ReadonlyMap<E, Shown>;
   readonly shownAtMs: number;
@@ -67,7 +68,7 @@ export class HeadWatch<E extends { behind: boolean }> {
     this.#options = options;
   }
 
-  /** Compares the heads of the given endpoints: all that serve the chain and are not failing. */
+  /** Compares the newest blocks of the given endpoints: all that serve the chain and are not failing. */
   async look(endpoints: readonly E[]): Promise<void> {
     const heads = await Promise.all(endpoints.map(this.#options.blockNumber));
     const known = endpoints.flatMap((endpoint, index): readonly HeadOf<E>[] => {
@@ -84,9 +85,9 @@ export class HeadWatch<E extends { behind: boolean }> {
   }
 
   /**
-   * Decides whether one endpoint is behind. `isWhole`: every endpoint has reported a head. If one is silent and no
-   * other is ahead, the state is kept for at most a minute: an endpoint that is always silent, or only claims a height,
-   * must not exclude one that has caught up.
+   * Decides whether one endpoint is behind. `isWhole`: every endpoint has reported its newest block. If an endpoint is
+   * silent and no other proves to be ahead, the previous decision stays for at most a minute. Otherwise an endpoint
+   * that is always silent, or only claims a height, could exclude an endpoint that has caught up.
    */
   async #judge(late: HeadOf<E>, known: readonly HeadOf<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;
@@ -112,8 +113,8 @@ export class HeadWatch<E extends { behind: boolean }> {
   }
 
   /**
-   * Fetches the blocks that the rival endpoint has above the late endpoint's head. Null if it cannot return them, or
-   * returned other blocks before.
+   * Fetches the blocks that another endpoint (the rival) has above the late endpoint's newest block. Null if the rival
+   * cannot return them, or returned other blocks before.
    */
   async #blocksAbove(
     late: HeadOf<E>,

@@ -74,7 +74,7 @@ export function openHttp(options: HttpOptions) {
   };
 }
 
-/** Wraps an error that `begins` threw, as its cause. */
+/** Wrapper for an error that `begins` threw; that error is its `cause`. */
 class Refused extends Error {}
 
 interface Reply {

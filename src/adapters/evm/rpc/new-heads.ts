@@ -1,6 +1,7 @@
 /**
- * Subscribes to new heads over a WebSocket (`eth_subscribe`, `newHeads`). A new head is only a hint that makes the next
- * poll sooner; its contents are not read. If the connection ends it is opened again, and polling continues.
+ * Subscribes to new blocks over a WebSocket (`eth_subscribe`, `newHeads`). A message about a new block is only a hint
+ * that makes the next poll sooner; its contents are not read. If the connection ends it is opened again, and polling
+ * continues.
  */
 import { WebSocket } from "undici";
 import { type BackoffRule, backoffMs } from "../../../domain/pace/when.ts";

@@ -265,7 +265,10 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
   const { label } = http;
   const post = (calls: readonly WireCall[]) => postWithin(http, limits, calls);
 
-  /** Sends calls in one request. Removes calls that may no longer be sent, and sends the others in a new request. */
+  /**
+   * Sends calls in one request. If some of them may no longer be sent, removes these and sends the others in a new
+   * request.
+   */
   async function exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     try {
       return await exchangeAll(calls);
@@ -288,7 +291,8 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
     // Send a refused batch again in smaller parts. Repeats are safe: all calls are reads or the same signed bytes.
     const takeBack = limits.refused(calls.length, outcome);
     const replies = await exchangeInParts(calls);
-    // If the parts were refused too, the endpoint is failing. That proves nothing about batches: restore the limits.
+    // If the smaller parts were refused too, the endpoint is failing, and its refusal proves nothing about the size of
+    // batches: restore the limits.
     if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) takeBack();
     return replies;
   }
@@ -314,8 +318,8 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
   }
 
   async function exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    // Send ordered and other calls in separate parts, so that calls that only shared the request do not fail with the
-    // ordered ones.
+    // Send calls whose order matters in parts of their own. If one of them fails, the other calls, which only shared
+    // the request, do not fail with it.
     const ordered = limits.split(calls.filter((call) => call.inOrder));
     const others = limits.split(calls.filter((call) => !call.inOrder));
     const replies = (await Promise.all([inOrder(ordered, exchange), ...others.map(exchange)])).flat();
@@ -351,7 +355,7 @@ async function postWithin({ post, label }: ReturnType<typeof openHttp>, limits: 
     return reply;
   } catch (error) {
     if (error instanceof RpcUnreachable) limits.heed(error, calls.length);
-    // No connection was made, so nothing was written. Report calls that may no longer be sent as not started.
+    // No connection was made, so nothing was written. If a call may no longer be sent, report it as not started.
     if (!isBegun) refuseStopped(calls);
     throw error;
   }

@@ -93,8 +93,8 @@ export function readBatch(value: unknown, calls: readonly WireCall[], label: str
 
 /**
  * Recognizes a refused batch. geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size";
- * public gateways: "batch requests are not supported". A rate limit is neither, even if its text contains "requests":
- * sending the calls one by one would make it worse.
+ * public gateways: "batch requests are not supported". A rate limit is not a refused batch, even if its text contains
+ * "requests": sending the calls one by one would make it worse.
  */
 function refusalOf(value: unknown): BatchRefusal | null {
   if (!isRecord(value) || !isRecord(value.error)) return null;
@@ -137,8 +137,8 @@ function malformed(label: string, call: WireCall): RpcReply {
 export const NOT_STARTED: RpcReply = { ok: false, error: new RpcNotStarted() };
 
 /**
- * Sends the parts one after another. If a part gets no response, the later parts are not sent and get the same error,
- * unless they were no longer permitted to be sent.
+ * Sends the parts one after another. If a part gets no response, the later parts are not sent. Their calls get the same
+ * error; a call that may no longer be sent is reported as not started instead.
  */
 export async function inOrder(
   parts: readonly (readonly WireCall[])[],

@@ -35,7 +35,9 @@ export interface LocalSignerOptions {
   readonly curve?: "auto" | "javascript";
   /** Starts the signing thread. Null: sign in the current thread, for a process that does nothing else. */
   readonly startWorker?: StartWorker | null;
-  /** Receives a warning for each secret file that other users can read and this process cannot change. */
+  /**
+   * Receives a warning for each secret file that other users can read and whose permissions this process cannot change.
+   */
   readonly warn?: Warn | undefined;
 }
 

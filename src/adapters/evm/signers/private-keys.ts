@@ -116,10 +116,10 @@ export interface Openness {
 }
 
 /**
- * Judges the permissions of a key file. ssh refuses a key that other users can read. Secrets mounted by Kubernetes and
- * Docker are readable by others (0644 or 0444, owned by root, read-only), and the container cannot change that. So
- * permissions that this process could change are refused, and others cause a warning. A file that others may write is
- * refused unless it is on a read-only mount.
+ * Checks the permissions of a key file. ssh refuses a key that other users can read. Secrets mounted by Kubernetes and
+ * Docker are readable by others (0644 or 0444, owned by root, read-only), and the container cannot change that. So bad
+ * permissions are refused if this process could change them; otherwise they cause a warning. A file that others may
+ * write is refused unless it is on a read-only mount.
  */
 export function judgeOpenness({ uid, mode, ownUid, readOnly }: Openness): "fine" | "warned" | "refused" {
   if (ownUid === undefined || (mode & OPEN_TO_OTHERS) === 0) return "fine";

@@ -19,7 +19,9 @@ export interface Wording {
   readonly perTransaction?: true;
 }
 
-/** Makes the entries of all texts with one meaning. After the bar: the clients that use the text. */
+/**
+ * Makes the entries of all texts with one meaning. In each text, the part after the bar names the clients that use it.
+ */
 function meaning(means: Omit<Wording, "says" | "by">, ...wordings: readonly string[]): readonly Wording[] {
   return wordings.map((wording) => {
     const [says = "", by = ""] = wording.split(" | ");
@@ -128,8 +130,8 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "intrinsic gas too high | anvil, Reth",
     "gas limit is too high | Erigon",
     "gaslimitexceeded | Nethermind",
-    // Newer texts of Nethermind begin with "gas limit reached", which geth uses for a full block. Only this detail
-    // shows the difference.
+    // Newer error texts of Nethermind begin with "gas limit reached", which geth uses for a full block. Only the
+    // following detail, later in Nethermind's text, shows the difference.
     "gas limit of rejected tx | Nethermind",
     "transaction cost exceeds current gas limit | OpenEthereum",
   ),
@@ -142,7 +144,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "exceeds maximum per-transaction gas limit | op-geth",
     "txgaslimitcapexceeded | Nethermind",
   ),
-  /** Texts that mean that these bytes will never be accepted, at least not by this node. */
+  /** Texts that mean that the submitted bytes will never be accepted, at least not by this node. */
   ...meaning(
     { answer: "rejected" },
     "invalid sender | geth, Erigon, Reth",
@@ -202,8 +204,8 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "invalid rlp data | OpenEthereum",
   ),
   /**
-   * Texts that are no final answer about these bytes: the node may be full, busy or starting, or may mean another
-   * transaction.
+   * Texts that give no final answer about the submitted bytes: the node may be full, busy or starting, or the text may
+   * be about another transaction.
    */
   ...meaning(
     { answer: "unknown" },
@@ -212,7 +214,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     "transaction pool not enabled | Besu",
     "address already reserved | geth, Reth",
     "authority already reserved | geth",
-    // The node's pool already has a transaction with this nonce, sent by Fencepost or by a foreign sender.
+    // The node's pool already has a transaction with this nonce, sent by Fencepost or by another program.
     "ownnoncealreadyused | Nethermind",
     "insertion of another transaction with the same nonce is in progress | zkSync",
     "node is syncing | Nethermind",
@@ -233,8 +235,8 @@ export function classifySubmission(error: NodeError): Exclude<SubmitAnswer, "acc
 }
 
 /**
- * Returns the gas limit for one transaction that a refusal names; null if the refusal is about something else or names
- * no number.
+ * Reads from a refusal the gas limit for one transaction; null if the refusal is about something else or contains no
+ * number.
  */
 export function namedGasCap(error: NodeError): bigint | null {
   if (!recogniseWordings(error).some(({ perTransaction }) => perTransaction === true)) return null;

@@ -47,8 +47,8 @@ export async function submit(
 }
 
 /**
- * Drops the gas cap that the only asked endpoint named, if other endpoints are up that were not asked (because the
- * endpoint is private, or they are read-only): its cap need not hold for them.
+ * Drops the gas cap that an endpoint named, if only this endpoint was asked although others are up (it is private, or
+ * the others are read-only). Its cap need not hold for the others.
  */
 function withoutCap(result: Submitted): Submitted {
   return isStarted(result) ? { answer: result.answer, detail: result.detail } : result;
@@ -60,9 +60,9 @@ async function submitToAll(endpoints: Endpoints, senders: readonly Endpoint[], s
 }
 
 /**
- * Sends a transaction to the next endpoint if one did not answer or rejected it for good. The sending of these bytes is
- * already claimed in the database, so sending them again changes nothing, and a rejection needs a second endpoint's
- * confirmation.
+ * Sends a transaction to the next endpoint if one did not answer, or rejected it for good: a rejection needs a second
+ * endpoint's confirmation. Sending the same bytes again is safe, because the database already records that they may
+ * have been sent.
  */
 async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], sends: readonly Send[]) {
   const items = sends.map((send) => ({ send, said: [] as Submission[] }));

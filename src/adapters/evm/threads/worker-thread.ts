@@ -67,7 +67,10 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
   }
 
   return {
-    /** Returns the worker, and starts it if it is not running. For messages that the worker sends on its own. */
+    /**
+     * Returns the worker, and starts it if it is not running. Used to receive messages that the worker sends on its
+     * own.
+     */
     worker: () => current ?? begin(),
     ask: async (question: Q) => {
       if (closed) throw failure(`${name} is closed`);

@@ -133,8 +133,9 @@ function turnTime({ clock, turnMs }: AdmissionOptions) {
 }
 
 /**
- * Limits on the number of waiting requests admitted at once, which adapts to the time of a turn. The minimum keeps
- * commits large: a starved node would otherwise spend its time on commits of one create each.
+ * Lower and upper limit on how many waiting requests are admitted at once. The number adapts to the duration of a turn
+ * of the event loop. The lower limit keeps commits large: a starved node would otherwise spend its time on commits of
+ * one create each.
  */
 const AT_ONCE = { least: 64, most: 512 };
 

@@ -35,8 +35,8 @@ export interface Held {
 export type HeldBytes = ReturnType<typeof heldBytes>;
 
 /**
- * Creates a budget. Reservations are counted per API key name; null if no keys are required, so that only the node's
- * limit applies.
+ * Creates a budget. Reservations are counted per API key name. The name is null if no keys are required; then only the
+ * node's limit applies.
  */
 export function heldBytes({ ofKey, ofNode }: ByteLimits) {
   const counts = new KeyCounts();

@@ -17,7 +17,7 @@ export class KeyCounts {
     else this.ofKeys.set(key, now);
   }
 
-  /** Number of keys whose sum is not zero, counting this one. */
+  /** Number of keys whose sum is not zero; the given key is always counted. */
   keysWith(key: string | null): number {
     return this.ofKeys.size + (this.ofKeys.has(key) ? 0 : 1);
   }

@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import { type KeyRates, RATE_RULE } from "../../../application/key-rates.ts";
 import type { FencepostError } from "../../../domain/errors.ts";
 
-/** Adds the rate-limit headers to the routes that count, if the API key has a rate. */
+/** Adds the rate-limit headers to responses of routes that count against the API key's rate, if the key has one. */
 export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
   return ({ principal }: FastifyRequest, reply, payload, done) => {
     const left = principal === null ? null : rates.left(principal);
@@ -17,7 +17,9 @@ export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
   };
 }
 
-/** Adds the headers of an exceeded quota. An exceeded rate has its headers already. */
+/**
+ * Adds the rate-limit headers for an exceeded quota. If the key's rate was exceeded, `rateHeaders` adds the headers.
+ */
 export function quotaHeaders(reply: FastifyReply, { extras }: FencepostError): void {
   const { rule, limit, retryAfterSeconds = 1 } = extras;
   if (rule === undefined || limit === undefined || rule === RATE_RULE) return;

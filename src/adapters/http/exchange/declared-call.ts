@@ -1,6 +1,6 @@
 /**
- * Reads a declared call by its schemas and performs it on the application, for HTTP and for a process that embeds a
- * node.
+ * Validates a call that the API contract declares, by the contract's schemas, and performs it on the application. Used
+ * for HTTP and for a process that embeds a node.
  */
 import { Type } from "typebox";
 import type { FencepostApi } from "../../../application/operations/calls.ts";

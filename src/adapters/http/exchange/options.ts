@@ -37,7 +37,10 @@ export interface HttpServerOptions {
   readonly mask: Mask;
   /** Receives each refused permission for the audit, with or without an API key. */
   readonly onRefused?: (refusal: Refusal) => void;
-  /** Runs the handler of a create within the trace that its `traceparent` names. If absent, the header is ignored. */
+  /**
+   * Runs the handler of a create within the trace that its `traceparent` header names. Without this function, the
+   * header is ignored.
+   */
   readonly within?: (traceparent: unknown, handle: () => void) => void;
   /** Called once per response, for the metric `http_request_duration_seconds`. */
   readonly onResponse?: (report: ResponseReport) => void;
@@ -69,8 +72,8 @@ export interface JsonRpcOptions {
 
 export interface PeerReceiver {
   /**
-   * Throws unless another node of the same database signed the request's head. The returned function checks the body
-   * once it has arrived.
+   * Throws unless another node of the same database signed the request (its `Authorization` header). The returned
+   * function checks the body once it has arrived.
    */
   admit(route: string, authorization: string | undefined): Promise<CheckBody>;
   /** Processes forwarded creates; returns one result per create, in order. */

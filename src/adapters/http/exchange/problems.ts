@@ -43,8 +43,9 @@ export function noteRefusal(
 export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
   const convert = errorConverter(audit);
   app.setErrorHandler((error, request, reply) => {
-    // Remove Fastify's `connection: close`: if the caller still sends a refused body, the reset discards the response.
-    // Without the header, Node.js reads the rest, within the request timeout.
+    // Remove Fastify's `connection: close`. If the caller is still sending a refused body, closing resets the
+    // connection, and the caller loses the response. Without the header, Node.js reads the rest, within the request
+    // timeout.
     reply.removeHeader("connection");
     return sendProblem(reply, convert(error, request));
   });
@@ -110,7 +111,8 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
 /** Errors of Fastify itself, by code, and how they are reported to the caller. */
 const REFUSED = new Map<unknown, Parameters<typeof invalid>>([
   ["FST_ERR_CTP_INVALID_MEDIA_TYPE", ["content-type", "must be application/json"]],
-  // Fastify throws this error for methods that require a body, such as QUERY, even without a route.
+  // Fastify throws FST_ERR_ROUTE_MISSING_CONTENT_TYPE for methods that require a body, such as QUERY, even if no route
+  // matches.
   ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", ["content-type", "must be application/json"]],
   ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", ["content-length", "is not the length of the body"]],
 ]);

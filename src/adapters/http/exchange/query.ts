@@ -72,7 +72,8 @@ function textReader(parameter: ParameterSchema): Read {
   const isFlag = words?.every((word) => word === "true" || word === "false") === true;
   return (path, text) => {
     if (text.length < minLength) throw invalid(path, "is empty");
-    // Count characters as JSON Schema does, like in a body's request id: an emoji is one character.
+    // Count characters as JSON Schema does: an emoji is one character. The request id in a body is counted the same
+    // way.
     if ([...text].length > maxLength) throw invalid(path, `is longer than ${maxLength} characters`);
     if (words !== undefined && !words.includes(text)) throw invalid(path, `must be one of ${words.join(", ")}`);
     if (pattern !== null && !pattern.test(text)) throw invalid(path, `must match ${parameter.pattern}${such}`);

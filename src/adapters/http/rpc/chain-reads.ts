@@ -52,7 +52,7 @@ export function chainReads(): RpcContext["readChain"] {
 
 /** Creates the queue of reads to one chain. */
 function chainQueue() {
-  /** Waiting reads: by API key, the next key first, and then by text, the oldest read first. */
+  /** Waiting reads, grouped by API key (the next key first) and then by text (the oldest read first). */
   const waiting = new Map<Key, Map<string, Read>>();
   const running = new KeyCounts();
 

@@ -12,7 +12,7 @@ export const NO_SUCH_METHOD = -32601;
 export const INVALID_PARAMS = -32602;
 /** EIP-1474: resource unavailable. Clients do not repeat it by themselves. */
 export const UNAVAILABLE = -32002;
-/** EIP-1474: transaction rejected. The only code of a send that was accepted and has no hash yet. */
+/** EIP-1474: transaction rejected. Also the only code used for a send that was accepted and has no hash yet. */
 export const REJECTED = -32003;
 /** EIP-1474: limit exceeded. Clients repeat it, so it is only for requests without any effect. */
 export const LIMIT_EXCEEDED = -32005;

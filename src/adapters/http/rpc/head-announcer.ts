@@ -30,14 +30,14 @@ const REMEMBERED = 256;
 const BODY = ["transactions", "uncles", "withdrawals", "size"];
 
 /**
- * Creates the announcer of one chain: a function that subscribes a listener to every block after its promise resolves.
- * The function that it returns unsubscribes.
+ * Creates a function that subscribes a listener to a chain's new blocks. It returns a promise. The listener receives
+ * every block after the promise resolves; the promise's result is a function that unsubscribes.
  */
 export function headAnnouncer({ clock, ask }: HeadAnnouncerOptions) {
   const listeners = new Set<HeadListener>();
   /**
-   * Hashes of the newest blocks, oldest first. Empty if the current head is unknown, so that no block counts as new
-   * yet.
+   * Hashes of the chain's newest blocks, oldest first. Empty if the newest block is unknown; then no block counts as
+   * new yet.
    */
   let branch: string[] = [];
   let cancelPoll: (() => void) | null = null;

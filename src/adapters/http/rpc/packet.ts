@@ -39,7 +39,9 @@ export function result(value: unknown): RpcOutcome {
   return { json: JSON.stringify(value ?? null) };
 }
 
-/** Largest batch that is processed, at least that of known clients: ethers sends a hundred calls, viem a thousand. */
+/**
+ * Largest batch that is processed. Known clients send no larger ones: ethers sends a hundred calls, viem a thousand.
+ */
 const MOST_ITEMS = 1_000;
 
 /** Largest batch that is refused call by call; larger ones are refused as a whole. */

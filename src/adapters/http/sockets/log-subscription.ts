@@ -20,7 +20,8 @@ interface LogSubscriptionOptions {
 }
 
 /**
- * How often the logs of a block are requested: a gateway's endpoints may lag behind the one that reported the block.
+ * Number of times that a block's logs are requested: a gateway's endpoints may lag behind the one that reported the
+ * block.
  */
 const TRIES = 5;
 const TRY_AGAIN_MS = 1_000;

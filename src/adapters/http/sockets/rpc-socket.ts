@@ -40,7 +40,7 @@ interface RpcSocketOptions {
   readonly clock: Pick<Clock, "after" | "sleep">;
   /** Performs a `POST` to `/rpc` with this body. */
   readonly post: (text: string) => Promise<Posted>;
-  /** Subscribes to new heads; the returned function unsubscribes. */
+  /** Subscribes to new blocks; the returned function unsubscribes. */
   readonly subscribeHeads: (listener: HeadListener) => Promise<() => void>;
   /** Memory budgets of the socket's API key, for received data and for unsent responses. */
   readonly hold: { readonly received: () => Held; readonly sent: () => Held };
@@ -152,8 +152,8 @@ export class RpcSocket {
     if (status === 401 || status === 403) return null;
     if (status !== 200) return refusePacket(JSON.parse(text), new RpcFailure(LIMIT_EXCEEDED, detailOf(body)));
     const call = /"eth_(un)?subscribe"/.test(text) ? soleCall(text) : null;
-    // Only a key that may read gets the HTTP response "no such method" for `eth_subscribe`, and so may subscribe. Any
-    // other response is returned unchanged.
+    // Over HTTP, `eth_subscribe` is answered with "no such method" if the API key may read. So this response means that
+    // the key may subscribe. Any other response is returned unchanged.
     if (call === null || !body.includes(`"code":${NO_SUCH_METHOD}`)) return body;
     if (call.method === "eth_subscribe") return writeAnswer(call.id, await this.subscribe(call));
     return call.method === "eth_unsubscribe" ? writeAnswer(call.id, this.unsubscribe(call)) : body;

@@ -38,7 +38,10 @@ import { ACCEPTED } from "./rows.ts";
 import { unspent } from "./spent-requests.ts";
 import * as written from "./written-rows.ts";
 
-/** `marker` identifies a commit in one round trip, which consists only of allocations; null for any other commit. */
+/**
+ * `marker` identifies a commit that is made in one round trip and consists only of allocations. Null for any other
+ * commit.
+ */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
   const moved = [...plan.moves.values()];
   const allocated = plan.of("allocated");
@@ -138,7 +141,8 @@ function keyUseRow(all: readonly OfKey[]) {
   const [settling, charged] = [true, false].map((settles) =>
     all.flatMap(({ charge }) => (charge.settles === settles ? charge : [])),
   ) as [Charged["charge"][], Charged["charge"][]];
-  // The limits apply to the amounts charged up to the last charge that they may forbid; later charges are exempt.
+  // A key's limits may forbid some of these charges and not others. They are checked against the sum up to the last
+  // charge that they may forbid; charges after it are exempt.
   const last = all.findLastIndex(({ charge, pastKeyLimits }) => !charge.settles && pastKeyLimits !== true);
   const past = standing(all.slice(last + 1).flatMap(({ charge }) => (charge.settles ? [] : charge)));
   const most = (limit: bigint | null, more: bigint) => (limit === null || last === -1 ? null : limit + more);
@@ -319,7 +323,10 @@ function leavesNonce({ before, after }: Move) {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }
 
-/** Statements for history steps. A step whose ordinal the stored row already counts repeats the row's last step. */
+/**
+ * Statements for history steps. If the stored row already counts a step's ordinal, the step is a repeat of the row's
+ * last step and only raises its count.
+ */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
   const fresh = [...first];
   const repeats: HistoryStep[] = [];
@@ -376,7 +383,10 @@ function holes(plan: Plan): readonly Command[] {
   ];
 }
 
-/** Foreign uses of keys, merged into one row per lane: an upsert statement may touch a row only once. */
+/**
+ * Uses of a signer's key by another program, merged into one row per lane: an upsert statement may touch a row only
+ * once.
+ */
 function notices(uses: Kept<"usedElsewhere">) {
   return [...grouped(uses, ([, lane]) => lane)].map(
     ([

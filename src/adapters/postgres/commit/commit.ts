@@ -8,13 +8,14 @@
  * Every commit is decided from the state of its lanes, and the server verifies that state. Usually the lanes are locked
  * and read first, so that what was read stays true. An allocation needs only the lane's cursor, which this process
  * usually wrote last. So it is decided from the remembered lane and committed in one round trip, together with
- * statements that verify the assumptions: `proveLanes` that the lane is unchanged, a unique index that no request id
- * exists, and `proveUnspent` that no request id belongs to a transaction removed by retention. If one of them fails,
- * nothing is committed, and the lanes are locked and read after all.
+ * statements that verify the assumptions. `proveLanes` verifies that the lane is unchanged, a unique index that no
+ * request id exists, and `proveUnspent` that no request id belongs to a transaction removed by retention. If one of
+ * them fails, nothing is committed, and the lanes are locked and read after all.
  *
- * Policies are judged by the document in force. Each lane row carries the document's stamp, and the statement that
- * locks the lane returns or compares it. So a change of the document that commits before this commit is obeyed, at no
- * extra cost. If the stamp differs, the document is read and everything is judged again.
+ * Writes are checked against the policy document in force. Each lane row carries the document's version mark (its
+ * stamp), and the statement that locks the lane returns or compares the stamp. So a change of the document that commits
+ * before this commit is obeyed, at no extra cost. If the stamp differs, the document is read and all writes are checked
+ * again.
  */
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
@@ -35,7 +36,7 @@ export interface CommitRuntime extends DurableRuntime {
 }
 
 /**
- * How often a commit is judged anew because the policy document changed in the meantime. More changes in a row do not
+ * How often a commit is decided again because the policy document changed in the meantime. More changes in a row do not
  * happen in practice.
  */
 const MOST_JUDGEMENTS = 5;
@@ -53,7 +54,7 @@ export async function commitWrites(runtime: CommitRuntime, writes: readonly Lane
 }
 
 interface Asked {
-  /** Stamp of the policy document by which the writes are judged. */
+  /** Version mark of the policy document that the writes are checked against. */
   readonly stamp: string;
   readonly policies: Policies | null;
   readonly writes: readonly LaneWrite[];
@@ -67,8 +68,8 @@ interface Decided {
 }
 
 /**
- * Locks and reads the lanes, then commits. Null if another policy document is in force than the writes were judged by;
- * then nothing is committed.
+ * Locks and reads the lanes, then commits. Null if the policy document in force is not the one that the writes were
+ * checked against; then nothing is committed.
  */
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
   const { find, found: read } = lookupFor(asked.needs);
@@ -105,9 +106,10 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Commi
   const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: asked.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
-  // Give up if a lane would not change: all are held, or every item repeats another one of the batch.
+  // Give up if a lane would not change: the lane allocates no nonces now, or every item repeats another one of the
+  // batch.
   if (lanes.some((lane) => lane.left() === lane.row)) return null;
-  // A foreign use of a key is stored with its time, so the server's time must be read first.
+  // Use of a key by another program is stored with its time, so the server's time must be read first.
   if (plan.of("usedElsewhere").length > 0) return null;
   const commandsFor = (marker: string) => [proveLanes(lanes.map(proofRow), marker), ...commandsOf(plan, marker)];
   const committed = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
@@ -148,7 +150,7 @@ function isPlainAllocation(write: LaneWrite) {
   );
 }
 
-/** True if policies judge the write: they need the use of limits, the time, and the approvals. */
+/** True if policies apply to the write. Then the use of limits, the time and the approvals must be read first. */
 function isJudged({ limits, awaited }: Needs) {
   return limits !== undefined || awaited === true;
 }

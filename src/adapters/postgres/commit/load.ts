@@ -41,12 +41,12 @@ function indexed(found: Found) {
     transactions: new Map(transactions.map((row) => [row.txId, row])),
     intake: new Map(intake.map((row) => [row.intakeId, row])),
     /**
-     * Transactions by lane whose finality watch is over, at most one page (`UNWATCH_PAGE`). The rest is left to a later
-     * commit.
+     * Settled transactions that are no longer watched for reorgs, by lane; at most one page (`UNWATCH_PAGE`). The rest
+     * is left to a later commit.
      */
     unwatchable: grouped(unwatchable, laneKey),
-    // A transaction overrides an intent with the same request id that waits for approval: a node without policies gave
-    // it its nonce.
+    // If a transaction and an intent that waits for approval have the same request id, the transaction counts: a node
+    // without policies has allocated its nonce.
     requests: new Map([...awaited, ...requests].map((row) => [`${laneKey(row)}:${row.requestId}`, row])),
     awaited: new Map(awaited.map((row) => [row.txId, row])),
     pooled: new Map(pooled.map(({ pool, ...row }) => [chainPoolKey(row.chainId, pool, row.requestId), withLane(row)])),
@@ -78,7 +78,10 @@ export class Loader {
     return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard: this.unguarded });
   }
 
-  /** Adds to the ledger the rows that a write of this commit needs. Done for all writes before the first is judged. */
+  /**
+   * Adds to the ledger the rows that a write of this commit needs. Done for all writes before the first write is
+   * decided.
+   */
   load(ledger: Ledger, needs: Needs): Ledger {
     const key = laneKey(ledger.lane);
     const { watchedThrough, reservations, reservedAs } = needs;
@@ -234,9 +237,9 @@ export class Loader {
   }
 
   /**
-   * Adds the highest nonce that may have been sent, by a transaction or a caller; no nonce above it is in use. The
-   * cursor does not go below it, even if its holder gives it up in the same commit; the next realign then lowers the
-   * cursor.
+   * Adds to the ledger the highest nonce that a transaction or a caller may have sent. No nonce above it is in use, and
+   * the cursor does not go below it. If the holder of that nonce gives it up in this commit, only the next realignment
+   * lowers the cursor.
    */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
     const endedThrough = this.found.bound?.find((row) => laneKey(row) === key)?.nonce ?? null;

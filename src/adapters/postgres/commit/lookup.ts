@@ -1,4 +1,4 @@
-/** First half of a commit: locks the lanes, and then reads all rows by which the writes are judged. */
+/** First half of a commit: locks the lanes, and then reads all rows that are needed to decide the writes. */
 import type { Confirmation } from "../../../domain/chain/confirmations.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import type { Answers } from "../session/connections.ts";
@@ -33,7 +33,7 @@ export type Found = {
   readonly [Of in keyof Reads]?: NonNullable<Reads[Of]> extends Command<infer Row> ? readonly Row[] : never;
 } & {
   readonly lanes: readonly LockedLaneRow[];
-  /** Transactions whose attempts were requested. `watching`: transactions whose block was requested. */
+  /** `naming`: transactions whose attempts were read. `watching`: transactions whose block was read. */
   readonly naming?: ReadonlySet<string>;
   readonly watching?: ReadonlySet<string>;
   readonly blocks?: ReadonlyMap<number, readonly Confirmation[]>;
@@ -42,8 +42,8 @@ export type Found = {
 const EVERY = 1_000_000;
 
 /**
- * Largest number of a lane's transactions that one commit stops watching, because creates of the same lanes wait for
- * it.
+ * Largest number of a lane's transactions for which one commit ends the watch for reorgs. It is small, because creates
+ * of the same lanes wait for the commit.
  */
 export const UNWATCH_PAGE = 100;
 
@@ -102,8 +102,8 @@ function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watc
     requests: about(requests, findRequests),
     awaited: awaitedOf(needs),
     pooled: about(pooled, findPooled),
-    // Read spent request ids after the two reads above: a transaction that retention removes at this moment is then
-    // found either there or here.
+    // Read spent request ids after `requests` and `pooled`. If retention removes a transaction between the reads, its
+    // request id is then found at least here.
     spent: about([...requests.map(inLane), ...pooled.map(inPool)], findSpent),
     transactions: about(each((need) => need.transactions).sort(), (ids) =>
       readTransactions(
@@ -175,7 +175,10 @@ export function termsOf(needs: readonly Pick<Needs, "fence">[]) {
 
 type Unwatched = Lane & { readonly throughBlock: number };
 
-/** Lists each lane whose transactions stop being watched, with its highest block. */
+/**
+ * Lanes whose settled transactions, up to a block, are no longer watched for reorgs. For each lane the highest such
+ * block is taken.
+ */
 function unwatchedOf(needs: readonly Needs[]) {
   const lanes = new Map<string, Unwatched>();
   for (const { fence, watchedThrough } of needs) {
@@ -188,8 +191,8 @@ function unwatchedOf(needs: readonly Needs[]) {
 }
 
 /**
- * Transactions that move on lanes where watching ends in the same commit. Their block is read, because it decides
- * whether they are still watched.
+ * Transactions that change in this commit, on lanes where the watch for reorgs ends in the same commit. Their block is
+ * read, because it decides whether they are still watched.
  */
 function watchingOf(needs: readonly Needs[], unwatched: readonly Lane[]): readonly string[] {
   if (unwatched.length === 0) return [];

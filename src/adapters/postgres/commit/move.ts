@@ -7,10 +7,7 @@ import type { HistoryRow } from "../statements/history.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
 
-/**
- * The facts about a transaction's row before the commit that are needed here, as read or as inserted by the same
- * commit.
- */
+/** The needed members of a transaction's row as it was before this commit, or as this commit inserted it. */
 export type Before = Pick<CurrentRow, "txId" | "state" | "nonce" | "steps" | "allocatedBy" | "allocatedUnder"> & {
   readonly isNew?: true;
 };
@@ -23,7 +20,10 @@ export interface HistoryStep extends Omit<HistoryRow, "firstAt" | "lastAt"> {
   readonly at?: string;
 }
 
-/** Shared empty list: most moves have none of these items, and a new list for each would be garbage. */
+/**
+ * Shared empty list. Most transactions of a commit have, for example, no new attempts; a new list for each would be
+ * garbage.
+ */
 const NONE: readonly never[] = [];
 
 export class Move {

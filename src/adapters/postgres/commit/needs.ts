@@ -7,21 +7,21 @@ import type { LaneWrite, NewTransaction, OrderKey, TransitionItem } from "../../
 
 /**
  * The rows of its lane that a write concerns. They are read after the lane is locked, and loaded into its ledger,
- * before the write is judged.
+ * before the write is decided.
  */
 export interface Needs {
   readonly fence: Fence;
   readonly transactions?: readonly string[];
   /**
-   * Those of `transactions` whose payload may be compared with another; `attempts` lists those of which an attempt is
-   * named.
+   * `compared`: those of `transactions` whose payload may be compared with another. `attempts`: those of which the
+   * write names an attempt.
    */
   readonly compared?: readonly string[];
   readonly attempts?: readonly string[];
   readonly requests?: readonly string[];
   /** Request ids of pools, which may belong to any lane of the pool. */
   readonly pooled?: readonly PooledRequest[];
-  /** Set if intents with these request ids or transaction ids that wait for approval must be read too. */
+  /** Set if intents that wait for approval must be read too, by the request ids and transaction ids listed here. */
   readonly awaited?: true;
   readonly intake?: readonly number[];
   readonly reservations?: readonly string[];
@@ -29,7 +29,7 @@ export interface Needs {
   readonly reservedAs?: readonly string[];
   /** Nonces for which it must be known whether a transaction has them. */
   readonly nonces?: readonly number[];
-  /** Highest block: settled transactions that were mined up to it are read. */
+  /** A block number. Settled transactions that were mined up to this block are read. */
   readonly watchedThrough?: number;
   readonly holes?: boolean;
   readonly openReservations?: boolean;

@@ -1,6 +1,7 @@
 /**
- * Collects the writes of a commit. Each write is judged by its lane's ledger (domain/ledger); the changes are kept here
- * until statements are made of them (commands.ts). Several changes of one row are written once, as their sum.
+ * Collects the writes of a commit. Each write is accepted or refused by its lane's ledger (domain/ledger). The changes
+ * are collected here until statements are made of them (commands.ts). Several changes of one row are written once, as
+ * their sum.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
@@ -25,7 +26,7 @@ import { type Before, Move } from "./move.ts";
 import type { Needs } from "./needs.ts";
 import { PoolRows } from "./pool-rows.ts";
 
-/** A locked lane as it is after the writes of the commit that were judged so far. */
+/** A locked lane as it is after the writes of the commit that were decided so far. */
 export class LanePlan {
   readonly key: LaneKey;
   readonly row: LockedLaneRow;
@@ -35,7 +36,7 @@ export class LanePlan {
   failed = 0;
   /** Changes of the lane's counts of live transactions per state; null if nothing changes. */
   live: Partial<Record<State, number>> | null = null;
-  /** Changes made by the writes judged so far. */
+  /** Changes made by the writes decided so far. */
   readonly changes: Change[] = [];
   private readonly epoch: number;
 
@@ -56,7 +57,10 @@ export class LanePlan {
     return { ...row, nextNonce: cursor, suspendedBy, reconciledEpoch };
   }
 
-  /** Counts that a transaction changed from one live state to another; null means not live. */
+  /**
+   * Updates the counts of live transactions per state for one transaction. `from` and `to`: its state before and after;
+   * null if it is not live.
+   */
   count(from: State | null, to: State | null): void {
     if (from === to) return;
     this.live ??= {};
@@ -101,7 +105,7 @@ export class Plan {
   readonly geneses = new Map<number, Hash>();
   private readonly kept = new Map<Change["kind"], (readonly [Change, LanePlan])[]>();
   private readonly pools = new PoolRows();
-  /** Use of API keys' limits after the writes judged so far, by chain. */
+  /** Use of API keys' limits after the writes decided so far, by chain. */
   private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
 
@@ -118,7 +122,7 @@ export class Plan {
 
   /**
    * Returns the lane of each write, loaded with the rows that the write concerns; null if its term is over. All lanes
-   * are loaded before the first write is judged, because writes may concern the same rows.
+   * are loaded before the first write is decided, because writes may concern the same rows.
    */
   load(needs: readonly Needs[]): readonly (LanePlan | null)[] {
     return needs.map((need) => {
@@ -135,7 +139,7 @@ export class Plan {
   }
 
   /**
-   * Judges a write by its lane's ledger. Writes about a whole chain (its blocks and genesis hash) do not use the
+   * Decides a write by its lane's ledger. Writes about a whole chain (its blocks and genesis hash) do not use the
    * ledger.
    */
   judge(lane: LanePlan, write: LaneWrite, moment: Moment): WriteOutcome {
@@ -162,8 +166,8 @@ export class Plan {
   }
 
   /**
-   * Revises the stored blocks of a chain. Blocks with the same prefix extend the stored list; others replace it from
-   * the first height that differs.
+   * Revises the stored blocks of a chain. New blocks are added to the stored list. If a new block contradicts the list,
+   * the list is replaced from the first height that differs.
    */
   private revise({ fence, blocks, pruneBelow }: ConfirmationsWrite): WriteOutcome {
     const chain = this.chains.get(fence.lane.chainId);
@@ -184,7 +188,7 @@ export class Plan {
     return changed.map(({ ledger, row, changes }) => ({ lane: ledger.lane, token: row.token, changes }));
   }
 
-  /** Number of a lane's transactions whose finality watch is over, as read by this commit. */
+  /** Number of a lane's settled transactions that are no longer watched for reorgs, as read by this commit. */
   pastWatch({ key }: LanePlan): number {
     return this.loader.rows.unwatchable.get(key)?.length ?? 0;
   }

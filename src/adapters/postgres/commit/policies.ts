@@ -1,8 +1,9 @@
 /**
  * The policy document in force: read here, changed here, and verified by every commit (commit/commit.ts).
  *
- * A change locks the document's row, then the lane table, and puts the document's stamp on every lane. Lock order:
- * document → lanes. No commit ever waits for the document, so no deadlock is possible.
+ * Each version of the document has a random id, its stamp. A change locks the document's row, then the lane table, and
+ * writes the new stamp to every lane. Lock order: document → lanes. No commit ever waits for the document, so no
+ * deadlock is possible.
  */
 import { randomUUID } from "node:crypto";
 import { inForce, KnownPolicy, type PolicyInForce, type PolicyRecord } from "../../../domain/policy/in-force.ts";
@@ -38,7 +39,7 @@ export class PolicyBook extends KnownPolicy {
     return reading;
   }
 
-  /** Reads the policy document again if the stamp in force is not the known one. */
+  /** Reads the policy document again if `stamp`, the id of the version in force, is not the known one. */
   async follow(stamp: string): Promise<void> {
     if (stamp !== this.current.stamp) await this.read();
   }
@@ -73,7 +74,8 @@ export class PolicyBook extends KnownPolicy {
       find: [readPolicy()],
       decide: ([[record]]): Decision<PolicyChanged["outcome"]> => {
         const { version, policies: before } = this.parsed(record);
-        // Check this first: a change that is repeated because its response was lost finds its own version.
+        // Compare the content before the version: if a change is repeated because its response was lost, the document
+        // already has this content and the new version.
         if (before?.hash === policies.hash) return { commands: null, result: "unchanged" };
         if (expectedVersion !== null && expectedVersion !== version) return { commands: null, result: "conflict" };
         const stamp = randomUUID();

@@ -1,6 +1,6 @@
 /**
  * Request ids of pools that the writes of one commit use. Two lanes of a pool must not use the same id in one commit:
- * each write is judged by its own lane's ledger, which lacks the other lane's changes.
+ * each write is decided by its own lane's ledger, which lacks the other lane's changes.
  */
 import type { Change, Ledger } from "../../../domain/ledger/index.ts";
 import { poolKeyOf } from "../../../domain/nonces/pool.ts";

@@ -3,7 +3,8 @@ import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LanePlan } from "./plan.ts";
 
 /**
- * Largest number of commits for which a lane is not used from memory. The number doubles with each failure in a row.
+ * After the remembered state of a lane was wrong, it is not used for some commits. Their number doubles with each
+ * failure in a row, up to this limit.
  */
 const MOST_SKIPPED = 64;
 /**
@@ -42,8 +43,8 @@ export class RememberedLanes {
   }
 
   /**
-   * Skips memory for a while after it was wrong: otherwise repeats in every batch, for example, would cost every commit
-   * twice.
+   * Stops using the memory of these lanes for a while, because it was wrong. Otherwise a lane whose memory is often
+   * wrong would need two attempts for every commit.
    */
   wasWrong(lanes: Iterable<LanePlan>): void {
     for (const { key } of lanes) {

@@ -38,8 +38,9 @@ function keyOf({ chainId, scope, requestId }: SpentRow) {
 }
 
 /**
- * Statement that verifies, in a commit of one round trip, that no request id is spent. A lane from which nothing was
- * removed has no hashes, so its creates need no look-up; the lane's own verification shows that.
+ * Statement that verifies, in a commit of one round trip, that no request id is spent. A lane from which retention
+ * removed nothing has no hashes, so its creates need no look-up; the statement that verifies the lane (`proveLanes`)
+ * confirms that.
  */
 export function unspent(plan: Plan, marker: string | null): readonly Command[] {
   if (marker === null) return [];

@@ -9,12 +9,18 @@ import type { Fees } from "../../../domain/transaction/fees.ts";
 import type { LaneOwner } from "../../../ports/lease-store.ts";
 import type { FeeColumns } from "./transaction-fields.ts";
 
-/** Offset added to a transaction's nonce while it moves, to free the nonce; beyond any real nonce. */
+/**
+ * While a transaction moves to another nonce, this offset is added to its stored nonce, which frees the nonce. The sum
+ * is larger than any real nonce.
+ */
 export const OUT_OF_THE_WAY = 2 ** 52;
 
 export type OwnerColumns = { readonly [Key in keyof LaneOwner]: LaneOwner[Key] | null };
 
-/** A record whose lane is flat, as it is read from the database. */
+/**
+ * A record as it is read from the database: the members of its lane (chain id, signer) are members of the record
+ * itself.
+ */
 export type Flat<Of extends { readonly lane: Lane }> = Omit<Of, "lane"> & Lane;
 
 export function laneOf({ chainId, signer }: Lane): Lane {
@@ -95,7 +101,7 @@ export function rowsOf(columns: string, rows: readonly object[]): readonly unkno
   });
 }
 
-/** Number of a parameter that follows these lists. */
+/** Placeholder (`$n`) of a parameter that follows those used by `lists`. */
 export function behind(columns: string, place = 1): `$${number}` {
   return `$${[...columns.matchAll(COLUMN)].length + place}`;
 }

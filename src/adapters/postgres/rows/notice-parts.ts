@@ -9,9 +9,9 @@ export const MERGED = `last_seen_at = EXCLUDED.last_seen_at, times = n.times + E
   )`;
 
 /**
- * SQL after 'WITH gone AS (...)', an instance that this statement declared dead for the reason $3. Adds a notice,
- * unless the instance was draining and owned no lanes. Uses clock_timestamp(), because the transaction may have waited
- * for the row.
+ * SQL that follows `WITH gone AS (...)`, where `gone` is an instance that the same statement declared dead. Adds a
+ * notice with the reason $3, unless the instance was draining and owned no lanes. Uses clock_timestamp(), because the
+ * transaction may have waited for the row.
  */
 export const NOTE_VANISHED = `
   INSERT INTO fencepost.notice AS n (kind, node_id, first_seen_at, last_seen_at, times, evidence)

@@ -1,11 +1,13 @@
 /**
  * SQL parts shared by the statements that read pages of lists.
  *
- * A page is merged from one index scan per chain. The index consists of one number and the id, and the scan compares
- * and orders rows by both, so it begins at the end of the previous page and ends with the entries of that number. With
- * a second column before the id, a server before version 18 would not stop there, but continue over the entries of all
- * other signers. No other index has that order. With sorting disfavoured (`preferOrder`), this index is used even by a
- * generic plan that is wrong about sizes. An optional condition (`$4 IS NULL OR …`) would make the server scan the
+ * A page is merged from one index scan per chain. The index has two columns: a number (such as the chain id) and the
+ * row's id. The scan compares and orders rows by both. So it begins at the end of the previous page and ends with the
+ * last entry of that number. With a second column before the id, a server before version 18 would not stop there, but
+ * continue over the entries of all other signers.
+ *
+ * No other index has this order. If sorting is made expensive (`preferOrder`), the server uses this index even in a
+ * generic plan whose estimates are wrong. An optional condition (`$4 IS NULL OR …`) would make the server scan the
  * whole table for rows that do not exist.
  */
 
@@ -87,12 +89,16 @@ function half(of: Walk, order: "newest" | "oldest") {
 const FEW = 1_000;
 
 /**
- * SQL: live rows in one state ($5). No index contains the state, because it changes at every step, and every step would
- * then update every index. If, by the kept counts, these rows are the smaller part of a chain's live rows, they are
- * collected as a table `few`: per lane by nonce, from the end where they are (unsigned rows are the newest, all others
- * the oldest), and no further than the last of them. If they are the larger part (`live.many`), a scan by id finds them
- * soon. Either way no more rows are read than the smaller part has. `ofLane`: a condition on `c`, the kept counts.
- * `met`: a table of chains and ids; a chain with a full page in it is not collected.
+ * SQL: live rows in one state ($5). No index contains the state: it changes at every step, and each step would then
+ * update every index. Instead, the stored counts per lane and state decide how the rows are found.
+ *
+ * If these rows are the smaller part of a chain's live rows, they are collected as a table `few`. Each lane is read by
+ * nonce, from the end where the rows are (unsigned rows are the newest, all others the oldest), until the last of them.
+ * If they are the larger part (`live.many`), a scan by id finds them soon. Either way no more rows are read than the
+ * smaller part has.
+ *
+ * `ofLane`: a condition on `c`, the stored counts. `met`: a table of chains and ids; a chain with a full page in it is
+ * not collected.
  */
 export const liveIn = (ofLane: string, met = NONE_MET) => `
   kept AS MATERIALIZED (
@@ -133,10 +139,10 @@ function stateOfLane(order: "t.nonce" | "t.nonce DESC", where: string) {
 const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id FROM live WHERE false)";
 
 /**
- * SQL: finds a page of rows in flight by a short read. Each lane has a window of rows in flight, too many to collect
- * with many lanes. But the newest ones were signed last, and the oldest ones are among the oldest live rows, apart from
- * settled rows that are still watched. Every row in flight was signed (CHECK transaction_signed), so it has a first
- * attempt.
+ * SQL: finds a page of transactions in flight without collecting all of them, which would be too many with many lanes.
+ * The newest ones are found among the last signed transactions. Every transaction in flight was signed (CHECK
+ * transaction_signed), so it has a first attempt. The oldest ones are found among the oldest live rows, which also
+ * include settled transactions that are still watched for reorgs.
  */
 export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
@@ -170,7 +176,7 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
 /** SQL: the chains that `liveIn` leaves to an index scan. */
 export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
 
-/** SQL: a page of these rows by id. $1: the order, $2: the end of the previous page, $3: the page size. */
+/** SQL: a page of `rows` by id. $1: the order, $2: the end of the previous page, $3: the page size. */
 export function byId(rows: "few" | "fencepost.transaction"): string {
   const half = (order: "newest" | "oldest", beyond: string, sorted: string) => `   (
      SELECT r.tx_id FROM ${rows} AS r

@@ -1,10 +1,10 @@
 /**
  * Compatibility of programs with a newer schema: one release of skew is allowed. Nodes are upgraded one after the
  * other, so for a while programs of release N work on the schema of release N + 1, and may be restarted on it. A
- * migration declares whether this is safe: its first lines name the newest migration that a program must at least know,
- * `-- works with: 0037_release_0_1_0.sql`. By convention that is the last migration of the previous release, because
- * only that release's statements were tested with it. The ledger of migrations stores this line, so that a program
- * older than the file can read it. Without it, no older program may run.
+ * migration declares whether this is safe. Its first lines name the migration that a program must at least have, `--
+ * works with: 0037_release_0_1_0.sql`. By convention that is the last migration of the previous release, because only
+ * that release's statements were tested with the new schema. The table of applied migrations stores this line, so that
+ * a program older than the file can read it. Without the line, no older program may run.
  */
 import { SchemaTooNew } from "../../../ports/lease-store.ts";
 

@@ -87,7 +87,7 @@ export function withPayload<Row extends PayloadColumns>(row: Row) {
   return { ...rest, payload: { to, data, value, ...known(wishes) } as Payload };
 }
 
-/** Copies a row without those of the named members that are null. */
+/** Copies a row, leaving out each of the named members that is null. */
 export function withoutNulls<Row extends object, Name extends keyof Row>(row: Row, ...names: readonly Name[]) {
   const kept = Object.entries(row).filter(([name, value]) => value !== null || !names.includes(name as Name));
   return Object.fromEntries(kept) as Omit<Row, Name> & { readonly [N in Name]?: NonNullable<Row[N]> };

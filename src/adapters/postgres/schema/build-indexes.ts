@@ -1,8 +1,8 @@
 /**
  * Builds indexes of pending migrations on tables that are in use. Inside the migrations' transaction, building an index
  * would block every write to its table until COMMIT, and with it every lane. So indexes that a migration creates
- * CONCURRENTLY are built before that transaction, while nodes work; the transaction then finds them. A crash leaves an
- * index that is invalid, or one that is already used: the next run drops the first and keeps the second.
+ * CONCURRENTLY are built before that transaction, while nodes work; the transaction then finds them. After a crash, an
+ * index may be invalid or complete. The next run drops an invalid index and keeps a complete one.
  */
 import pg from "pg";
 

@@ -1,7 +1,4 @@
-/**
- * Reads facts about a database for `fencepost doctor`. Nothing is written, and nothing is concluded: the doctor does
- * that.
- */
+/** Reads facts about a database for `fencepost doctor`. Nothing is written here; `doctor` draws the conclusions. */
 import pg from "pg";
 import type { Clock } from "../../../ports/clock.ts";
 import { speakingIn } from "../rows/schema-name.ts";
@@ -32,7 +29,7 @@ export interface OpenDatabase {
   readonly schema: SchemaState;
   /** True if the role may create the schema if it is missing. */
   readonly mayCreate: boolean;
-  /** Names of tables in the schema that this role may not both read and write. */
+  /** Names of the schema's tables that this role cannot read, or cannot write. */
   readonly forbiddenTables: readonly string[];
   readonly nodes: readonly RunningNode[];
   /** Ids of the chains that nodes have served with this database. */

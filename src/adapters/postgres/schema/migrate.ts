@@ -216,8 +216,8 @@ async function record(client: pg.Client, { name, sql, checksum }: Migration) {
 }
 
 /**
- * Throws if a running node is too old for the pending migrations. A node keeps running while the schema is migrated, by
- * one release at most.
+ * Throws if a running node is too old for the pending migrations. A node may keep running while the schema is migrated,
+ * but only if the new schema is at most one release ahead of it.
  */
 async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]) {
   if (!(await exists(client, "fencepost.node_instance"))) return;

@@ -1,4 +1,4 @@
-/** Row that proves that a database transaction was committed: its slot, and the marker that it writes there. */
+/** Proof that a database transaction was committed: the transaction writes `marker` into the row `slot`. */
 export interface Mark {
   readonly slot: number;
   readonly marker: string;
@@ -110,5 +110,8 @@ interface Written {
 
 /** Number of markers remembered per slot: more than can be written during one read of the database. */
 const REMEMBERED = 64;
-/** Longer than any transaction lives: a marker acknowledged this long before the newest one precedes it in the log. */
+/**
+ * A time longer than any transaction. A marker that was acknowledged this long before the newest one precedes it in the
+ * log.
+ */
 const IN_DOUBT_MS = 60_000;

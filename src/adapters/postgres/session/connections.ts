@@ -60,7 +60,7 @@ const endings = new WeakMap<pg.ClientBase, Error>();
 /** How long a returned connection is kept for immediate reuse before it goes back to the pool. */
 const AT_HAND_MS = 1_000;
 
-/** Delay of a timer that indicates a stall of this process, not of the database. */
+/** If a timer fires this many ms late, this process stalled, not the database. */
 const NOT_SCHEDULED_MS = 250;
 
 /** How long open statements may still run when the store closes; then they reject. */
@@ -139,8 +139,8 @@ export class Connections {
     try {
       return await this.connectUntilCutOff();
     } catch (error) {
-      // The driver's timer runs before its sockets are read. If the timer was late, the server may have answered in
-      // time, so the error counts as busy.
+      // The driver's timer runs before its sockets are read. If the timer fired late, the server may have answered in
+      // time. Then the error is marked as busy, which means that a retry may succeed.
       const busy = clock.monotonicMs() - dueMs >= NOT_SCHEDULED_MS;
       const message = `no connection: ${error instanceof Error ? error.message : error}`;
       throw new StoreUnavailable(message, { cause: error, busy });
@@ -289,10 +289,10 @@ export class Session {
   /**
    * Sends all statements of `write` in one write to the socket.
    *
-   * A statement without its own Sync is answered later and cheaper. But until a Sync arrives, only
-   * `transaction_timeout` ends a transaction whose bytes stop arriving. So before PostgreSQL 17 each statement has its
-   * own Sync. COMMIT always has one: a session that holds the feed's counter and receives no more data then waits after
-   * a Sync, where the shorter limits apply.
+   * The server responds more cheaply if several statements share one Sync. But until a Sync arrives, only
+   * `transaction_timeout` ends a transaction whose bytes stop arriving. So before PostgreSQL 17, which introduced that
+   * timeout, each statement has its own Sync. COMMIT always has its own Sync: if the data stops arriving while the
+   * session holds the feed's counter, the session waits after a Sync, where shorter limits apply.
    */
   together<T>(write: () => T): T {
     const gathering: Gathering = { steps: [], unwritable: null };

@@ -17,7 +17,7 @@ const BUSY = new Set(["57014", "55P03", "40P01", "40001", "25P03", "25P04"]);
 
 /**
  * Classes of errors about the data itself: data exception, constraint violation, program limit, and our own
- * `require_rows`. One item makes the whole batch fail, and would again.
+ * `require_rows`. A single bad item makes the whole batch fail, and a retry fails too.
  */
 const REFUSED_CLASSES = new Set(["22", "23", "54", "FP"]);
 

@@ -27,13 +27,13 @@ const DEEPEST = 5;
 
 /**
  * True if the server does not answer now, but may later. Any other failure at the first connection (password, database
- * name, rights, TLS) stays however long the program waits.
+ * name, rights, TLS) does not go away by waiting.
  */
 export function isDatabaseAway(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > DEEPEST) return false;
   if (error instanceof AggregateError) return error.errors.every((each) => isDatabaseAway(each, depth + 1));
-  // Errors of the store itself count as away: nothing is committed, or the outcome is unknown. Their time limits are
-  // the store's own, not those of a role.
+  // Errors of the store itself count as "away": nothing is committed, or the outcome is unknown. They are caused by the
+  // store's own time limits. A role's own limit would be exceeded again at every retry, so it does not count.
   if (error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.busy)) return true;
   const { code } = error as { readonly code?: unknown };
   if (typeof code === "string" && NOT_REACHED.has(code)) return true;

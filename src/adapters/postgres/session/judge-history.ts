@@ -1,10 +1,10 @@
 /**
- * Decides at registration whether the database's history is the same as before or another one, with which the feed
- * begins a new epoch. Registrations take turns, so the first node to notice begins the epoch, and the others find it.
+ * Decides at registration whether the database's history is the same as before. If it is another one, the feed begins a
+ * new epoch. Registrations take turns, so the first node to notice begins the epoch, and the others find it.
  *
- * Only in one case is it assumed that no commit was lost: a standby was promoted (same system, next timeline), this
- * process saw just before that commits were also acknowledged by a standby, and the last commit acknowledged to this
- * process is there.
+ * After a change of history, it is assumed that commits were lost, except in one case. A standby was promoted (same
+ * system, later timeline), this process saw just before that commits were also acknowledged by a standby, and the last
+ * commit acknowledged to this process is there.
  */
 
 import type { DatabaseHistoryRow } from "../statements/database.ts";
@@ -44,8 +44,8 @@ function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorde
   if (!continues(recorded, observed) || recorded.loadedAnew) return true;
   if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
   if (memory === null) return false;
-  // Another node has begun an epoch since then. That is enough, unless it saw no loss and a commit acknowledged to this
-  // process is missing.
+  // Another node has begun an epoch after this process's last registration. No further epoch is needed, unless that
+  // node saw no loss and a commit acknowledged to this process is missing.
   if (recorded.epoch > memory.epoch) return !commitsKept && !recorded.mayHaveLost;
   // Only this process's memory can show that commits are missing: a restored database contains its own older state.
   return recorded.epoch < memory.epoch || !commitsKept || !continues(memory, observed);

@@ -20,8 +20,8 @@ export interface ObservedHistory extends DatabaseIdentity {
 }
 
 /**
- * Lower bound of the WAL position. It is taken before a statement is sent, because responses may overtake each other:
- * the position that the statement reads cannot be lower.
+ * Lower bound of the WAL position that a statement can read. It is recorded before the statement is sent, because
+ * responses may arrive in another order.
  */
 export interface Floor {
   readonly position: bigint;

@@ -5,7 +5,8 @@
  *
  * From version 17 on, the server limits a transaction as a whole, and a statement may use any part of that time.
  * Before, only statements have limits: the time is divided among them, and most of it goes to those that wait for
- * locks. A lock wait is longer than the idle limit, so that a transaction that waits for a stalled node outlasts it.
+ * locks. A lock wait may last longer than the idle limit. So if a stalled node holds the lock, the server ends that
+ * node's transaction before the wait for its lock times out.
  */
 export interface StatementLimits {
   readonly statementMs: number;

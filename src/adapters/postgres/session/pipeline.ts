@@ -52,7 +52,7 @@ export function stepOf(
 }
 
 /**
- * Converts a column's name from snake_case to the domain's camelCase. This is the only place, and it runs once per
+ * Converts a column's name from snake_case to the domain's camelCase. Names are converted only here, once per
  * statement.
  */
 export function domainName(column: string): string {

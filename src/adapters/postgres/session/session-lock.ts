@@ -14,8 +14,8 @@ const KEEP = `
   SET tcp_keepalives_idle TO 3; SET tcp_keepalives_interval TO 1; SET tcp_keepalives_count TO 3`;
 
 /**
- * Pauses before reconnecting. They are short, because without a lock the node sends nothing until its heartbeat has
- * published that.
+ * Pauses before reconnecting. They are short: after losing its lock, the node sends nothing until its heartbeat has
+ * published the loss.
  */
 const RECONNECT: BackoffRule = { firstMs: 50, mostMs: 1_000 };
 
@@ -59,8 +59,8 @@ export class PostgresSessionLock implements SessionLock {
   }
 
   /**
-   * Takes the session lock. It waits neither for a key that another session holds nor for the schema: the next session
-   * chooses another key.
+   * Takes the session lock under a random key. It never waits: if another session holds the key, or the schema does not
+   * exist yet, this session fails and the next one tries another key.
    */
   private async take(client: pg.Client) {
     const isFirst = this.sessions++ === 0;

@@ -10,7 +10,8 @@
  * - that the time limits are set. If this process stalls now, the server ends the transaction within a third of the
  *   lease, so a takeover need not wait for it (limits.ts).
  * - that the database still has the history we know: system identifier, timeline, WAL position, epoch of the feed
- *   (opening.ts, known-history.ts). If not, nothing is written until this node registers again, which judges what may
+ *   (opening.ts, known-history.ts). If not, nothing is written until this node registers again, which determines what
+ * may
  *   have been lost (judge-history.ts).
  * - that we hold the lanes: their rows are locked and carry our fence. Until the transaction ends no other node can
  * take
@@ -144,8 +145,8 @@ async function open<const Commands extends readonly Command[]>(
       session.all(locks),
       session.all(find.slice(0, waits)),
     ] as const;
-    // This statement fails only if one before it has failed. It is not awaited, so that the error of the statement that
-    // caused the failure is reported, not a consequence of it.
+    // The statement that sets the limits fails only if one before it has failed. It is not awaited, so that the
+    // reported error is that of the first failed statement.
     if (rest !== null) session.run(limiting(rest)).catch(() => undefined);
     return Promise.all([...sent, session.all(find.slice(waits))]);
   });
@@ -210,7 +211,7 @@ function assertCommitted(answers: readonly PromiseSettledResult<unknown>[], mark
 
 export interface WholeTransaction {
   readonly mark: Mark;
-  /** The known history, read before anything is sent. */
+  /** The database's history as this process knows it, read before anything is sent. */
   readonly known: ObservedHistory;
   /** Statements that fail if the transaction is not open (`require_open`), or if its lanes are not as planned. */
   readonly commands: readonly Command[];

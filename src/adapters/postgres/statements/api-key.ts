@@ -17,9 +17,9 @@ export interface ApiKeyRow extends KeyTerms {
 }
 
 /**
- * Adds a secret to an API key. If the key exists with the same terms, its row is locked by an update that changes
- * nothing; with other terms no row matches. If two concurrent requests take the same free slot, the second one must
- * retry.
+ * Adds a secret to an API key. If the key exists with the same scopes and limits, its row is locked by an update that
+ * changes nothing; if they differ, no row matches. If two concurrent requests take the same free slot, the second one
+ * must retry.
  */
 export const insertApiSecret = statement<{ readonly result: "added" | "differs" | "full" | "again" }>(
   "insert-api-secret",

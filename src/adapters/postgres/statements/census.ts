@@ -6,11 +6,11 @@ type CensusRow = Omit<Census, "states" | "watched"> &
   Census["states"] & { readonly liveConfirmed: number; readonly liveFailed: number };
 
 /**
- * Totals of the whole database, from the counts on the lanes, so that a million settled rows cost nothing. The oldest
- * waiting row is searched only on lanes with pending transactions: it is the one with the lowest nonce there. Open rows
- * have the highest nonces, except for reserved and free ones, of which there are a thousand at most. Below them are
- * settled rows that are still watched, tens of thousands on a busy lane of a slow chain. A lane counts as unowned if it
- * has open transactions and no live instance holds it.
+ * Totals of the whole database, from the counters on the lane rows, so that settled transactions are not read. The
+ * oldest waiting transaction is searched only on lanes with pending ones: it has the lowest nonce there. The search
+ * starts at the nonce cursor minus the number of open transactions minus 1000, because at most a thousand nonces are
+ * reserved or free. So it skips settled rows that are still checked for reorgs, of which a busy lane of a slow chain
+ * has tens of thousands. A lane counts as unowned if it has open transactions and no live instance holds it.
  */
 export const readCensus = statement<CensusRow>("read-census")`
   SELECT waiting.created AS "CREATED", ${LANE_TOTALS},

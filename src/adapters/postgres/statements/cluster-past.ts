@@ -4,9 +4,9 @@ import { ASKED_LANES, type Flat, LANE } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /**
- * Records the previous owners of the lanes ($1, $2) that instance $3 is about to take and that are locked now. Runs
- * before the takeover in the same transaction, so that the next statement judges and takes the same lanes. A lane that
- * was released has no owner: then the last node that took it is recorded.
+ * Records the previous owners of the locked lanes ($1, $2) that instance $3 is about to take. Runs before the takeover
+ * in the same transaction, so that both apply to the same lanes. A released lane has no owner; for it, the last node
+ * that took it is recorded.
  */
 export const insertTakeovers = taking(LANE)("insert-takeovers")`
   INSERT INTO fencepost.takeover (chain_id, signer, from_node, to_node, token, why, at)
@@ -37,7 +37,7 @@ export const listTakeovers = statement<Flat<TakeoverRecord>>("list-takeovers")`
   FROM fencepost.takeover AS t
   ORDER BY t.takeover_id DESC LIMIT $1`;
 
-/** Lists the newest $1 instances; those that ended a day or more ago are deleted. */
+/** Lists the newest $1 instances. Instances that ended a day or more ago are missing, because they are deleted. */
 export const listPastInstances = statement<PastInstance>("list-past-instances")`
   SELECT n.node_id, n.instance_id, n.version, n.started_at, n.heartbeat_at,
     CASE WHEN n.dead THEN 'gone' WHEN n.expires_at <= clock_timestamp() THEN 'expired' WHEN n.draining THEN 'draining'
@@ -45,21 +45,21 @@ export const listPastInstances = statement<PastInstance>("list-past-instances")`
   FROM fencepost.node_instance AS n
   ORDER BY n.started_at DESC, n.instance_id LIMIT $1`;
 
-/** Lists the newest $1 histories of the database. */
+/** Lists the newest $1 histories of the database. A restore or a failover begins a new history. */
 export const listPastDatabases = statement<PastDatabase>("list-past-databases")`
   SELECT h.epoch, h.system_identifier, h.timeline, h.may_have_lost, h.seen_at
   FROM fencepost.database_history AS h
   ORDER BY h.ordinal DESC LIMIT $1`;
 
-/** Stores the findings ($2) that only this instance ($1) can make; replaces its earlier ones. */
+/** Stores the problems ($2) that instance $1 found and that only it can find; replaces its earlier report. */
 export const writeReport = statement<{ readonly instanceId: string }>("write-report")`
   INSERT INTO fencepost.node_report AS r (instance_id, findings, at) VALUES ($1, $2::jsonb, clock_timestamp())
   ON CONFLICT (instance_id) DO UPDATE SET findings = excluded.findings, at = excluded.at
   RETURNING r.instance_id`;
 
 /**
- * SQL: an instance whose heartbeat is at most 15 minutes old. A node that follows an ended one may find the same
- * problems; for this long it can read when they began.
+ * SQL: true if an instance's heartbeat is at most 15 minutes old. For this long the reports of ended instances are
+ * read: they show a node that finds the same problem when the problem began.
  */
 const DATES = "n.heartbeat_at > clock_timestamp() - interval '15 minutes'";
 

@@ -2,9 +2,9 @@ import { CLOSED } from "../session/commit-slots.ts";
 import { statement } from "./statement.ts";
 
 /**
- * Writes the transaction's own marker to its slot: it is there after COMMIT, and only then. Its row is locked from now
- * on. If the slot is closed, the transaction ends, because it was already reported as lost. $3: the marker; $4: the
- * same if the response to BEGIN is still outstanding, else null.
+ * Writes the transaction's marker ($3) to its slot. The marker becomes visible only if the transaction commits. The
+ * slot's row stays locked until then. If the slot is closed, the transaction was already reported as lost, so it is
+ * ended. $4: the marker if the response to BEGIN is still outstanding, else null.
  */
 export const markCommit = statement("mark-commit")`
   INSERT INTO fencepost.commit_marker AS m (store_id, slot, marker, written_at)
@@ -22,9 +22,9 @@ export const readOwnMarkers = statement<{ readonly slot: number; readonly marker
   SELECT m.slot, m.marker FROM fencepost.commit_marker AS m WHERE m.store_id = $1`;
 
 /**
- * Waits for the transaction that uses the slot, even if that is its first and its row is not visible yet. If the
- * transaction left its marker ($3), the marker stays, with its time. Otherwise the slot is closed, and a transaction
- * that is still on its way to the server fails there. The time of a closed slot is now, so that the purge of old
+ * Waits for the transaction that uses the slot, even if it is the slot's first one and its row is not visible yet. If
+ * the transaction left its marker ($3), the marker and its time stay unchanged. Otherwise the slot is closed, so that
+ * the transaction fails if it reaches the server later. A closed slot gets the current time, so that the purge of old
  * markers does not remove it before the late transaction arrives.
  */
 export const closeSlot = statement<{ readonly marker: string; readonly writtenAt: Date }>("close-slot")`
@@ -36,8 +36,8 @@ export const closeSlot = statement<{ readonly marker: string; readonly writtenAt
   RETURNING m.marker, m.written_at`;
 
 /**
- * Deletes the markers of processes that have ended. Markers of a sleeping process must stay, because it recognises the
- * database's history by them.
+ * Deletes markers that are older than 30 days, because their processes have ended. Newer markers must stay: by them, a
+ * process that was suspended for a while checks that the database has lost none of its commits.
  */
 export const purgeCommitMarkers = statement("purge-commit-markers")`
   DELETE FROM fencepost.commit_marker AS m WHERE m.written_at < clock_timestamp() - interval '30 days'`;

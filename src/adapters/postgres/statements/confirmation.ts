@@ -4,7 +4,7 @@ import { statement, taking } from "./statement.ts";
 
 const BLOCK = "number bigint, hash text";
 
-/** Stores canonical blocks as the deciding node saw them. */
+/** Stores the canonical blocks on which a node based its decision. */
 export const insertConfirmations = taking(BLOCK)("insert-confirmations")`
   INSERT INTO fencepost.confirmation (block_number, block_hash, chain_id)
   SELECT number, hash, $3 FROM (${lists(BLOCK)}) AS b`;
@@ -17,7 +17,9 @@ export const readConfirmations = statement<Confirmation>("read-confirmations")`
   ORDER BY c.block_number
   LIMIT $3`;
 
-/** Deletes blocks of a chain: those from the fork upwards, and those that are no longer needed. */
+/**
+ * Deletes stored blocks of a chain: those at or above the fork ($2), and old ones that are no longer needed (below $3).
+ */
 export const deleteConfirmations = statement("delete-confirmations")`
   DELETE FROM fencepost.confirmation AS c
   WHERE c.chain_id = $1 AND (c.block_number >= $2 OR c.block_number < $3)`;

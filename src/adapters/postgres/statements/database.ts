@@ -4,7 +4,10 @@ import type { DatabaseIdentity } from "../session/known-history.ts";
 import { PLACE } from "../session/opening.ts";
 import { statement, taking } from "./statement.ts";
 
-/** Reads the database history that the newest registration saw. */
+/**
+ * Reads the newest recorded history of the database: system identifier, timeline, WAL position and epoch. A restore or
+ * a failover begins a new history.
+ */
 export const readDatabaseHistory = statement<DatabaseHistoryRow>("read-database-history")`
   SELECT h.ordinal, h.system_identifier, h.timeline, h.wal_position, h.epoch, h.may_have_lost,
     (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric AS position_now,
@@ -18,18 +21,21 @@ export interface DatabaseHistoryRow extends DatabaseIdentity {
   readonly epoch: number;
   readonly mayHaveLost: boolean;
   /**
-   * Current WAL position. It is read after taking the lock under which the recorded one was written, so it is lower
-   * only if the history is another one.
+   * Current WAL position. It is read under the lock under which the recorded position was written. So it can be lower
+   * than that only if the database was restored or replaced.
    */
   readonly positionNow: bigint;
   /**
-   * True if the database or the lane table are not those that were registered: a dump was loaded, even if into the same
+   * True if the database or its lane table is not the recorded one, because a dump was loaded, possibly into the same
    * server.
    */
   readonly loadedAnew: boolean;
 }
 
-/** Records the history that a registration sees: a new row if it is another history, else its newest position. */
+/**
+ * Records the database's history at a registration: inserts a row if a new history began, else updates the WAL position
+ * of the newest row.
+ */
 export const writeDatabaseHistory = statement("write-database-history")`
   INSERT INTO fencepost.database_history AS h (
     ordinal, system_identifier, timeline, wal_position, epoch, may_have_lost, seen_at, place
@@ -39,9 +45,7 @@ export const writeDatabaseHistory = statement("write-database-history")`
   SET wal_position = greatest(h.wal_position, excluded.wal_position), seen_at = excluded.seen_at,
     place = excluded.place`;
 
-/**
- * Records the current WAL position in the history that the newest registration saw. $1: the marker of the transaction.
- */
+/** Records the current WAL position in the newest row of the database's history. $1: the marker of the transaction. */
 export const rememberPosition = statement("remember-position")`
   UPDATE fencepost.database_history AS h
   SET wal_position = greatest(h.wal_position, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::numeric),
@@ -50,8 +54,8 @@ export const rememberPosition = statement("remember-position")`
     AND fencepost.require_open($1)`;
 
 /**
- * Reads the migrations newer than the newest one that this program has ($1), and the older programs that they work
- * with.
+ * Reads the migrations newer than the newest one that this program has ($1), each with the older program versions that
+ * it works with.
  */
 export const readNewerMigrations = statement<Applied>("read-newer-migrations")`
   SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name`;

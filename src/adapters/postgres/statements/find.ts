@@ -4,9 +4,9 @@ import type { Flat } from "../rows/columns.ts";
 import { statement } from "./statement.ts";
 
 /**
- * Statements of the search by a typed text. Each scans one index, from the text's position, for at most a few rows.
- * OFFSET 0 keeps look-ups by key separate: as a join, the planner would hash the whole table, because loops are
- * disfavoured.
+ * Statements of the operator's search by typed text. Each scans one index from the text's position, for at most a few
+ * rows. OFFSET 0 keeps look-ups by key separate: written as a join, they would make the planner hash the whole table,
+ * because nested loops are disabled.
  */
 
 const TRANSACTION = "t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state";
@@ -51,7 +51,8 @@ export const searchSigners = statement<Lane>("search-signers")`
   ORDER BY l.signer, l.chain_id LIMIT $3`;
 
 /**
- * Number of lanes that are read in a search for a nonce without a signer, because the nonce may exist on every lane.
+ * Maximum number of lanes that are read in a search for a nonce without a signer. The nonce may exist on every lane, so
+ * the search needs a limit.
  */
 const LANES_LOOKED_AT = 500;
 

@@ -8,9 +8,9 @@ const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_sta
 const WRITTEN = `${STEP}, at timestamptz` as const;
 
 /**
- * Appends history steps that are not columns of their transaction (commit/ordinary-life.ts). The ordinal of each was
- * computed while the lane was locked: an ordinal that already exists must end the commit with an error. $1 to $14, an
- * array of steps each; a column that is empty for all is null.
+ * Appends history steps, except those that are stored as columns of their transaction's row (commit/ordinary-life.ts).
+ * Each step's ordinal was computed while the lane was locked: if it already exists, the commit must end with an error.
+ * $1 to $14: one array per column; null for a column that is empty in all steps.
  */
 export const writeHistory = taking(WRITTEN)("write-history")`
   INSERT INTO fencepost.step (${names(STEP)}, first_at, last_at)
@@ -20,8 +20,8 @@ export const writeHistory = taking(WRITTEN)("write-history")`
 const REPEAT = "tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text";
 
 /**
- * Counts history steps that repeat the last one of their transaction, with node, reason and time of the newest. A step
- * that was a column of its transaction's row becomes a row of its own (the view's trigger).
+ * Increases the count of a transaction's last history step if the same step happens again, and stores the newest node,
+ * reason and time. A step that was a column of its transaction's row becomes a row of its own (the view's trigger).
  */
 export const repeatHistory = changing(REPEAT, "repeat-history", "repeated steps")`
   UPDATE fencepost.history AS h

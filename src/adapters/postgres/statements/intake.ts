@@ -26,8 +26,8 @@ interface AwaitsColumns {
 }
 
 /**
- * SQL: whether an intake row is due: it is not held, and needs no approval, or was approved, or its approval or its
- * deadline expired.
+ * SQL: true if an intake row is due. It must not be on hold. It also must need no approval, or be approved, or its
+ * approval or deadline must have expired.
  */
 function isDue(row: "i" | "w") {
   return `${row}.held_since IS NULL AND (${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL
@@ -35,8 +35,8 @@ function isDue(row: "i" | "w") {
 }
 
 /**
- * Whether intents or requests wait for the owner of any lane. The condition on the signer is always true; it makes the
- * planner use the index of waiting rows, instead of scanning the ids of intents past every alias.
+ * Reads whether intents or requests wait for the owner of any lane. The condition on the signer is always true. It
+ * makes the planner use the index of waiting rows instead of scanning all ids, aliases included.
  */
 export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
   SELECT
@@ -44,9 +44,9 @@ export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
     EXISTS (SELECT 1 FROM fencepost.left_request AS r WHERE r.answer IS NULL AND r.until > now()) AS requests`;
 
 /**
- * Reads the waiting intake rows of these lanes, in call order. It reads all rows that are visible and not settled,
- * never from a cursor over ids, because a lower id may become visible later. OFFSET 0 keeps the planner from scanning
- * the ids past every alias.
+ * Reads the waiting intake rows of these lanes, in call order. It reads all waiting rows that are visible, and uses no
+ * cursor over ids, because a row with a lower id may become visible later. OFFSET 0 keeps the planner from scanning all
+ * ids, aliases included.
  */
 export const loadIntake = taking(LANE)<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, ${AWAITS}, coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${selected("i", INTENT)}
@@ -96,8 +96,8 @@ export interface IntakeRow
 }
 
 /**
- * Reads intake rows by transaction id, in the form of the transactions that they may become; the id of an alias is
- * another name of `alias_of`.
+ * Reads intake rows by transaction id, with the columns of a transaction. For an alias, `alias_of` is the id of the
+ * actual transaction.
  */
 export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records")`
   SELECT ${selected("i", ASKED)}, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -113,9 +113,9 @@ export type IntakeRecordRow = RecordRow &
   Omit<AwaitsColumns, "approved" | "unanswered"> & { readonly aliasOf: string | null; readonly intakeId: number };
 
 /**
- * Finds intake rows that wait under one of these request ids, the earliest first; the caller drops those of other
- * lanes. Rows that may be declined without a trace are left out, because their existence must not be revealed. OFFSET 0
- * keeps the planner from scanning the ids of all waiting rows for the sake of their order.
+ * Finds waiting intake rows with one of these request ids, the earliest first; the caller drops rows of other lanes.
+ * Rows whose sender still waits for the result are left out: they may still be declined and deleted, and then must
+ * never have been visible. OFFSET 0 keeps the planner from scanning the ids of all waiting rows to get the order.
  */
 export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -129,9 +129,9 @@ export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-wa
   ORDER BY i.intake_id`;
 
 /**
- * Finds rows that wait or waited for approval and have no nonce yet, while the lane is locked: by request id, and by
- * their own id ($3). The caller drops those of other lanes. OFFSET keeps the last conditions separate: an older planner
- * would scan an index of waiting rows instead of looking up the id.
+ * Finds intake rows that wait or waited for approval and have no nonce yet, while the lane is locked. They are found by
+ * request id, and by their own id ($3). The caller drops rows of other lanes. OFFSET 0 separates the look-up by id from
+ * the other conditions: without it, an older planner would scan an index of waiting rows.
  */
 export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -165,7 +165,7 @@ export const approveIntake = counted("approve-intake", "approved intake rows")`
 
 const HELD = "intake_id bigint, holds boolean, steps integer";
 
-/** Marks intake rows that an operator holds or releases; each action is one more step of their history. */
+/** Puts intake rows on hold or releases them; each action of the operator is one more step of their history. */
 export const holdIntake = changing(HELD, "hold-intake", "intake rows that are held back or let go")`
   UPDATE fencepost.intake AS i SET held_since = CASE WHEN h.holds THEN now() END, holds = i.holds + h.steps
   FROM (${lists(HELD)}) AS h
@@ -174,8 +174,8 @@ export const holdIntake = changing(HELD, "hold-intake", "intake rows that are he
 const ALIAS = "intake_id bigint, of uuid";
 
 /**
- * Turns intake rows into aliases, if their request id already had a transaction with the same payload: their id becomes
- * another name of that transaction.
+ * Turns intake rows into aliases if a transaction with the same request id and the same payload already exists: the
+ * row's id then refers to that transaction.
  */
 export const aliasIntake = taking(ALIAS)("alias-intake")`
   UPDATE fencepost.intake AS i SET alias_of = a.of FROM (${lists(ALIAS)}) AS a
@@ -186,10 +186,10 @@ const REFUSED =
   steps integer, actor text, audit jsonb` as const;
 
 /**
- * Refuses intake rows: they get no nonce and are final at once, with those history steps that are not written yet.
- * Their completions follow. A refused row owns its request id unless another transaction already does, stored or
- * earlier in the same commit. That is checked by a sub-select per row, because an anti-join could lead to a plan that
- * reads every transaction.
+ * Refuses intake rows: they get no nonce and are final at once. Their missing history steps and their completions are
+ * written. A refused row owns its request id unless another transaction already does, stored or earlier in the same
+ * commit. That is checked by a sub-select per row, because an anti-join could lead to a plan that reads every
+ * transaction.
  */
 export const refuseIntake = taking(REFUSED)("refuse-intake")`
   WITH consumed AS (

@@ -19,8 +19,8 @@ export const findLanes = taking(LANE)<Lane>("find-lanes")`
   SELECT l.chain_id, l.signer FROM fencepost.lane AS l JOIN ${ASKED_LANES}`;
 
 /**
- * Locks the lane table: waits until no transaction has a lane locked, and lets none lock one before COMMIT. Readers are
- * not affected.
+ * Locks the lane table until COMMIT: waits until no other transaction holds a lock on any lane, and then keeps all
+ * others from locking one. Readers are not affected.
  */
 export const lockLaneTable = statement("lock-lane-table")`SELECT fencepost.lock_lane_table()`;
 
@@ -35,13 +35,13 @@ const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch in
   policy_stamp uuid` as const;
 
 /**
- * SQL of the fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it.
- * If a term waited for a takeover, its row has changed: the join with the term is evaluated again on the current row,
- * and the lane is not returned. The heartbeat is read, never locked.
+ * SQL of the fence: locks the lanes that the given terms still hold, in ascending order, until COMMIT. A takeover waits
+ * for this lock. If this statement had to wait for a takeover instead, PostgreSQL evaluates the join again on the
+ * changed row, and the lane is not returned. The heartbeat is read, never locked.
  *
  * $1 to $4, an array each: chain, signer, instance, token. Chains and signers are also passed as lists, so that lanes
- * are found by key even if the planner is wrong about the size of the table. `expected`: further conditions on the lane
- * `l` from the term `f`, in the columns after those four.
+ * are found by key even if the planner is wrong about the size of the table. `expected`: further conditions that
+ * compare the lane `l` with the columns of the term `f` after those four.
  */
 const held = (columns: string, expected = "") => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
@@ -55,18 +55,16 @@ const held = (columns: string, expected = "") => `
    ORDER BY l.chain_id, l.signer
    FOR NO KEY UPDATE OF l`;
 
-/**
- * Locks the lanes, as the first statement of a commit of two round trips: the returned data stays true until COMMIT.
- */
+/** Locks the lanes. First statement of a commit of two round trips: the returned data cannot change until COMMIT. */
 export const lockLanes = taking(TERM)<LockedLaneRow>("lock-lanes")`${held(TERM)}`;
 
 /**
- * First statement of a commit of one round trip, which was decided from remembered lanes: ends the transaction unless
- * every lane is still as remembered, under the same fence.
+ * First statement of a commit of one round trip. The commit was decided from lane data in this node's memory, so this
+ * statement ends the transaction unless every lane still has that data and the same term.
  *
  * $1 to $4 as in `lockLanes`; $5 to $7: the remembered cursor, suspension and epoch; $8: whether retention had removed
- * transactions of the lane, because only then are request ids looked up among the hashes; $9: the stamp of the policy
- * document that the commit was judged by; $10: the transaction's marker.
+ * transactions of the lane, because only then are request ids looked up among the hashes; $9: the version stamp of the
+ * policy document that was applied; $10: the transaction's marker.
  */
 export const proveLanes = taking(LEFT)("prove-lanes")`
   WITH held AS MATERIALIZED (${held(
@@ -87,16 +85,18 @@ export interface LockedLaneRow extends Lane {
   readonly reconciledEpoch: number;
   /** One above the highest nonce that retention removed; null if every transaction of the lane is still stored. */
   readonly departedBelow: number | null;
-  /** Stamp of the policy document in force; it cannot change while the lane is locked (statements/policy.ts). */
+  /**
+   * Version stamp of the policy document in force; it cannot change while the lane is locked (statements/policy.ts).
+   */
   readonly policyStamp: string;
   readonly nodeId: string;
 }
 
 /**
- * Reads the lane of a term that still holds; no row otherwise. The lane is not locked, because writes verify the term
- * again. If the kept count of unsigned transactions is zero, they are counted: if a wrong zero were trusted, those rows
- * would never be read again. Rows are read in nonce order, so that the index of the lane's live rows is used even by a
- * plan from when the table was empty.
+ * Reads the lane of a term; no row if the term has ended. The lane is not locked, because writes verify the term again.
+ * If the lane's counter of unsigned transactions is zero, the rows are counted: if the counter were wrong, those rows
+ * would never be read again. Rows are read in nonce order, so that the index of the lane's live rows is used even if
+ * the plan was made when the table was empty.
  */
 export const readLane = statement<LaneStateRow>("read-lane")`
   SELECT l.next_nonce AS cursor, l.suspended_by, l.policy_stamp,
@@ -122,9 +122,9 @@ export type LaneStateRow = Omit<LaneSnapshot, "tracking" | "watched" | "holes" |
   Pick<LockedLaneRow, "policyStamp">;
 
 /**
- * Lists at most $4 lanes after ($1 signer, $2 chain), up to signer $3, with their open rows, by the kept counts and
- * never by counting. Optional filters: one chain ($5), one node ($6), and only lanes that need a person ($7). The
- * oldest waiting row is the one of the lowest nonce or of the lowest id, which differ only if a transaction took a
+ * Lists at most $4 lanes after ($1 signer, $2 chain), up to signer $3. The numbers of open transactions come from
+ * counters; no rows are counted. Optional filters: one chain ($5), one node ($6), and only lanes that need an operator
+ * ($7). The oldest waiting transaction has the lowest nonce or the lowest id; these differ only if a transaction took a
  * freed nonce.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
@@ -184,7 +184,7 @@ export const listLanes = statement<LaneListRow>("list-lanes")`
   ) AS waiting
   ORDER BY l.signer, l.chain_id`;
 
-/** Row of a listed lane. Its head of line is JSON, so its dates are text. */
+/** Row of a listed lane. The lane's lowest open transaction is read as JSON, so its dates are text. */
 export interface LaneListRow extends Omit<LaneRecord, "lane" | "owner" | "holes" | "headOfLine">, Lane, OwnerColumns {
   readonly headOfLine: (Omit<NonNullable<LaneRecord["headOfLine"]>, "createdAt"> & { createdAt: string }) | null;
 }
@@ -252,12 +252,15 @@ export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisi
   ORDER BY d.decision_id DESC
   LIMIT $3`;
 
-/** Number of open rows up to which mined ones are left out of a lane's queue; on a lane with more, all are counted. */
+/**
+ * If a lane has at most this many open rows, its queue is counted without mined transactions. Otherwise the lane's
+ * counters are used, which include mined ones.
+ */
 const LOOKED_AT = 500;
 
 /**
- * Reads the queue lengths of lanes from the counts kept on their rows. Open transactions have the highest nonces; those
- * that are mined and not final are left out.
+ * Reads the queue lengths of lanes. Transactions that are mined but not final are left out on short queues; for long
+ * queues the counters of the lane's row are used.
  */
 export const readQueues = taking(LANE)<Flat<LaneQueue>>("read-queues")`
   SELECT l.chain_id, l.signer, l.suspended_by IS NOT NULL AS suspended, l.live_stuck > 0 AS is_stuck,

@@ -3,7 +3,7 @@ import type { LeaseRecord } from "../../../ports/lease-store.ts";
 import { ASKED_LANES, type Flat, LANE, lists, type OwnerColumns } from "../rows/columns.ts";
 import { changing, statement, taking } from "./statement.ts";
 
-/** Finds those of these lanes that have no owner, or a dead one; they are not locked. */
+/** Of the given lanes, finds those whose owner is dead or missing. Does not lock them. */
 export const findFreeLanes = taking(LANE)<Lane>("find-free-lanes")`
   SELECT l.chain_id, l.signer
   FROM fencepost.lane AS l
@@ -12,8 +12,9 @@ export const findFreeLanes = taking(LANE)<Lane>("find-free-lanes")`
   WHERE l.owner_instance IS NULL OR o.dead`;
 
 /**
- * Locks at most $4 of these lanes that the claimant ($3) holds or that are free, its own first, and skips lanes that
- * other transactions have locked. So twenty nodes that claim at once share the lanes instead of queueing.
+ * Locks at most $4 of the given lanes: first those that the claimant ($3) already holds, then free ones. Lanes that
+ * other transactions have locked are skipped, so that twenty nodes that claim at once share the lanes instead of
+ * queueing.
  */
 export const pickLanes = taking(LANE)<PickedRow>("pick-lanes")`
   SELECT l.chain_id, l.signer, l.token, l.owner_instance IS NOT DISTINCT FROM $3::uuid AS kept
@@ -28,8 +29,8 @@ export const pickLanes = taking(LANE)<PickedRow>("pick-lanes")`
 export type PickedRow = Lane & { readonly token: number; readonly kept: boolean };
 
 /**
- * Takes free lanes: never held, released, or of a dead instance. The statements before this one locked and judged them;
- * this statement judges again, and ends the transaction if the result differs.
+ * Takes free lanes: never held, released, or of a dead instance. Earlier statements locked the lanes and found them
+ * free. This statement checks that again, and ends the transaction if a lane is not free.
  */
 export const takeLanes = changing(LANE, "take-lanes", "lanes taken")`
   UPDATE fencepost.lane AS l
@@ -57,7 +58,7 @@ export const listLeases = statement<LeaseRow>("list-leases")`
 
 export type LeaseRow = Flat<Omit<LeaseRecord, "owner">> & OwnerColumns;
 
-/** Reads one lane with its owner. If the lane is locked, the result stays true until COMMIT. */
+/** Reads one lane with its owner. If the lane is locked, its owner cannot change until COMMIT. */
 export const readLease = statement<LeaseRow>("read-lease")`
   ${LEASES}
   WHERE l.chain_id = $1 AND l.signer = $2`;

@@ -17,8 +17,9 @@ export interface LeftRow {
 const DECLINED = "intake_id bigint, problem text";
 
 /**
- * Declines intents that nodes of the previous release queued in the intake table, while their senders wait: the row is
- * deleted, and with it the claim on the request id. Stored refusals that were never read are deleted as well.
+ * Declines intents that nodes of the previous release queued in the intake table and whose senders still wait. The row
+ * is deleted, so that the request id is free again, and the refusal is stored for the sender. Old refusals that were
+ * never read are deleted as well.
  */
 export const declineIntents = taking(DECLINED)("decline-intents")`
   WITH gone AS (

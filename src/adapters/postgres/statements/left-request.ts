@@ -53,9 +53,9 @@ export const readLeftRequests = statement<LeftStanding>("read-left-requests")`
   WHERE r.left_id = ANY ($1::uuid[])`;
 
 /**
- * Withdraws a queued request and accepts its intents instead, if it was not started. The DELETE waits for an owner that
- * starts it at this moment, and then finds it started: only one of the two succeeds. The request's id follows the
- * intents in the parameters.
+ * Withdraws a queued request and accepts its intents instead, if the request was not started. If the owner is starting
+ * it right now, the DELETE waits and then finds it started, so only one of the two succeeds. The last parameter, after
+ * the intents, is the request's id.
  */
 export const withdrawRequest = taking(INTENT)<{ readonly leftId: string }>("withdraw-request")`
   WITH withdrawn AS (

@@ -5,15 +5,15 @@ import { SESSION_LOCKS } from "../rows/session-locks.ts";
 import { counted, statement } from "./statement.ts";
 
 /**
- * Makes registrations judge the history one after the other. It does not lock the feed's row, because completions must
- * not wait for registrations.
+ * Serialises registrations, so that each checks the database's history alone. It does not lock the feed's row, because
+ * completions must not wait for registrations.
  */
 export const lockRegistration = statement("lock-registration")`
   SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))`;
 
 /**
- * Inserts an instance, and ends the notice about its vanished node. All times are the database's clock at that moment,
- * not at the transaction's start. $14: the marker of the transaction if it is sent in one write, else null.
+ * Inserts an instance, and ends the notice that its node had vanished. All times are the database's clock at the
+ * insert, not at the transaction's start. $14: the marker of the transaction if it is sent in one write, else null.
  */
 export const insertInstance = statement("insert-instance")`
   WITH back AS (${END_VANISHED}
@@ -81,12 +81,11 @@ export const readSigners = statement<{ readonly signer: Address }>("read-signers
   SELECT unnest(n.signers) AS signer FROM fencepost.node_instance AS n WHERE n.instance_id = $1`;
 
 /**
- * Takes the session lock $1 in this schema's lock class until the session ends; never waits. The class is the object id
- * of a table of the schema, so that no other user of the database has it by chance; before the table exists, no lock is
- * taken.
+ * Takes the session lock $1 until the session ends; never waits. The lock's class is the object id of a table of this
+ * schema, so that no other user of the database has it by chance. Before the table exists, no lock is taken.
  *
- * Also returns for how long sessions could have existed: since the server was started, or since the crash of one
- * process ended all sessions at once. Such a crash does not change the start time, but resets the WAL statistics.
+ * Also returns the longest time for which a session can have existed: since the server was started, or since the crash
+ * of one server process ended all sessions. Such a crash does not change the start time, but resets the WAL statistics.
  */
 export const takeSessionLock = statement<SessionLockRow>("take-session-lock")`
   SELECT pg_try_advisory_lock(to_regclass('fencepost.node_instance')::oid::integer, $1::integer) AS taken,
@@ -103,8 +102,8 @@ export interface SessionLockRow {
 }
 
 /**
- * Publishes the session lock $2 if the session $3 holds it as other sessions see it; else publishes none. Either way
- * the heartbeat's counter increases.
+ * Publishes the session lock $2 if other sessions can see that session $3 holds it; otherwise publishes no lock. Either
+ * way the heartbeat's counter increases.
  */
 export const publishLock = statement<{ readonly told: boolean }>("publish-lock")`
   UPDATE fencepost.node_instance AS n
@@ -129,8 +128,8 @@ export const publishKnownLock = counted("publish-known-lock", "living instances 
     )`;
 
 /**
- * Lists instances that have published a session lock which is not held now. On a standby the list is empty: a direct
- * URL may lead to one, which has the primary's rows, but not its locks.
+ * Lists instances whose published session lock is not held now. On a standby the list is empty: a direct URL may lead
+ * to a standby, which has the primary's rows, but not its locks.
  */
 export const listMissingLocks = statement<{ readonly instanceId: string; readonly counter: number }>(
   "list-missing-locks",
@@ -141,9 +140,9 @@ export const listMissingLocks = statement<{ readonly instanceId: string; readonl
 
 /**
  * Declares an instance dead for good, by compare-and-set on its counter: a heartbeat in between makes this fail. Adds a
- * notice in the same statement, so that there is exactly one however many nodes try. $3: the reason. The database's
- * clock or its current list of locks must confirm it, unless the claimant has observed with its own clock that the
- * counter did not change.
+ * notice in the same statement, so that there is exactly one however many nodes try. $3: the reason. "expired" must be
+ * confirmed by the database's clock and "lock-gone" by its current list of locks. "stood-still" needs no confirmation:
+ * the claimant has observed with its own clock that the counter did not change.
  */
 export const declareDead = statement<{ readonly instanceId: string }>("declare-dead")`
   WITH gone AS (
@@ -163,8 +162,8 @@ export const declareDead = statement<{ readonly instanceId: string }>("declare-d
   SELECT g.instance_id FROM gone AS g`;
 
 /**
- * Ends every instance except the one that registers now ($1), because it belongs to a history that is over. Its process
- * registers again.
+ * Ends every instance except the one that registers now ($1), because the others belong to a history of the database
+ * that is over. Their processes register again.
  */
 export const endInstances = statement("end-instances")`
   UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id <> $1 AND NOT n.dead`;

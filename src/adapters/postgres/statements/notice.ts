@@ -7,7 +7,8 @@ import { statement, taking } from "./statement.ts";
 const FOREIGN_USE = `${LANE}, times bigint, evidence jsonb` as const;
 
 /**
- * Records foreign uses of keys, one row per lane. The lane is locked, so that commits of one lane follow each other.
+ * Records that another program used a signer's key, one row per lane. The lane is locked, so that commits of one lane
+ * follow each other.
  */
 export const writeNotices = taking(FOREIGN_USE)("write-notices")`
   INSERT INTO fencepost.notice AS n (kind, chain_id, signer, first_seen_at, last_seen_at, times, evidence)
@@ -48,7 +49,7 @@ export const markAcknowledged = statement("mark-acknowledged")`
     acknowledged_words = decode($5, 'hex')
   WHERE n.notice_id = $1 AND n.acknowledged_at IS NULL`;
 
-/** Deletes the oldest acknowledged notices beyond the limit, about the same lane or node as notice $1. */
+/** Limits the acknowledged notices about the lane or node of notice $1: deletes the oldest beyond the limit. */
 export const boundNotices = statement("bound-notices")`
   DELETE FROM fencepost.notice WHERE notice_id = ANY (ARRAY(
     SELECT old.notice_id FROM fencepost.notice AS own

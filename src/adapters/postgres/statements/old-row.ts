@@ -3,13 +3,13 @@ import type { Lane } from "../../../domain/lane.ts";
 import { LANE, lists } from "../rows/columns.ts";
 import { changing, counted, statement, taking } from "./statement.ts";
 
-/** Takes the lock under which one node at a time truncates the feed. A node that does not get it has nothing to do. */
+/** Tries to take the lock for truncating the feed. If another node has it, there is nothing to do. */
 export const takeFeedTurn = statement<{ readonly taken: boolean }>("take-feed-turn")`
   SELECT pg_try_advisory_xact_lock(hashtextextended('fencepost feed shortened', 0)) AS taken`;
 
 /**
- * SQL: condition for completions that are not truncated. It makes the index scan begin there, and not at deleted rows
- * that are not vacuumed yet.
+ * SQL: selects completions above the feed's truncation mark. Without this condition the index scan would begin at
+ * deleted rows that are not vacuumed yet.
  */
 const FIRST = "c.seq > (SELECT f.truncated_through FROM fencepost.feed AS f WHERE f.only_row)";
 
@@ -22,17 +22,18 @@ export const deleteCompletions = counted("delete-completions", "completions that
   DELETE FROM fencepost.completion AS c WHERE c.seq <= $1`;
 
 /**
- * Records that the feed is truncated through $1. It runs last before COMMIT, like every statement that locks the feed's
- * row, in the transaction that deletes the completions: a caller below $1 sees either the mark or the completions,
- * never a gap.
+ * Records that the feed is truncated through $1. It runs in the transaction that deletes the completions, and last
+ * before COMMIT, because it locks the feed's row. A caller whose position is below $1 sees either the truncation mark
+ * or the completions, never a gap.
  */
 export const markTruncated = counted("mark-truncated", "feeds", "1")`
   UPDATE fencepost.feed AS f SET truncated_through = greatest(f.truncated_through, $1) WHERE f.only_row`;
 
 /**
- * SQL: time before which a transaction must have become final to be removed: older than $3 milliseconds, and than the
- * oldest completion that is kept (domain/retention.ts). `bound` is the lowest id of that time: ids begin with the time
- * of creation, and a transaction created later cannot have been final before.
+ * SQL: time before which a transaction must have become final to be removed. It is at least $3 milliseconds ago, and
+ * before the oldest completion still in the feed (domain/retention.ts). `bound` is the lowest transaction id of that
+ * time. Ids begin with the time of creation, so a transaction with a higher id was created later and cannot have been
+ * final before.
  */
 const HORIZON = `
   SELECT h.at, h.oldest_in_feed, (
@@ -45,7 +46,7 @@ const HORIZON = `
     FROM (SELECT (SELECT c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
   ) AS h`;
 
-/** SQL: final rows of a lane `k` per outcome, oldest ids first, by the index that lists of a signer use. */
+/** SQL: final rows of lane `k` with outcome `o`, oldest ids first, by the index that lists of a signer use. */
 const oldOf = (most: string) => `
     SELECT low.* FROM fencepost.transaction AS low
     WHERE hashtextextended(low.outcome || low.signer, low.chain_id) >= hashtextextended(o.outcome || k.signer, k.chain_id)
@@ -67,8 +68,8 @@ export const findOldLanes = taking(LANE)<Lane>("find-old-lanes")`
   ) > 0`;
 
 /**
- * Lists lanes without an owner whose signer no live instance has. Lanes whose history is in doubt are left out: their
- * rows are kept for an operator.
+ * Lists lanes without an owner whose signer no live instance has. Lanes that are suspended because the database may
+ * have lost commits are left out: their rows are kept for an operator.
  */
 export const listAbandonedLanes = statement<Lane>("list-abandoned-lanes")`
   WITH live AS MATERIALIZED (
@@ -98,15 +99,18 @@ export interface OldTransactionRow extends Lane, OldRow {
 
 const DEPARTED = `${LANE}, below bigint` as const;
 
-/** Records on each lane the nonces that are removed. `below`: one above the highest of them. */
+/**
+ * Records on each lane that transactions below nonce `below` may have been removed. `below`: one above the highest
+ * removed nonce.
+ */
 export const markDeparted = changing(DEPARTED, "mark-departed", "lanes that something leaves")`
   UPDATE fencepost.lane AS l SET departed_below = greatest(l.departed_below, d.below)
   FROM (${lists(DEPARTED)}) AS d
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[]) AND l.chain_id = d.chain_id AND l.signer = d.signer`;
 
 /**
- * Stores hashes of the request ids of the transactions $1, of those used for their pools, and of those used for the
- * reservations they were made from.
+ * Stores hashes of the request ids that belong to the transactions $1: their own, those of their pool requests, and
+ * those of the reservations they were made from.
  */
 export const keepRequests = statement("keep-requests")`
   INSERT INTO fencepost.spent_request (digest, chain_id, left_at)
@@ -131,8 +135,8 @@ export const keepRequests = statement("keep-requests")`
 
 /**
  * Deletes the transactions $1 and all rows that depend on them, such as the reservations they were made from and their
- * aliases in the intake table. Each is checked once more to be final, by a CASE: as a plain condition it would make
- * PostgreSQL 15 scan the index of all final rows.
+ * aliases in the intake table. Each transaction is checked again to be final. The check is a CASE, because a plain
+ * condition would make PostgreSQL 15 scan the index of all final rows.
  */
 export const deleteTransactions = statement("delete-transactions")`
   WITH gone AS (

@@ -8,8 +8,8 @@ const CARRIED_OUT = `${KEPT}, fingerprint bytea` as const;
 
 /**
  * Stores idempotency keys of operator actions by plain inserts: a key that already exists must end the commit. Some
- * keys that are older than any repeat (docs/errors.md) are deleted as well; rows that another commit deletes at the
- * same time are skipped.
+ * keys that are too old to be repeated (docs/errors.md) are deleted as well, except rows that another commit has
+ * locked.
  */
 export const insertOrderKeys = taking(CARRIED_OUT)("insert-order-keys")`
   WITH old AS (
@@ -23,8 +23,8 @@ export const insertOrderKeys = taking(CARRIED_OUT)("insert-order-keys")`
   SELECT ${stored(CARRIED_OUT)}, now() FROM (${lists(CARRIED_OUT)}) AS o`;
 
 /**
- * Finds idempotency keys of operator actions. $1 to $4: subject, key, signer and chain of each; one index look-up per
- * key, as for request ids.
+ * Finds idempotency keys of operator actions. $1 to $4, an array each: the id that the action is about, key, signer and
+ * chain. Each key is one index look-up.
  */
 export const findOrderKeys = taking(KEPT)<OrderKeyRow>("find-order-keys")`
   SELECT k.subject, k.key, k.signer, k.chain_id, '0x' || encode(k.fingerprint, 'hex') AS fingerprint

@@ -14,7 +14,7 @@ export interface PayloadRow extends PayloadColumns {
   readonly gasLimit: bigint;
 }
 
-/** Reads the payloads that are to be signed instead of those of these transactions. */
+/** Reads the changed payloads of these transactions, which are signed instead of the original ones. */
 export const readQueuedChanges = statement<QueuedChangeRow>("read-queued-changes")`
   SELECT q.tx_id, q.kind, q.gas_limit::numeric AS gas_limit, ${selected("q", PAYLOAD)}
   FROM fencepost.queued_change AS q
@@ -26,8 +26,8 @@ const CHANGE = `kind text, gas_limit gas, ${PAYLOAD}` as const;
 const CHANGED = `tx_id uuid, chain_id bigint, ${CHANGE}` as const;
 
 /**
- * Stores a payload to be signed instead of the caller's. If it is changed twice before it is signed, the last one
- * counts.
+ * Stores a changed payload, which is signed instead of the caller's. If it is changed again before it is signed, the
+ * newer one replaces it.
  */
 export const writeQueuedChanges = taking(CHANGED)("write-queued-changes")`
   INSERT INTO fencepost.queued_change AS q (${names(CHANGED)})

@@ -6,13 +6,16 @@ import { changing, statement, taking } from "./statement.ts";
 
 const USE = "use_hour timestamptz, hour_value numeric, hour_cost numeric, day_value numeric, day_cost numeric";
 
-/** Reads the use of signers' limits. If their lanes are locked, the result stays true. $1: signers, $2: chains. */
+/**
+ * Reads how much of the policy limits each signer has used. While the lanes are locked, this cannot change. $1:
+ * signers, $2: chains.
+ */
 export const readLaneUse = statement<Lane & UseColumns>("read-lane-use")`
   SELECT l.chain_id, l.signer, ${names(USE)}
   FROM fencepost.lane AS l
   WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;
 
-/** Lists the use of limits on every lane with charges. */
+/** Lists how much of the policy limits each lane has used; lanes without charges are left out. */
 export const listLaneUse = statement<Lane & UseColumns>("list-lane-use")`
   SELECT l.chain_id, l.signer, ${names(USE)}
   FROM fencepost.lane AS l
@@ -20,8 +23,8 @@ export const listLaneUse = statement<Lane & UseColumns>("list-lane-use")`
   ORDER BY l.signer, l.chain_id`;
 
 /**
- * Reads the use of limits by the API keys $1, and by those that own the transactions $2, on the chains $3. The rows are
- * not locked, so the result may be outdated.
+ * Reads how much of the policy limits the API keys $1, and the owners of the transactions $2, have used on the chains
+ * $3. The rows are not locked, so the result may be outdated.
  */
 export const readKeyUse = statement<KeyUseRow>("read-key-use")`
   SELECT k.owner, k.chain_id, ${names(USE)}
@@ -40,12 +43,12 @@ export const ensureKeyUse = taking(KEY)("ensure-key-use")`
   ORDER BY k.owner, k.chain_id
   ON CONFLICT (owner, chain_id) DO NOTHING`;
 
-/** SQL: use in the window of the charge (`w`): zero if the charge's window is later than that of the row (`u`). */
+/** SQL: amount used in the window of the charge `w`; zero if the row `u` still counts an earlier window. */
 const begun = (window: "hour" | "day", amount: "value" | "cost") =>
   `CASE WHEN date_trunc('${window}', w.hour, 'UTC') > date_trunc('${window}', u.use_hour, 'UTC') THEN 0
       ELSE u.${window}_${amount} END AS ${window}_${amount}`;
 
-/** SQL: use plus the charge, and refunds (or their reversal) in windows that are still running. */
+/** SQL: amount used, plus the charge, plus refunds (or their reversal) in windows that have not ended. */
 const summed = (window: "hour" | "day", amount: "value" | "cost") =>
   `b.${window}_${amount} + w.${amount} + coalesce((
       SELECT sum(c.${amount}) FROM jsonb_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)
@@ -56,9 +59,10 @@ const allowed = (window: "hour" | "day", amount: "value" | "cost") =>
   `(w.${amount} = 0 OR s.${window}_${amount} <= coalesce(w.most_${window}_${amount}, 'Infinity'))`;
 
 /**
- * Adds a commit's charges to the use of API keys, after everything else except the feed. No lane's lock covers these
- * rows, and an earlier read of them may be outdated, so the charges are added to the current rows. Ends the transaction
- * if a sum would exceed a limit. The write is then judged again by the current rows, and its caller gets the refusal.
+ * Adds a commit's charges to the amounts that API keys have used, after everything else except the feed. No lane's lock
+ * covers these rows, and an earlier read of them may be outdated, so the charges are added to the current rows. Ends
+ * the transaction if a sum would exceed a limit. The write is then checked again with the current rows, and its caller
+ * gets the refusal.
  */
 export const chargeKeys = taking(CHARGED)("charge-keys")`
   WITH wanted AS MATERIALIZED (
@@ -101,8 +105,8 @@ export const listKeyUse = statement<KeyUseRow>("list-key-use")`
 export type KeyUseRow = UseColumns & { readonly owner: string; readonly chainId: number };
 
 /**
- * Reads the database's clock, by which windows are counted, the owner of the transaction $1, and the stamp of the
- * policy document in force.
+ * Reads the database's clock, which decides when a limit's window begins and ends; the owner of the transaction $1; and
+ * the version stamp of the policy document in force.
  */
 export const readPolicyClock = statement<PolicyClockRow>("read-policy-clock")`
   SELECT clock_timestamp() AS at, (SELECT p.stamp FROM fencepost.policy AS p WHERE p.only_row) AS stamp,
@@ -114,14 +118,14 @@ export interface PolicyClockRow {
   readonly stamp: string;
 }
 
-/** Columns of the use of limits; all null if nothing was ever counted. */
+/** Amounts used of the policy limits; all null if nothing was ever counted. */
 export type UseColumns = Readonly<Record<"hourValue" | "hourCost" | "dayValue" | "dayCost", bigint | null>> & {
   readonly useHour: Date | null;
 };
 
 const USED_LANE = `${LANE}, ${USE}` as const;
 
-/** Updates the use of limits on lanes that are already locked. */
+/** Updates the amounts used of the policy limits, on lanes that are already locked. */
 export const updateLaneUse = changing(USED_LANE, "update-lane-use", "lanes with another use")`
   UPDATE fencepost.lane AS l
   SET use_hour = u.use_hour, hour_value = u.hour_value, hour_cost = u.hour_cost, day_value = u.day_value,
@@ -131,8 +135,8 @@ export const updateLaneUse = changing(USED_LANE, "update-lane-use", "lanes with 
     AND l.chain_id = u.chain_id AND l.signer = u.signer`;
 
 /**
- * Reads the policy document in force. The change's id is compared twice, so that it is found by key: earlier documents
- * are kept, and may be long.
+ * Reads the policy document in force. Earlier documents are stored too, and may be long. The second comparison of the
+ * change's id makes the planner find the document by key.
  */
 export const readPolicy = statement<PolicyRecord>("read-policy")`
   SELECT p.version, p.stamp, c.document, c.at AS changed_at, c.actor AS changed_by, c.reason
@@ -142,15 +146,15 @@ export const readPolicy = statement<PolicyRecord>("read-policy")`
   WHERE p.only_row`;
 
 /**
- * Locks the policy document, so that no other change happens before COMMIT. Commits never wait for this lock: they
- * verify the stamp on their lanes instead.
+ * Locks the policy document, so that no other change happens before COMMIT. Commits of transactions never wait for this
+ * lock: they compare the document's version stamp on their lanes instead.
  */
 export const lockPolicy = statement("lock-policy")`
   SELECT 1 FROM fencepost.policy AS p WHERE p.only_row FOR NO KEY UPDATE OF p`;
 
 /**
  * Changes the policy document. $1: the node; $2 and $3: hash and document; $4: version; $5 and $6: actor and reason;
- * $7: the stamp.
+ * $7: the document's version stamp.
  */
 export const changePolicy = statement("change-policy")`
   WITH kept AS (
@@ -166,11 +170,11 @@ export const changePolicy = statement("change-policy")`
   SELECT fencepost.require_rows((SELECT count(*) FROM changed), 1, 'policy documents')`;
 
 /**
- * Puts the document's stamp $1 on every lane, in the transaction that changes the document. So a commit that has its
- * lanes locked knows the document in force without another lock. (If every commit of every node locked one row for
- * share, the change would starve.) The table is already locked (`lockLaneTable`): a commit that holds a lane has ended
- * before, one that waits for its lane finds the new stamp, and a lane that was being inserted is there (its default is
- * the stamp in force).
+ * Copies the policy document's version stamp ($1) to every lane, in the transaction that changes the document. So a
+ * commit that has locked its lanes can read the stamp there, without another lock. (If every commit of every node
+ * locked one row for share, the change would never get its lock.) The lane table is already locked (`lockLaneTable`).
+ * So every commit that held a lane has ended, every commit that waits for a lane will read the new stamp, and lanes
+ * that were being inserted are visible (they got the stamp in force by default).
  */
 export const stampLanes = statement("stamp-lanes")`
   UPDATE fencepost.lane AS l SET policy_stamp = $1 WHERE l.signer > ''`;

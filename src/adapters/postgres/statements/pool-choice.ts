@@ -6,11 +6,11 @@ const CHOICE = "request_id text, pool text, chain_id bigint, signer text, tx_id 
 const ASKED = "chain_id bigint, pool text, request_id text";
 
 /**
- * Records which lane has the requests of a pool, from this commit on. No lane's lock covers these rows, so two nodes
- * may allocate nonces on two lanes to the same request. The second insert waits for the first commit. If that succeeds,
- * the second inserts nothing and ends its transaction; when it is decided again by the current rows, the request is a
- * repeat. Rows are inserted in the order of the constraint's columns, so that two commits with several common requests
- * cannot deadlock. $6: the transaction's marker if the response to BEGIN is outstanding.
+ * Records which lane was chosen for a request to a pool. No lane's lock covers these rows, so two nodes may allocate
+ * nonces to the same request on two lanes. The second insert then waits for the first commit. If the first succeeds,
+ * the second inserts nothing and ends its transaction. Its node decides again with the current rows and finds that the
+ * request is a repeat. Rows are inserted in the order of the constraint's columns, so that two commits with several
+ * common requests cannot deadlock. $6: the transaction's marker if the response to BEGIN is outstanding.
  */
 export const insertPoolChoices = taking(CHOICE)("insert-pool-choices")`
   WITH chosen AS (
@@ -24,10 +24,10 @@ export const insertPoolChoices = taking(CHOICE)("insert-pool-choices")`
     fencepost.require_open($6)`;
 
 /**
- * Reads the pools' choices for these requests: the transaction, or the intent that waits for approval. $1: the chain,
- * $2: the pool and $3: the id of each. OFFSET 0 makes it one look-up for each. Waiting intents are found by their
- * request id, and their own id is compared besides: if planned while the table was empty, a condition on the id could
- * scan another index from end to end.
+ * Finds the transaction, or the intent that waits for approval, that a pool created for each request. $1: the chain,
+ * $2: the pool and $3: the request id of each. OFFSET 0 makes it one look-up for each. Waiting intents are looked up by
+ * request id, and their own id is only compared. If they were looked up by their own id, a plan made while the table
+ * was empty could scan another index from end to end.
  */
 export const findPooled = taking(ASKED)<PooledRow>("find-pooled")`
   SELECT c.pool, c.tx_id, c.chain_id, c.signer, c.request_id, owned.owner, owned.nonce, owned.state, owned.fingerprint

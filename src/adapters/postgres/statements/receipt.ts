@@ -35,7 +35,7 @@ export const readTrackedReceipts = statement<ReceiptRow>("read-tracked-receipts"
   ${RECEIPTS}
   WHERE r.tx_id = ANY (${liveIds("'TRACKING', 'STUCK'")})`;
 
-/** Reads the blocks that contain settled transactions of a lane that are still watched. */
+/** Reads the blocks that contain a lane's settled transactions that are still checked for reorgs. */
 export const readWatchedBlocks = statement<Confirmation>("read-watched-blocks")`
   SELECT DISTINCT r.block_number AS number, r.block_hash AS hash
   FROM fencepost.receipt AS r

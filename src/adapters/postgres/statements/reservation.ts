@@ -19,8 +19,7 @@ export const settleReservations = changing(SETTLED, "settle-reservations", "sett
   WHERE r.reservation_id = ANY ($1::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state`;
 
 /**
- * SQL: lifetime of a reservation in milliseconds, rounded up: it is created at a microsecond, and ends a whole number
- * of milliseconds later.
+ * SQL: lifetime of a reservation in whole milliseconds. It is rounded up, because the stored times have microseconds.
  */
 const TTL_MS = "ceil(extract(epoch FROM r.expires_at - r.created_at) * 1000)::float8 AS ttl_ms";
 
@@ -31,9 +30,9 @@ const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.
    FROM fencepost.reservation AS r`;
 
 /**
- * Finds the reservations that a commit needs, by their own id or by the caller's, on every lane: the reader drops those
- * of other lanes. Whether one has expired is judged by the database's clock while the lane is locked: `now()` would be
- * the time at which the transaction began to wait.
+ * Finds the reservations that a commit needs, by their own id or by the caller's request id, on every lane; the caller
+ * drops those of other lanes. The remaining time is computed with `clock_timestamp()` while the lane is locked, because
+ * `now()` would be the time at which the transaction began to wait for the lock.
  */
 export const findReservations = statement<ReservationRow>("find-reservations")`
   ${RESERVATIONS}
@@ -56,7 +55,10 @@ export const readReservation = statement<ReservationRow>("read-reservation")`
 
 const REPAIR = `${LANE}, tx_id uuid` as const;
 
-/** Records repairs, which are counted within an hour; records older than two hours are deleted as well. */
+/**
+ * Records repairs of expired reservations, which are counted over the last hour. Records older than two hours are
+ * deleted as well.
+ */
 export const insertRepairs = taking(REPAIR)("insert-repairs")`
   WITH forgotten AS (
     DELETE FROM fencepost.reservation_repair AS r

@@ -4,7 +4,7 @@ import { statement } from "./statement.ts";
 
 /**
  * First statement of every reading transaction: sets a time limit in the server, and the planner settings of
- * `openTransaction`. Bitmap scans are off, so that a page is read from its index in order and not sorted from all rows.
+ * `openTransaction`. Bitmap scans are off, so that a page is read in index order instead of sorting all rows.
  */
 export const openRead = statement("open-read")`
   SELECT
@@ -14,22 +14,22 @@ export const openRead = statement("open-read")`
 
 /**
  * First statement of every writing transaction, before any lock: sets limits that the server enforces, and reads the
- * history of the database.
+ * identity of the database (system, timeline, epoch, WAL position), which shows a restore or failover.
  *
- * $4 is `transaction_timeout` if the server has it (17), else a setting of our own without effect, so that one
- * statement serves all versions.
+ * $4 is the name `transaction_timeout` if the server has this setting (17), else a setting of our own without effect,
+ * so that one statement serves all versions.
  *
  * The planner settings apply to this transaction only. Our statements look rows up by key for a batch of at most a few
  * hundred: index scans, and hash joins with the batch. A table that was tiny when the plan was cached, or was never
- * analysed, must not turn that into nested sequential scans. Generic plans are forced, because a short list always
- * looks cheaper than the ten elements that a generic plan assumes, and would be planned again every time. JIT is off:
- * before 18 a disabled plan that has no alternative counts as infinitely expensive, and compiling it took 190 ms, while
- * running it takes 2.
+ * analysed, must not turn that into nested sequential scans. Generic plans are forced. Otherwise a statement with a
+ * short list would be planned again every time, because it looks cheaper than the generic plan, which assumes ten
+ * elements. JIT is off: before 18, a plan that uses a disabled method for lack of another counts as infinitely
+ * expensive, so it was compiled, which took 190 ms for 2 ms of running.
  *
  * DateStyle is set, because a host application may have given its role another one, which the driver cannot read.
  *
- * The epoch shows a restore to a node that checks late. The WAL position no longer does: after a restore it soon grows
- * past the last one seen before.
+ * The epoch shows a restore even to a node that checks late. The WAL position does not, because after a restore it soon
+ * grows past the last position seen before.
  *
  * The timeline is read from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()`
  * lags.
@@ -39,9 +39,10 @@ export const openTransaction = statement<Opened>("open-transaction")`SELECT ${LI
 export type Opened = ObservedHistory & { readonly now: Date };
 
 /**
- * Like `openTransaction`, for a transaction in one write: the history cannot be compared between two round trips, so
- * the server ends the transaction if it is another one. $6: the transaction's marker, by which its other statements
- * recognise that it is open; $7 to $10: system, timeline, epoch and the lowest allowed WAL position.
+ * Like `openTransaction`, for a transaction in one write. The client cannot compare the database's history before the
+ * next statement, so the server does, and ends the transaction if the history is another one. $6: the transaction's
+ * marker, by which its other statements recognise that it is open; $7 to $10: system, timeline, epoch and the lowest
+ * allowed WAL position.
  */
 export const openKnown = statement<Opened>("open-known")`
   SELECT ${LIMITS},
@@ -59,16 +60,17 @@ export const openKnown = statement<Opened>("open-known")`
   ) AS seen`;
 
 /**
- * Sets the limits for the second half of a transaction: the time that is left, and a short wait for the feed's counter.
+ * Sets the limits for the second half of a transaction: the remaining time for statements, and a short wait for the
+ * lock of the feed's counter.
  */
 export const limitWaits = statement("limit-waits")`
   SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`;
 
 /**
- * Ends the transaction unless the database's history is the known one. This is the check of judge-history.ts for a
- * registration in one round trip, in the one case that needs no decision. $1: system, $2: timeline, $3: epoch; $4: the
- * highest known number of the feed; $5: this store, $6: its slots and $7: for each slot the markers of which one must
- * be there, joined by commas; $8: the newest known migration.
+ * Ends the transaction unless the database's history is the one that this process knows. Used by a registration in one
+ * round trip; any other case needs two round trips and judge-history.ts. $1: system, $2: timeline, $3: epoch; $4: the
+ * highest known number of the feed; $5: this store; $6: its commit slots; $7: for each slot the possible markers,
+ * joined by commas, one of which must be stored; $8: the newest known migration.
  */
 export const proveContinuity = statement("prove-continuity")`
   SELECT fencepost.require_rows(

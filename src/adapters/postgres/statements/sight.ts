@@ -7,12 +7,13 @@ import { statement } from "./statement.ts";
 
 /**
  * Statements for overviews of the whole cluster. Each scans an index of exceptional rows, or the newest rows. OFFSET 0
- * keeps look-ups by key separate: as a join, the planner would hash the whole table, because loops are disfavoured.
+ * keeps look-ups by key separate: written as a join, they would make the planner hash the whole table, because nested
+ * loops are disabled.
  */
 
 const TROUBLED = "l.suspended OR l.live_stuck > 0";
 
-/** Lists lanes that are suspended or stuck, and lanes with a nonce hole: at most $1 of either. */
+/** Lists at most $1 lanes that are suspended or stuck, and at most $1 lanes with a nonce hole. */
 export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes")`
   WITH troubled AS MATERIALIZED (
     (SELECT l.signer, l.chain_id FROM fencepost.lane AS l WHERE ${TROUBLED} ORDER BY l.signer, l.chain_id LIMIT $1)
@@ -52,8 +53,8 @@ export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes
 type Member<Of extends "head" | "hole" | "decision"> = NonNullable<TroubledLane[Of]>;
 
 /**
- * A lane with a problem. The first column of head, hole and decision is null if there is none; then their other columns
- * are null too.
+ * A lane with a problem: its lowest open transaction (head), its lowest nonce hole, and the decision that suspended it.
+ * If one of these is missing, its columns are null.
  */
 export interface TroubledLaneRow extends Lane, Pick<TroubledLane, "suspendedBy" | "open"> {
   readonly headTxId: string | null;
@@ -90,7 +91,9 @@ export const listAwaiting = statement<Flat<TroubledTransaction>>("list-awaiting"
   WHERE i.awaits IS NOT NULL AND i.approved_at IS NULL AND i.alias_of IS NULL
   ORDER BY i.intake_id LIMIT $1`;
 
-/** Counts the problems of each kind beyond the first $1, from their small indexes. */
+/**
+ * Counts the problems that are not listed: of each kind, those beyond the first $1. Uses the small index of each kind.
+ */
 export const countTroubles = statement<{ readonly at: Date; readonly more: number }>("count-troubles")`
   SELECT clock_timestamp() AS at,
     greatest(0, (SELECT count(*) FROM fencepost.lane AS l WHERE ${TROUBLED}) - $1::bigint)
@@ -120,7 +123,10 @@ const NEWEST = 2_000;
 const TIMED = 200;
 const PAST = "interval '5 minutes'";
 
-/** SQL: rate per minute over the last five minutes, or over less time if the newest rows cover less. */
+/**
+ * SQL: rate per minute over the last five minutes, or over a shorter time if the rows that are read do not go back that
+ * far.
+ */
 const perMinute = (times: string) => `(
     SELECT CASE WHEN count(*) < ${NEWEST} THEN count(*) / 5.0
       ELSE count(*) * 60.0 / greatest(1, extract(epoch FROM clock_timestamp() - min(recent.at))) END
@@ -147,8 +153,9 @@ export const readPulse = statement<Pulse>("read-pulse")`
 const LOOKED_AT = 1_000;
 
 /**
- * Finds the oldest open transaction of each chain ($1), and whether the search was cut short. Ids are in the order of
- * creation; both columns of the index are compared, so that no other index is scanned (page-scopes.ts).
+ * Finds the oldest open transaction of each chain ($1), and whether the search reached its row limit. Ids are in the
+ * order of creation. Both columns of the index are compared, so that the planner scans this index and no other
+ * (page-scopes.ts).
  */
 export const readOldestOpen = statement<OldestOpenRow>("read-oldest-open")`
   SELECT scope.chain_id, seen.is_cut_short, seen.oldest FROM unnest($1::bigint[]) AS scope (chain_id)

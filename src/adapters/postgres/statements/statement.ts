@@ -27,7 +27,7 @@ export interface RowStatement<Columns extends string, Row> extends Pick<Statemen
   readonly columns: Columns;
 }
 
-/** Template tag for a statement's text, with SQL parts that statements share. */
+/** Template tag for the text of an SQL statement; inserts SQL parts that several statements share. */
 type Sql<Of> = (text: TemplateStringsArray, ...shared: readonly (string | number)[]) => Of;
 
 export function statement<Row = unknown>(of: string): Sql<Statement<Row>> {
@@ -39,8 +39,8 @@ export function statement<Row = unknown>(of: string): Sql<Statement<Row>> {
 }
 
 /**
- * Makes a statement that changes rows. It ends the transaction unless their number equals that of the elements of the
- * first parameter.
+ * Makes a statement that changes rows. It ends the transaction unless the number of changed rows equals the number of
+ * elements in the first parameter.
  */
 export function counted(name: string, what: string, many = "cardinality($1)"): Sql<Statement<unknown>> {
   return (text, ...shared) => statement(name)`
@@ -55,7 +55,7 @@ export function taking<const Columns extends string>(columns: Columns) {
   return <Row = unknown>(name: string): Sql<RowStatement<Columns, Row>> => of(columns, statement<Row>(name));
 }
 
-/** Like `taking`, but ends the transaction unless the number of changed rows is that of the given rows. */
+/** Like `taking`, but ends the transaction unless as many rows were changed as were given. */
 export function changing<const Columns extends string>(columns: Columns, ...name: Parameters<typeof counted>) {
   return of(columns, counted(...name));
 }

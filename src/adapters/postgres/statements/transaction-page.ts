@@ -4,8 +4,9 @@ import { statement } from "./statement.ts";
 const page = statement<{ readonly txId: string }>;
 
 /**
- * Planner settings for statements that read pages or signers: rows are read in the order of an index, and not fetched
- * completely to be sorted. For an unknown limit, a plan would otherwise assume a tenth of all rows.
+ * Planner settings for statements that read pages or signers: rows must be read in index order, not fetched completely
+ * and sorted. Because the page size is a parameter, the planner would otherwise assume that a tenth of all rows is
+ * read.
  */
 export const preferOrder = statement("prefer-order")`
   SELECT set_config('enable_sort', 'off', true), set_config('enable_incremental_sort', 'off', true)`;

@@ -10,11 +10,11 @@ const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, ga
   steps_before integer, pinned boolean` as const;
 
 /**
- * Binds nonces: inserts transaction and payload of everything that a commit allocates. The node that allocated the
- * nonce, and the time, are the first step of the history, unless the transaction was accepted before. Plain inserts: a
- * nonce or a request id that already exists must end the commit with an error, never be skipped. One element per
- * transaction; a column that is empty for all of them is null. Last parameter: the transaction's marker if the response
- * to BEGIN is still outstanding, else null.
+ * Allocates nonces: inserts the transaction and payload of everything that a commit allocates. The node and the time of
+ * the allocation are the first step of the history, unless the transaction was accepted before. Plain inserts: a nonce
+ * or a request id that already exists must end the commit with an error, never be skipped. One element per transaction;
+ * a column that is empty for all of them is null. Last parameter: the transaction's marker if the response to BEGIN is
+ * still outstanding, else null.
  *
  * COPY would cost the server even less, but is not used: while COPY waits for the rest of its rows, no timer of the
  * server runs. A node that stalls in the middle would keep the lane's lock until TCP gives up.
@@ -44,12 +44,13 @@ const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, sta
   expires boolean` as const;
 
 /**
- * Changes the state of transactions, each only from the state in which it was read. Several steps of one transaction
- * within a commit arrive here as one; its history has them all. There is no condition on `live`: it was judged under
- * the lock, a CHECK enforces it, and the condition would let a plan from an empty table scan the index of all live
- * rows. A transaction that gave its nonce up is over at once: none of it is on any chain, so there is nothing to watch.
- * $1 to $18, one element per transaction; a column that is empty for all of them is null; $16: the steps that are
- * columns of the row (commit/ordinary-life.ts), $17: whether the transaction is held from now on, or released.
+ * Changes the state of transactions, each only from the state in which it was read. If a commit contains several steps
+ * of one transaction, only the resulting state is written here; its history has all steps. There is no condition on
+ * `live`, because it was checked under the lock and a CHECK enforces it. Such a condition could make a plan from an
+ * empty table scan the index of all live rows. A transaction that gives its nonce up is no longer live, because nothing
+ * of it can be on a chain. $1 to $18, one element per transaction; a column that is empty for all of them is null; $16:
+ * the steps that are stored as columns of the row (commit/ordinary-life.ts), $17: whether the transaction is held from
+ * now on, or released.
  */
 export const updateTransactions = changing(MOVE, "update-transactions", "moved transactions")`
   UPDATE fencepost.transaction AS t
@@ -83,29 +84,29 @@ export const updateTransactions = changing(MOVE, "update-transactions", "moved t
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`;
 
 /**
- * Ends the watch of transactions that were mined so deep that no reorg is expected there. They are not resumed or
- * loaded any more.
+ * Ends the reorg check of transactions whose block is so deep that no reorg is expected there. Owners no longer load
+ * them.
  */
 export const unwatchTransactions = counted("unwatch-transactions", "transactions past their watch")`
   UPDATE fencepost.transaction AS t SET live = false, outcome = t.state
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
 /**
- * Moves transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by
- * row, and a row may get a nonce that another row has not left yet. 2^52 above is beyond any real nonce.
+ * Moves transactions that are about to change their nonce to nonces that are not in use, 2^52 higher. PostgreSQL checks
+ * the unique index row by row, so otherwise a row could get a nonce that another row still has.
  */
 export const vacateNonces = counted("vacate-nonces", "vacated nonces")`
   UPDATE fencepost.transaction AS t
   SET nonce = t.nonce + ${OUT_OF_THE_WAY}
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0`;
 
-/** Time columns of a transaction: its deadline, the start of its hold, and the end that its deadline caused. */
+/** Time columns of a transaction: its deadline, the start of its hold, and the time at which its deadline ended it. */
 const TIMES = "t.valid_until, t.held_since, t.expired_at";
 
 /**
- * Reads the transactions of a commit while their lanes are locked, so that no other node can change them. $2: those
- * whose payload may be compared with another; $3: those whose block matters. Each of these costs a row of another
- * table.
+ * Reads the transactions of a commit while their lanes are locked, so that no other node can change them. $2:
+ * transactions whose payload fingerprint is needed; $3: transactions whose block is needed. Each of these reads a row
+ * of another table.
  */
 export const readTransactions = statement<CurrentRow>("read-transactions")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live,
@@ -121,7 +122,7 @@ export const readTransactions = statement<CurrentRow>("read-transactions")`
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
 export interface CurrentRow extends Lane, Omit<LedgerTransaction, "minedIn" | "fingerprint" | "attempts" | "details"> {
-  /** Node of the term in which the steps stored as columns were made; null if there are none. */
+  /** Node whose term made the history steps that are stored as columns of the row; null if there are none. */
   readonly allocatedBy: string | null;
   readonly allocatedUnder: number | null;
   /** Fingerprint of the payload; null if it was not requested. */
@@ -192,12 +193,13 @@ export type TrackedRow = Omit<
 > &
   TimeColumns & { readonly lostSightAt: Date | null };
 
-/** SQL: whether the live row `t` may not move to another nonce (domain/ledger/may-move.ts). */
+/** SQL: true if the live row `t` must keep its nonce (domain/ledger/may-move.ts). */
 const FIXED = "(t.state <> 'ALLOCATED' OR t.attempt_count > 0 OR t.pinned)";
 
 /**
- * Reads transactions with a deadline that are not mined, not held and not handled yet, the earliest first. Only such
- * rows are in the index that is scanned. Whether each may give up its nonce is judged again while the lane is locked.
+ * Reads transactions with a deadline that are not mined and not held and whose deadline was not handled yet, the
+ * earliest deadline first. Only such rows are in the index that is scanned. Whether each may give up its nonce is
+ * checked again while the lane is locked.
  */
 export const readExpiring = statement<ExpiringRecord>("read-expiring")`
   SELECT e.tx_id, e.nonce, e.request_id, e.created_at, e.state, e.valid_until,
@@ -226,8 +228,8 @@ export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   ORDER BY t.nonce`;
 
 /**
- * Reads one above the highest nonce of a lane that is settled and no longer watched, whether its transaction is still
- * stored or not. The index is scanned from its end.
+ * Reads the lowest nonce of a lane above all settled transactions that are no longer checked for reorgs, including
+ * removed ones. The index is scanned from its end.
  */
 export const readSettledBelow = statement<{ readonly settledBelow: number }>("read-settled-below")`
   SELECT greatest(
@@ -245,8 +247,8 @@ const REQUEST = `${LANE}, request_id text` as const;
 
 /**
  * Second idempotency check, while the lane is locked: it sees every allocation of the lane that ever committed. $1: the
- * chain, $2: the signer and $3: the id of each request, one look-up for each. Before PostgreSQL 17, lists of signers
- * and of ids would be looked up in every combination: a million of them for a thousand lanes with a request each.
+ * chain, $2: the signer and $3: the id of each request. Each request is one look-up. With lists of signers and of ids
+ * instead, PostgreSQL before 17 would look up every combination: a million for a thousand lanes with one request each.
  * OFFSET 0 keeps the planner from turning the look-ups into a join, for which it would scan the whole index.
  */
 export const findRequests = taking(REQUEST)<Flat<ExistingTransaction>>("find-requests")`
@@ -304,8 +306,9 @@ export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: strin
 const WATCHED = `${LANE}, through_block bigint` as const;
 
 /**
- * Finds settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order,
- * so they are the lowest live ones: only one page of them is read, even if many transactions are pending after it.
+ * Finds settled transactions of these lanes that were mined at or below a block. A chain mines a signer's transactions
+ * in nonce order, so they have the lowest nonces of the lane's live rows. Only one page is read, even if many
+ * transactions are pending above it.
  */
 export const findUnwatchable = taking(WATCHED)<UnwatchableRow>("find-unwatchable")`
   SELECT settled.*
@@ -328,8 +331,8 @@ export const findUnwatchable = taking(WATCHED)<UnwatchableRow>("find-unwatchable
 export type UnwatchableRow = Lane & Watched & { readonly throughBlock: number; readonly blockNumber: number };
 
 /**
- * Finds open transactions that an older version moved to a second nonce, recorded as a step of their history. They have
- * at least two attempts, ours and the foreign one, so that only few histories are read: by key, and not as a join.
+ * Finds open transactions that an older version moved to a second nonce, which is recorded as a step of their history.
+ * They have at least two attempts, so only few histories have to be read. Histories are read by key, not by a join.
  */
 export const findRequeued = statement<RequeuedRow>("find-requeued")`
   SELECT t.chain_id, t.signer, t.nonce, t.tx_id
@@ -340,7 +343,7 @@ export const findRequeued = statement<RequeuedRow>("find-requeued")`
 
 export type RequeuedRow = HeldNonceRow;
 
-/** Finds settled transactions of a lane that are still watched and were mined in one of these blocks. */
+/** Finds settled transactions of a lane that were mined in one of these blocks and are still checked for reorgs. */
 export const findWatched = statement<TrackedRow>("find-watched")`
   SELECT ${TRACKED}, NULL::timestamptz AS lost_sight_at
   FROM fencepost.transaction AS t

@@ -16,7 +16,10 @@ type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
 
 /** Implements leases. `renewing` has connections of its own, so that a renewal never waits behind other work. */
 export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Held {
-  /** Commits one statement in one round trip, in the known history. False if nothing is committed. */
+  /**
+   * Commits one statement in one round trip; false if nothing is committed. The server ends the transaction if the
+   * database was restored or replaced.
+   */
   const atOnce = async (commandFor: (marker: string) => Command) => {
     const known = renewing.history.standing;
     if (known === null) return false;
@@ -35,8 +38,8 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
       await hasChanged(instances.announceInstance(instanceId, chains, draining, standsBack, keysAway));
     },
     /**
-     * Publish the session lock as fast as a renewal: other nodes that find a recorded lock missing declare this process
-     * dead, unless they read in time that the lock was given up.
+     * Publish a change of the session lock as fast as a renewal. Other nodes that find a recorded lock missing declare
+     * this process dead, unless they read in time that it uses the lock no longer.
      */
     async publishLock(instanceId, lock) {
       const values = [instanceId, lock?.key, lock?.session];
@@ -79,8 +82,8 @@ export function writeRows<Row>(runtime: DurableRuntime, command: Command<Row>): 
 }
 
 /**
- * Runs a lease transaction. A race lost between judging and taking a lane is no error of the data, so it is reported as
- * retryable.
+ * Runs a lease transaction. Another node may take the lane between the check and the write. That is no error in the
+ * data, so it is reported as retryable.
  */
 export async function writeLease<const Commands extends readonly Command[], Result>(
   runtime: DurableRuntime,

@@ -44,8 +44,8 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
       );
       if (state === undefined) return null;
       const { policyStamp, ...known } = state;
-      // Read the policy document if it changed: the signing process re-checks the lane's transactions by the document
-      // with which the last owner allocated, or a newer one.
+      // Read the policy document if it has changed. The signing process must re-check the lane's transactions with the
+      // document that the last owner used for allocation, or a newer one.
       await policy?.follow(policyStamp);
       return {
         ...known,

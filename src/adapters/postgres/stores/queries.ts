@@ -107,7 +107,9 @@ async function census(reading: Reading): Promise<Census> {
   };
 }
 
-/** Reads first hashes. An id without a row of its own may be an alias of a transaction. */
+/**
+ * Reads the hashes of transactions' first attempts. An id without a row of its own may be an alias of a transaction.
+ */
 async function firstHashesOf(reading: Reading, txIds: readonly string[]) {
   const found = await ask(reading, readFirstHashes(txIds));
   const known = new Set(found.map(({ txId }) => txId));

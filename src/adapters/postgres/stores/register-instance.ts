@@ -1,6 +1,7 @@
 /**
- * Registers an instance, in the history of the database that it finds. If that is not the known one, commits may be
- * lost and sequence numbers may repeat: then, in the same transaction, every term ends and the feed begins a new epoch.
+ * Registers an instance. It compares the database's history (system, timeline, epoch, last commits) with the known one.
+ * If they differ, commits may be lost and sequence numbers may repeat. Then the same transaction ends every term and
+ * begins a new epoch of the feed.
  */
 import { epochStart } from "../../../domain/cluster/epochs.ts";
 import type { InstanceRegistration, Registered } from "../../../ports/lease-store.ts";
@@ -25,9 +26,9 @@ interface Luggage extends Pick<Evidence, "seen"> {
 }
 
 /**
- * Registers an instance. A process that was registered before, in a history that continues, registers again in a single
- * round trip, because it is already short of time. Every other registration takes two round trips, because the history
- * has to be judged in between.
+ * Registers an instance. If the process was registered before and the database's history continues, one round trip
+ * suffices; this matters, because such a process is already short of time. Every other registration takes two round
+ * trips, because the history must be checked in between.
  */
 export async function registerInstance(
   runtime: DurableRuntime,

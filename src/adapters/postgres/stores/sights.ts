@@ -1,4 +1,7 @@
-/** Implements SightStore on PostgreSQL, from kept counts, small indexes of exceptional rows, and the newest rows. */
+/**
+ * Implements SightStore, the reads for operators' overviews, on PostgreSQL. It uses counters, small indexes of
+ * exceptional rows, and the newest rows.
+ */
 import type { TroubledLane } from "../../../domain/troubles/find.ts";
 import { revived } from "../../../domain/troubles/rows.ts";
 import type { Between, NodeReport, SearchTerms, SightStore } from "../../../ports/sight-store.ts";

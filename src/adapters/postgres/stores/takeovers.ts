@@ -1,11 +1,11 @@
 /**
- * How lanes are taken: new ones, released ones, and those of dead nodes. Each lane is judged and taken under the lock
+ * How lanes are taken: new ones, released ones, and those of dead nodes. Each lane is checked and taken under the lock
  * that every write of the lane holds until COMMIT, so a takeover waits for the last write before it, and only for that.
  *
  * Transactions that share a row lock (FOR SHARE) overtake one that waits for it exclusively, and sixteen of them can
  * keep a takeover waiting for a minute. So a takeover that has waited too long queues for the lock of the whole table,
  * which is granted in order. All writes of all lanes then wait behind the takeover, so this is done only for lanes
- * without an owner, for a moment, and seldom.
+ * without an owner, for a few hundred milliseconds, and seldom.
  */
 import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
 import { StoreUnavailable } from "../../../ports/lane-store.ts";
@@ -25,19 +25,19 @@ type Held = Extract<Acquisition, { fence: Fence }>;
 
 interface Claimed {
   readonly held: readonly Held[];
-  /** Lanes that are free, but were locked by another transaction at that moment. */
+  /** Free lanes that were skipped because another transaction had them locked. */
   readonly passedOver: readonly Lane[];
 }
 
 /**
- * Longest wait for the lock of one lane, unless a stalled owner may hold it longer. It leaves time for a second
- * attempt.
+ * Longest wait in ms for the lock of one lane; longer only if a stalled owner may hold the lock. It leaves time for a
+ * second attempt.
  */
 const WAIT_MS = 350;
 const OUTLAST_MS = 20;
 /**
- * How often a claim tries again for lanes that it skipped: most transactions that lock a free lane are about to take
- * it.
+ * Number of times that a claim retries the lanes that it skipped because they were locked. Most transactions that lock
+ * a free lane are about to take it.
  */
 const LOOKS = 3;
 const LOOK_EVERY_MS = 50;
@@ -87,7 +87,7 @@ export function takeoversIn(runtime: DurableRuntime): Pick<LeaseStore, "acquireL
 function acquire(runtime: DurableRuntime, lane: Lane, instanceId: string, insists: boolean): Promise<Acquisition> {
   return writeLease(runtime, {
     waitAtMostMs: insists ? INSIST_AT_MOST_MS : Math.max(WAIT_MS, runtime.limits.idleMs + OUTLAST_MS),
-    // Lock the lane before its owner is read, so that the result stays true until COMMIT.
+    // Lock the lane before its owner is read, so that the owner cannot change until COMMIT.
     locks: [...(insists ? [lockLaneTable()] : []), ensureLanes([lane]), lockLanesByKey([lane])],
     find: [readLease(lane.chainId, lane.signer), readInstance(instanceId)],
     decide: ([[lease], [claimant]]): Decision<Acquisition> => {
@@ -132,8 +132,8 @@ async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]) {
 }
 
 /**
- * Ends a claim that failed after some lanes were taken: those must be returned; the rest is claimed again at the next
- * attempt.
+ * Ends a claim that failed after some lanes were taken: the taken lanes are still returned, and the others are claimed
+ * at the next attempt.
  */
 function nothingMore(error: unknown, held: readonly Held[]): Claimed {
   if (held.length === 0 || !(error instanceof StoreUnavailable)) throw error;

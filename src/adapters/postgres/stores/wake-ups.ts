@@ -61,7 +61,9 @@ export class PostgresWakeUps implements WakeUps {
     await this.session.close();
   }
 
-  /** A hint that cannot be sent is dropped: NOTIFY only makes polling sooner (docs/many-nodes.md). */
+  /**
+   * A hint that cannot be sent is dropped: without it, polling finds the change a little later (docs/many-nodes.md).
+   */
   private async flush() {
     this.cancelFlush?.();
     this.cancelFlush = null;

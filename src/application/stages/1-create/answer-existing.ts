@@ -1,10 +1,11 @@
 /**
- * Stage 1: creates that are answered without a nonce. Repeats, by their request id or by the nonce that they name (I5);
- * creates that failed; and creates of an API key that has filled its share of the lane's queue. Only the lane's owner
- * judges the last, by the key's creates that are under way, or have a nonce and are in no block.
+ * Stage 1: creates that are answered without a nonce. These are repeats, found by their request id or by the nonce that
+ * they name (I5); creates that failed; and creates of an API key that has filled its share of the lane's queue. Only
+ * the lane's owner checks the share: it counts the key's creates that are under way, or have a nonce and are in no
+ * block.
  *
  * Reads: request ids, in rounds that creates of all lanes share; transactions; a key's open transactions, once under a
- * term. Writes: nothing: the binding check is stage 2's, under the lane's lock. A crash here leaves nothing behind.
+ * term. Writes: nothing. The check that counts is stage 2's, under the lane's lock. A crash here leaves nothing behind.
  */
 import { DatabaseSilent, FencepostError, outcomeUnknown } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
@@ -80,8 +81,9 @@ function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" |
 }
 
 /**
- * Answers creates that name a nonce other than the next one: if the same payload already has that nonce, the create is
- * its repeat. The refusal was decided under the lane's lock, and the transaction of a nonce does not change afterwards.
+ * Answers creates that were refused because they name a nonce other than the next one. If a transaction with the same
+ * payload has that nonce, the create is its repeat. Stage 2 decided the refusal under the lane's lock, and the
+ * transaction of a nonce does not change afterwards.
  */
 export async function answerHeldNonces(
   { store }: { readonly store: Pick<QueryStore, "transactionAt"> },
@@ -125,8 +127,8 @@ const ENOUGH = 1_000;
 const NOTHING: Found = new Map();
 
 /**
- * Looks up request ids in rounds: creates of all lanes that arrive before the next round begins share it. A thousand
- * lanes with one create each then cost a few reads, not a thousand.
+ * Looks up request ids in rounds. All creates that arrive before the next round begins, of any lane, share that round.
+ * A thousand lanes with one create each then cost a few reads, not a thousand.
  */
 export class RequestIds {
   private readonly store: Pick<LaneStore, "findByRequestIds">;
@@ -134,7 +136,7 @@ export class RequestIds {
   private readonly flow = new Flow(IDS_TO_GATHER);
   private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE, this.flow);
   private readonly running = new Set<Promise<unknown>>();
-  /** The last unanswered query about each lane: the lane's creates share its answer and continue at the same moment. */
+  /** The last unanswered query about each lane: all creates of the lane share its answer and continue together. */
   private readonly asking = new Map<LaneKey, { readonly round: Round; readonly answer: Promise<Found> }>();
   private next: Round | null = null;
 

@@ -1,12 +1,12 @@
 /**
  * Stage 1, the request of one create: parses it, puts a span around it if traces are recorded, and decodes a contract's
- * revert error with the caller's ABI. The span's context is kept in the metadata: later stages, hours later and on
- * other nodes, are recorded beneath it (docs/traces.md). An owner without a URL reads the creates that other processes
- * enqueued for its lanes (cluster/pending-creates.ts) and handles them as if they had been forwarded.
+ * revert error with the caller's ABI. The span's context is stored in the metadata, so that later stages, hours later
+ * and on other nodes, are recorded beneath it (docs/traces.md). An owner without a URL reads the creates that other
+ * processes enqueued for its lanes (cluster/pending-creates.ts) and handles them as if they had been forwarded.
  *
  * Reads: the request. Writes: nothing. Invariants: a mistake is refused before anything is consumed; I4, I5. A crash
- * here leaves nothing behind; enqueued creates are made or not, and the lane's next owner looks for their ids before it
- * makes anything.
+ * here leaves nothing behind. An enqueued create may or may not have been made by then: the lane's next owner looks up
+ * its id before it makes anything.
  */
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { type Address, type Hex, type Lane, laneKey } from "../../../domain/lane.ts";
@@ -46,7 +46,7 @@ export interface CreateItem extends Item, Entering {
 
 interface PoolRequest {
   readonly asked: PoolAsked;
-  /** Lanes to choose from; empty once the request was answered without a lane. */
+  /** Lanes of the pool to choose from; empty if the request already has its answer and needs no lane. */
   lanes: readonly Lane[];
   readonly tried: Set<Address>;
 }
@@ -86,8 +86,8 @@ export function isItem(parsed: CreateItem | FencepostError): parsed is CreateIte
 }
 
 /**
- * Metadata of up to this size is still accepted after the trace context was added: no request is refused because of its
- * trace.
+ * The trace context is added only to metadata of up to this size. Larger metadata might exceed its own limit with the
+ * context, and no request may be refused because of its trace.
  */
 const ROOM_CHARACTERS = 7 * 1024;
 
@@ -149,7 +149,7 @@ export function withNamedRevert(codec: Pick<Codec, "decodeError">, request: Crea
   return new FencepostError(result.code, `the call would revert: ${message}`, named);
 }
 
-/** The caller's ABI: beside the name of a function or of a deployment, or in place of the function. */
+/** The ABI in the caller's payload: the field `abi`, or an ABI given as `function`; null if there is none. */
 function abiOf(payload: unknown): readonly unknown[] | null {
   const { abi, function: callee } = (payload ?? {}) as { readonly abi?: unknown; readonly function?: unknown };
   const given = abi ?? callee;
@@ -180,7 +180,10 @@ function readAll(lane: Lane, creates: unknown) {
   });
 }
 
-/** The lane was lost while its creates were made: its next owner makes the rest, and recognises those already made. */
+/**
+ * The lane was lost while its creates were being made. Its next owner makes the rest, and recognises those already
+ * made.
+ */
 function refuseLost(results: readonly Result[]) {
   const lost = results.filter(
     (each) => each instanceof FencepostError && each.code === "NOT_LEADER",

@@ -79,7 +79,7 @@ export interface CreatePorts extends LaneWriterPorts {
   readonly pendingCreates: Pick<PendingCreates, "enqueue">;
 }
 
-/** Bounds of the queues: how many creates may be under way on one lane, and on the node. */
+/** Capacity of the queues: how many creates may be under way on one lane, and on the node. */
 export interface Admission {
   readonly perLane: number;
   readonly perNode: number;
@@ -92,7 +92,8 @@ interface LaneItem extends Item, Entering {
 }
 
 /**
- * Entry point of all creates: single ones and batches, from callers, from other nodes and from the waiting requests.
+ * Entry point of all creates: single ones and batches, from callers, from other nodes and from the table of waiting
+ * requests.
  */
 export class Creates {
   private readonly ports: CreatePorts;
@@ -166,7 +167,10 @@ export class Creates {
   }
 }
 
-/** Has the creates made by this node, by the lane owner's node, or through the table of waiting requests. */
+/**
+ * Delivers creates to the lane's owner: this node, another node, or, through the table of waiting requests, an owner
+ * without a URL.
+ */
 function byOwner(ports: CreatePorts, items: readonly CreateItem[]) {
   const itemAt = (at: number): CreateItem => items[at] as CreateItem;
   return ports.router.deliver<Created>({
@@ -270,9 +274,9 @@ async function answerMade(ports: CreatePorts, items: readonly LaneItem[]) {
 }
 
 /**
- * The idempotency check before preparation avoids calls to the chain for known requests. If no call would be made, the
- * check is skipped: the binding one is stage 2's, under the lane's lock. But no create may overtake one of its lane
- * that is being checked.
+ * Checks for existing request ids before preparation, to avoid calls to the chain for known requests. The check is
+ * skipped if preparation would make no call, because stage 2 checks again under the lane's lock. It is not skipped
+ * while other creates of the lane are being checked: this create must not overtake them.
  */
 async function answerSeen(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[]) {
   const behindOthers = lane.hasUnminedBefore(items.length);

@@ -1,8 +1,8 @@
 /**
  * Stage 1, choice of the lane: a request to a pool gets one of the pool's lanes. If the request id already has a
- * transaction in the pool, that is the answer; otherwise the member with the shortest wait that can pay is chosen, and
- * the request continues as one to that signer. The choice binds nothing until the nonce is allocated: the row that
- * records which lane has the request is written in the same database transaction (domain/ledger/allocate.ts,
+ * transaction in the pool, that is the answer. Otherwise the member with the shortest wait that can pay is chosen, and
+ * the request continues as one to that signer. The choice is final only when the nonce is allocated: the same database
+ * transaction writes the row that records which lane has the request (domain/ledger/allocate.ts,
  * adapters/postgres/commit/pool-rows.ts). A second request with the same id, on another lane or another node, is
  * answered with the first one's transaction.
  *
@@ -47,8 +47,8 @@ interface PoolPorts {
 type Earlier = ExistingTransaction | Spent;
 
 /**
- * A request id together with the lanes of the pool: callers may have used the same id on a lane without naming the
- * pool.
+ * A request id to look up in a pool and on each of its lanes: a caller may have used the id on a lane without naming
+ * the pool.
  */
 interface AskedId extends AskedOfPool {
   readonly lanes: readonly Lane[];
@@ -62,7 +62,7 @@ const IDS_AT_ONCE = 500;
 export class PoolChoice {
   private readonly ports: PoolPorts;
   private readonly members: PoolMembers;
-  /** Looks up earlier transactions; requests of one turn of the event loop share a read. */
+  /** Looks up earlier transactions with the same request id; requests of one turn of the event loop share a read. */
   private readonly earlier: Gathering<AskedId, Earlier | null>;
 
   constructor(ports: PoolPorts) {
@@ -169,8 +169,9 @@ export class PoolChoice {
 }
 
 /**
- * Existing transactions of requests to pools, on any lane. An id known to the pool takes precedence over the same id on
- * one of its lanes. Stage 2's check, in the transaction that allocates the nonce, is binding.
+ * Finds existing transactions of requests to pools, on any lane. A request id recorded for the pool takes precedence
+ * over the same id on one of its lanes. This check may be outdated; stage 2 repeats it in the transaction that
+ * allocates the nonce.
  */
 async function readEarlier(store: PoolPorts["store"], asked: readonly AskedId[]) {
   const ofLanes = asked.flatMap(({ lanes, requestId }) => lanes.map((lane) => ({ lane, requestIds: [requestId] })));
@@ -189,8 +190,8 @@ async function readEarlier(store: PoolPorts["store"], asked: readonly AskedId[])
 }
 
 /**
- * Refusals after which the request id is looked up once more; most other refusals concern the node, which may have
- * little time.
+ * Codes of refusals after which the request id is looked up once more. Most other refusals concern the node itself,
+ * which may have little time left for a look-up.
  */
 const LOOKED_FOR: ReadonlySet<string> = new Set(["SUBMISSION_REJECTED", "FORBIDDEN", "UNKNOWN_SIGNER", "NOT_LEADER"]);
 
@@ -245,11 +246,11 @@ function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
   return new FencepostError("SUBMISSION_REJECTED", detail, dependsOnPending ? { ...reason, dependsOnPending } : reason);
 }
 
-/** Recent choices of a lane by this node that the database does not show yet. */
+/** Recent choices of one lane by this node that the queue lengths read from the database do not include yet. */
 interface Chosen {
   /** Number of choices whose create is not answered yet. */
   open: number;
-  /** Number of choices since the lane's queue was last read, including those open at that time. */
+  /** Number of choices since the lane's queue length was last read, plus those that were unanswered at that time. */
   recent: number;
   /** Sequence number of the last choice. */
   last: number;
@@ -296,8 +297,8 @@ class PoolMembers {
   }
 
   /**
-   * Facts about the members at this moment; there is no await, so no other choice comes between. `balances`: freshly
-   * read ones.
+   * Facts about the members now. No await: otherwise another choice could be made in between. `balances`: balances that
+   * were just read.
    */
   facts(lanes: readonly Lane[], balances: ReadonlyMap<Address, bigint> | null = null): readonly MemberFacts[] {
     return lanes.map((lane) => {

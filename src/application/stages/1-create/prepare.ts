@@ -44,12 +44,15 @@ export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing,
   return payload.gas === undefined || !behindPending;
 }
 
-/** True if the transaction needs nothing from the chain, unless it is the head of its lane. */
+/**
+ * True if the caller set gas and fees, so that nothing is needed from the chain unless the transaction is the lowest
+ * open one of its lane.
+ */
 export function isComplete({ payload }: Intent): boolean {
   return payload.gas !== undefined && isFullyPriced(payload);
 }
 
-/** Prepares without a call to the chain; null if a call is needed. */
+/** Prepares an intent without a call to the chain; null if a call is needed. */
 export function prepareUnasked(
   context: ChainContext,
   intent: Intent,
@@ -59,7 +62,7 @@ export function prepareUnasked(
   const shown = shownTo(context);
   refuseUnasked(context, intent, shown);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
-  // While the chain is unreachable, its known head and base fee are outdated, so skip this check.
+  // While the chain is unreachable, the newest known block and base fee are outdated, so skip this check.
   if (context.reachable) refuseHopelessFee(shown, payload);
   return withGas(intent, payload.gas, namedCap(payload));
 }
@@ -68,7 +71,7 @@ export async function prepare(context: ChainContext, intent: Intent, standing: S
   return prepareUnasked(context, intent, standing) ?? prepareAsking(context, intent, standing);
 }
 
-/** Prepares with calls to the chain an intent for which `prepareUnasked` returned null. */
+/** Prepares an intent that needs calls to the chain (`prepareUnasked` returned null). */
 export async function prepareAsking(
   context: ChainContext,
   intent: Intent,
@@ -88,8 +91,8 @@ export async function prepareAsking(
 }
 
 /**
- * True if this endpoint's own answers would cause the transaction to be refused, for any reason, with no transaction
- * before it. Prices, blocks or balances of other endpoints are not used.
+ * True if this endpoint's own answers would cause the transaction to be refused, assuming that no unmined transaction
+ * precedes it. Prices, blocks and balances of other endpoints are not used.
  */
 export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Prospect): boolean {
   const { head, market, simulation } = prospect;
@@ -107,7 +110,7 @@ export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Pro
   }
 }
 
-/** The call to send to an endpoint for an intent's prospect. */
+/** The call that an endpoint is to simulate for this intent. */
 export function questionOf(context: ChainContext, intent: Intent): Call {
   return asAsked(context, callOf(intent));
 }
@@ -139,7 +142,10 @@ interface Judged extends Priced {
   readonly behindPending: boolean;
 }
 
-/** Decides with all answers of the chain: throws the refusal, or prices the accepted intent. */
+/**
+ * Decides about the intent when all answers of the chain have arrived: throws the refusal, or returns the accepted
+ * intent with its price.
+ */
 function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedIntent {
   const { payload } = intent;
   const { simulation, shown, behindPending } = judged;
@@ -155,7 +161,10 @@ function judge(context: ChainContext, intent: Intent, judged: Judged): PreparedI
   return withGas(intent, gas, cap);
 }
 
-/** The newest block and the maximum gas: as this node follows the chain, or as one endpoint reports them. */
+/**
+ * Number and base fee of the newest block, and the maximum gas. Either as this node follows the chain, or as one
+ * endpoint reports them.
+ */
 interface Shown {
   readonly number: number | null;
   readonly baseFeePerGas: bigint | null;
@@ -182,7 +191,8 @@ async function ranByCode(context: ChainContext, call: Call, said: Simulation, be
   const simulation = await simulationWithCode(context, call, said);
   if (simulation === said) return said;
   if (simulation !== null) return withinLimits(context, call, simulation);
-  // Behind pending transactions, one of them may deploy the receiver. A current estimate would be too low for its code.
+  // If unmined transactions precede this one, one of them may deploy the receiver's code. An estimate made now would
+  // then be too low.
   if (behindPending) throw refusal({ outcome: "gasTooLow", detail: notDeployedYet(call) }, true);
   const detail = `${call.to} has no code, so this call data would do nothing; check the address and the chain, or give allowNoCode: true`;
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "NO_CODE" });
@@ -194,8 +204,8 @@ function notDeployedYet({ to }: Call) {
 
 /**
  * The price at which the transaction will be signed. If the market is above the fee ceiling, the transaction waits for
- * it to fall. But if the cost ceiling divided by the gas is below the base fee, it can never be paid and is refused
- * now, before it costs anything.
+ * the market to fall. But if the cost ceiling divided by the gas is below the base fee, the transaction can never be
+ * paid and is refused now, before it costs anything.
  */
 function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced) {
   const { ceilings } = context;

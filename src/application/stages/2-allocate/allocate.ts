@@ -1,16 +1,16 @@
 /**
- * Stage 2: binds nonces. Nothing else does.
+ * Stage 2: assigns nonces. Nothing else does.
  *
  * Reads: the chain's mined count if the last one is old, with no database transaction open. Writes, in one transaction
- * under the lane's lock: free holes taken, cursor advance, transaction, payload, history. Invariants: I3 (consecutive,
- * never backwards), I5 (a repeat of a request id consumes nothing), I4 (answered only once durable). A crash before the
- * commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
+ * under the lane's lock: free nonces filled, cursor advance, transaction, payload, history. Invariants: I3
+ * (consecutive, never backwards), I5 (a repeat of a request id consumes nothing), I4 (answered only once durable). A
+ * crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  *
- * next = max(chain count, cursor), and a max is a ratchet: one false count would leave a permanent hole. A count above
- * the cursor is therefore proved first: a poll interval later, more than half of the endpoints that are up must report
- * the same count or more (domain/chain/counts.ts). One endpoint suffices only if there is no other; one that is up but
- * behind is waited for. Creates of the lane wait for the proof, at most three intervals, and then fail with 503. A new
- * lane has no cursor: all endpoints are asked, and the highest count is the one to be proved.
+ * The next nonce is max(chain count, cursor). It never falls again, so one false count would leave a permanent nonce
+ * gap. A count above the cursor is therefore proved first: a poll interval later, more than half of the endpoints that
+ * are up must report the same count or more (domain/chain/counts.ts). One endpoint suffices only if there is no other.
+ * An endpoint that is up but behind is waited for. Creates of the lane wait for the proof, at most three intervals, and
+ * then fail with 503. A new lane has no cursor: all endpoints are asked, and the highest count is the one to be proved.
  */
 import { countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../../domain/chain/doubt.ts";
@@ -52,7 +52,7 @@ export async function allocate(
   lane: OwnedLane,
   items: readonly NewTransaction[],
 ): Promise<readonly AllocateResult[]> {
-  // A lane held by history allocates no nonce, but the database can still find existing requests.
+  // A lane on hold because of its history allocates no nonce, but existing requests can still be found in the database.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
@@ -88,7 +88,7 @@ async function write(lane: OwnedLane, write: Unfenced<"allocate">) {
   }
 }
 
-/** Reports the holes that new transactions have filled. */
+/** Reports the free nonces that new transactions have filled. */
 function recycle(ports: LaneWriterPorts, lane: OwnedLane, results: readonly AllocateResult[]) {
   const recycled = results.flatMap((result) =>
     result.result === "created" && result.recycled === true ? [result.nonce] : [],
@@ -99,7 +99,7 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, results: readonly Allo
   return new Set(recycled);
 }
 
-/** Backlog records of the transactions that were created. */
+/** Backlog records of the transactions that this allocation created. */
 function recordsOf(results: readonly AllocateResult[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
   results.forEach((result, index) => {
@@ -148,7 +148,7 @@ interface Drift {
   readonly cursor: number;
   readonly chainCount: number;
   readonly proved: boolean;
-  /** The endpoint that first reported this count, and its block. */
+  /** The first report of this count: the endpoint and its block. */
   readonly by: CountFact;
 }
 
@@ -205,7 +205,7 @@ interface Proof {
   readonly deadlineMs: number;
 }
 
-/** Reads and proves the chain's count. `after`: number of failed batches when this began. */
+/** Reads the chain's count and proves it. `after`: number of batches that had failed when the read began. */
 async function askAndProve(work: Proof, after: number) {
   const { ports, context, lane } = work;
   const startedMs = ports.clock.monotonicMs();
@@ -229,7 +229,10 @@ async function askAndProve(work: Proof, after: number) {
   }
 }
 
-/** A recent answer to another request is reused, unless the comparison was reset: then no cached count is valid. */
+/**
+ * Reads the mined count. A recent answer to another request is reused, unless the lane's comparison was reset: then no
+ * cached count is valid.
+ */
 function askMined({ context: { counts, settings }, lane }: Proof) {
   const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
   return counts.mined(lane.lane.signer, { atMostMs });
@@ -251,8 +254,8 @@ async function proveMined(work: Proof, first: CountFact) {
  */
 async function firstCount(work: Proof) {
   for (;;) {
-    // Counts at any height are accepted: if another program uses the signer, the count that is proved next, or a later
-    // one, shows it.
+    // Answers from endpoints at any block height are accepted. If another program uses the signer and an answer is too
+    // low, the proof or a later count shows it.
     const answers = await everywhere(work, 0);
     const highest = highestCount(answers);
     if (highest === 0 && countNotExceeded(answers) !== 0) {
@@ -279,8 +282,8 @@ async function prove(work: Proof, first: number) {
 }
 
 /**
- * Counts from all endpoints. One that hangs is waited for until the deadline, or a little longer if it is called just
- * before.
+ * Counts from all endpoints. An endpoint that hangs is waited for until the deadline, or a little longer if the request
+ * starts just before it.
  */
 async function everywhere({ ports: { clock }, context, lane, deadlineMs }: Proof, atBlock: number) {
   const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
@@ -303,10 +306,10 @@ function notProved() {
 }
 
 /**
- * For keys that other systems use, too: skips pending transactions beyond our cursor, once every one of them was found
- * in the pool and none is ours. One that cannot be found is reported and not skipped. Pools differ, and an endpoint
- * that invents transactions would leave a permanent hole: at most as many are skipped as more than half of the
- * endpoints count. Skipping too few costs at most a nonce that the other program uses first.
+ * For keys that other systems use, too. Skips pending transactions above our cursor, but only once every one of them
+ * was found in the pool and none is ours. One that cannot be found is reported and not skipped. Pools differ, and an
+ * endpoint that invents transactions would cause a permanent nonce gap: so at most as many are skipped as more than
+ * half of the endpoints count. Skipping too few costs at most a nonce that the other program uses first.
  */
 async function provePending(work: Proof, mined: number) {
   const { context, lane } = work;
@@ -331,7 +334,7 @@ async function provePending(work: Proof, mined: number) {
 function reportDrift({ ports: { telemetry }, lane: owned }: Proof, { cursor, chainCount, proved, by }: Drift) {
   const { lane, cursor: given } = owned;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
-  // Foreign pending transactions of a new lane are reported without an alert.
+  // Other programs' pending transactions on a new lane are reported without an alert.
   if (given === null) return;
   const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
   const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;

@@ -6,9 +6,10 @@
  * with its bytes and hash, TRACKING/PENDING and the claim; lower nonces for transactions that move down;
  * FAILED_FINAL/REJECTED without a nonce for those that can never be signed. Invariants: I6 (no byte leaves the process
  * before the database has it and this term has claimed it), I3 (a transaction moves down only if it was never claimed
- * and its hash is known nowhere), I7 (a silent signer decides nothing), I9 (no hole stays behind). A crash before a
- * commit changes nothing: bytes that were neither stored nor sent have no effect, and the next owner signs again,
- * perhaps different bytes. A crash after it leaves a claimed attempt that the next owner claims again and sends.
+ * and its hash is known nowhere), I7 (a signer that does not answer decides nothing), I9 (no nonce gap stays behind). A
+ * crash before a commit changes nothing: bytes that were neither stored nor sent have no effect, and the next owner
+ * signs again, perhaps different bytes. A crash after a commit leaves a claimed attempt, which the next owner claims
+ * again and sends.
  */
 import { type Bounded, bounded, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
 import { planShiftDown } from "../../../domain/nonces/holes.ts";
@@ -37,8 +38,8 @@ const PAGE = 512;
  */
 export async function sign(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   while (!lane.held && !lane.amending && signerAwaited(lane.pace, ports.clock.monotonicMs()) === null) {
-    // After a takeover or a hold, transactions past their `validUntil` must first end unsigned, so that they are not
-    // sent late.
+    // After a takeover or a hold, first end the transactions that are past their `validUntil`, so that they are not
+    // signed and sent late.
     if (isExpiryLookOwed(lane.pace)) return lane.activities?.expiring.kick();
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Before anything is signed above a free nonce, the transactions above it may move down into it.
@@ -103,8 +104,8 @@ async function signBatch(
 }
 
 /**
- * Why the transaction cannot be paid for under a ceiling that was lowered after it was accepted: its value alone
- * exceeds the ceiling. Null if it can.
+ * Explains why the transaction can never be paid for: its value alone exceeds a cost ceiling that was lowered after the
+ * transaction was accepted. Null if it can be paid for.
  */
 function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
   const content = { gas, value: payload.value };
@@ -113,8 +114,8 @@ function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord
 }
 
 /**
- * Signs a batch. Null if one transaction can never be signed and has given up its nonce; the others are tried again. If
- * the signer becomes unavailable, returns those that it signed before.
+ * Signs a batch. Null if one of the transactions can never be signed: it has given up its nonce, and the others are
+ * tried again. If the signer becomes unavailable, returns the transactions that it signed before.
  */
 async function signAll(
   ports: LanePorts,
@@ -122,7 +123,8 @@ async function signAll(
   batch: readonly AllocatedRecord[],
   unsigned: readonly DeclaredPayload[],
 ): Promise<readonly (SignedTransaction | null)[] | null> {
-  // The chain node signs when the transaction is sent: only payload, nonce and fees are committed before.
+  // For a key that the chain node holds: the node signs when the transaction is sent, so only payload, nonce and fees
+  // are committed before.
   if (ports.signer.custody(lane.lane.signer) === "node") return unsigned.map(() => null);
   try {
     return await askSigner(ports, lane, unsigned);
@@ -137,9 +139,10 @@ async function signAll(
 }
 
 /**
- * The signer has already signed another payload for one of these nonces: a commit failed and the price has changed
- * since, or the nonce belonged to a transaction that gave it up. The database decides: if the row is unsigned there,
- * nothing was committed at its nonce. Else memory is wrong, and the lane is reloaded.
+ * The signer has already signed another payload for one of these nonces. Either a commit failed and the price has
+ * changed since, or the nonce belonged to a transaction that gave it up. The database decides: if its row is still
+ * unsigned, nothing was committed at the nonce, and signing is safe. Otherwise this node's memory is wrong, and the
+ * lane is reloaded.
  */
 async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   const [first] = batch as readonly [AllocatedRecord];
@@ -150,8 +153,8 @@ async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly A
 }
 
 /**
- * Prices a batch. Null if the fee market cannot be read: the transactions stay ALLOCATED, and the next head starts this
- * stage again.
+ * Prices a batch. Null if the fee market cannot be read: the transactions stay ALLOCATED, and the next block starts
+ * this stage again.
  */
 async function priceAll(context: ChainContext, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   // Fees set by the caller need no market.
@@ -164,8 +167,8 @@ function priceOne(context: ChainContext, { lane }: OwnedLane, record: AllocatedR
   const { nonce, gas, payload, mostCost } = record;
   const { to, data, value, accessList = [] } = payload;
   const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value });
-  // The market may have risen since policies counted the cost: a higher price needs a further payload, which is judged
-  // like any other (reprice.ts).
+  // The market may have risen since the policies counted this transaction's cost, so the price is limited to what they
+  // counted. A higher price needs a further payload, which the policies check again (reprice.ts).
   const fees = mostCost === undefined ? wanted : under(wanted, (mostCost - value) / gas);
   const content = { chainId: lane.chainId, nonce, to, data, value, gas, accessList };
   return { unsigned: bounded(context.ceilings, { ...content, fees: envelopeFor(fees, accessList) }), reached };
@@ -190,7 +193,10 @@ function planSigned(
   return plan(signed(record, attempt, now), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
 }
 
-/** Signs all of them. Throws `SignerAway`, even without a request if it is too early for one, or `SigningRefused`. */
+/**
+ * Signs all of the payloads. Throws `SigningRefused`, or `SignerAway`: the latter also without calling the signer, if a
+ * retry is not due yet.
+ */
 export async function askSigner(
   ports: LanePorts,
   lane: OwnedLane,
@@ -203,7 +209,7 @@ export async function askSigner(
     noteBack(ports, lane);
     return signed;
   } catch (error) {
-    // The request was refused before the key was used, which does not show whether the key would sign now.
+    // A request that was refused before the key was used does not show whether the key is available.
     if (error instanceof TermOver || error instanceof SigningRefused) throw error;
     throw noteAway(ports, lane, error);
   }
@@ -237,8 +243,8 @@ function noteBack({ telemetry }: LanePorts, lane: OwnedLane) {
 }
 
 /**
- * Ends a transaction that can never be signed. Its nonce becomes free, and transactions above move down; the history
- * keeps the nonce.
+ * Ends a transaction that can never be signed. Its nonce becomes free, and transactions above it move down; the history
+ * still shows the nonce.
  */
 async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord, why: string) {
   const { txId, nonce } = record;

@@ -61,7 +61,7 @@ async function sendDue(work: LaneWork, first: readonly Tracked[]) {
 }
 
 async function sendAll(work: LaneWork, due: readonly Tracked[]) {
-  // Some may have been mined, withdrawn or held while the claim was committed: send the rest, in order.
+  // Some transactions may have been mined, withdrawn or held while the claim was committed: send the rest, in order.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
   const { ports, context, lane } = work;
@@ -76,7 +76,7 @@ async function sendAll(work: LaneWork, due: readonly Tracked[]) {
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
     const result = results[index] as SubmitResult | NotStarted;
-    // Not sent: the claim stays unused, and the transaction remains due as soon as it may be sent.
+    // The bytes were not sent: the claim stays unused, and the transaction remains due.
     if (!isStarted(result)) return [];
     const answered = { ports, context, lane, tx, result };
     note(answered);
@@ -86,8 +86,8 @@ async function sendAll(work: LaneWork, due: readonly Tracked[]) {
 }
 
 /**
- * True if a node accepted these same bytes before and they are due again: it may have dropped them, and may do so
- * again.
+ * True if a node accepted exactly these bytes before and they are due again. That node may have dropped them, and may
+ * do so again.
  */
 function wasTaken({ acceptedOrdinal, pace }: Tracked) {
   return acceptedOrdinal !== null && acceptedOrdinal === pace.sendOrdinal;
@@ -103,9 +103,9 @@ async function commitAnswers({ ports, lane }: LaneWork, planned: readonly Planne
 }
 
 /**
- * Check whether the bytes of one attempt may still be sent. It runs when they are handed to a connected socket: a kill,
- * suspend, hold, hand-over, the deadline or a lost session stops the send there, however long it has waited for a
- * connection. `term`: the term's part of the check.
+ * Checks whether the bytes of one attempt may still be sent. The check runs when they are handed to a connected socket.
+ * A kill, suspend, hold, hand-over, the deadline or a lost session stops the send there, however long it has waited for
+ * a connection. `term`: the term's part of the check.
  */
 function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
   const { sendOrdinal } = tx.pace;
@@ -115,8 +115,8 @@ function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
 }
 
 /**
- * Claims attempts for this term. Afterwards every one of them may be sent, with its bytes in memory, except those held
- * meanwhile.
+ * Claims attempts for this term. Afterwards every one of them may be sent, with its bytes in memory, except those whose
+ * transaction was held meanwhile.
  */
 async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
   const { ports, lane } = work;
@@ -136,7 +136,9 @@ async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
 
 const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
 
-/** True if a private transaction has been with the private endpoints for as long as the settings require. */
+/**
+ * True if a private transaction was sent to the private endpoints so long ago that the settings now allow public ones.
+ */
 function disclosesNow({ ports, context }: LaneWork, { attempts, firstSentAt }: Tracked) {
   const { publicAfterMs } = context.settings;
   if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
@@ -156,7 +158,10 @@ async function fetchBytes({ store }: LanePorts, transactions: readonly Tracked[]
   for (const [index, tx] of missing.entries()) happened(tx, bytesRead, found[index] ?? null);
 }
 
-/** Interval after which transactions check again while a payload before them has an unknown hash. */
+/**
+ * Interval after which a transaction is checked again while it waits for a lower nonce whose transaction has an unknown
+ * hash.
+ */
 const BEHIND_MS = 1_000;
 
 function isNodeSigned(tx: Tracked) {
@@ -164,8 +169,8 @@ function isNodeSigned(tx: Tracked) {
 }
 
 /**
- * Sends through a chain node that holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: after
- * a lost answer there is no hash to look for, and then all later transactions wait.
+ * Sends through a chain node that holds the key and signs (`eth_sendTransaction`). Sends one transaction at a time, in
+ * nonce order. If an answer is lost, there is no hash to look for, and all later transactions wait.
  */
 async function sendThroughNode(work: LaneWork, tx: Tracked) {
   const { ports, context, lane } = work;
@@ -192,8 +197,8 @@ async function sendThroughNode(work: LaneWork, tx: Tracked) {
     context.chain.sendUnsigned(signer, unsigned, permission(lane, tx, mayLeave), { privately }),
   );
   await ports.failpoint("broadcast.sent");
-  // Nothing was sent to the node. The claim stays: this term sends under it later; another term looks for the
-  // transaction first.
+  // Nothing was sent to the node, but the claim stays. This term can still send under it; another term must first look
+  // for the transaction.
   if (isStarted(result)) await conclude(work, tx, result);
 }
 
@@ -218,7 +223,10 @@ async function conclude(work: LaneWork, tx: Tracked, { txHash, ...result }: Node
   await commitAnswers(work, planNamed(answered, sent, txHash));
 }
 
-/** If a node signed the same payload again with different bytes, that is another attempt. */
+/**
+ * Plans the writes after a signing node reported a hash. If the node signed the same payload again with different
+ * bytes, that is another attempt.
+ */
 function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null) {
   const { lane, tx } = answered;
   if (txHash === null || txHash === sent.txHash || tx.receipt !== null) return planAnswer(answered);

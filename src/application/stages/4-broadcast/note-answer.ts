@@ -1,15 +1,16 @@
 /**
- * Stage 4, after a send: records the node's answer, when to send again, and what the answer means for the lane. If a
- * node signs with a key of its own and its answer is lost (the gray zone), the nonce may have a transaction whose hash
- * is unknown. That transaction is looked up by sender and nonce: on chain if the count has passed the nonce, else in
- * the node's pool. If its contents equal ours, it is ours; if not, another program used the key; if it is absent for
- * the whole timeout, ours is sent anew, at the same nonce, so that at most one of the two is mined.
+ * Stage 4, after a send: records the node's answer, when to send again, and what the answer means for the lane. A node
+ * that signs with a key of its own may have signed although its answer was lost. The nonce may then have a transaction
+ * whose hash is unknown (the "gray zone"). That transaction is looked up by sender and nonce: on chain if the count has
+ * passed the nonce, else in the node's pool. If its contents equal ours, it is ours. If they differ, another program
+ * used the key. If nothing is found for the whole timeout, ours is sent anew at the same nonce, so that at most one of
+ * the two is mined.
  *
- * Reads: the answer; for the gray zone the chain by sender and nonce, and payloads. Writes: `planAnswer` plans moves
- * that its caller commits; the gray zone writes UNKNOWN_SUBMIT_RESULT, then the hash, a foreign attempt with its
+ * Reads: the answer; for an unknown hash the chain by sender and nonce, and payloads. Writes: `planAnswer` plans moves
+ * that its caller commits; for an unknown hash UNKNOWN_SUBMIT_RESULT, then the hash, another program's attempt with its
  * receipt, or PENDING again. Invariant I7: neither an unknown answer nor a failed look-up decides anything. A crash
- * leaves TRACKING/PENDING, sent again by the next owner, or UNKNOWN_SUBMIT_RESULT, or PENDING without a hash: then the
- * next owner looks again, and its timeout counts from the time when the answer was lost.
+ * leaves TRACKING/PENDING, which the next owner sends again; or UNKNOWN_SUBMIT_RESULT, or PENDING without a hash: then
+ * the next owner repeats the look-up, and its timeout counts from the time when the answer was lost.
  */
 import { isTaken, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hash } from "../../../domain/lane.ts";
@@ -43,7 +44,7 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, resubmitEveryMs, type Tracked } from "../../lane/tracked.ts";
 import { type Mined, mineForeign, saysTheSame } from "../5-receipt/receipt.ts";
 
-/** Applies the node's answer to the pace of the lane and of the transaction. */
+/** Applies the node's answer: decides when the transaction, and the others of its lane, are sent next. */
 export function note(work: Answered): void {
   const { ports, context, lane, tx, result } = work;
   report(work);
@@ -87,7 +88,7 @@ export function toSend({ attempts, pace }: Tracked): Attempt | undefined {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
 }
 
-/** The higher price cannot be paid: the attempt that a node accepted before is resent instead. */
+/** The new attempt's higher price cannot be paid: the attempt that a node accepted before is resent instead. */
 function fallBack(tx: Tracked) {
   const known = sendableAttempts(tx.attempts).find(({ ordinal }) => ordinal === tx.acceptedOrdinal);
   if (known !== undefined) happened(tx, turnedTo, known.ordinal);
@@ -99,7 +100,8 @@ function planTaken(tx: Tracked, named: Named) {
   const accepted = { ordinal: tx.pace.sendOrdinal as number };
   const isFirst = (tx.acceptedOrdinal ?? 0) < accepted.ordinal;
   const isNews = isFirst || tx.lastError !== null || named.identified !== undefined;
-  // A stale transaction that a node already has stays stale; and only the chain or a repair ends STUCK.
+  // A stale transaction that a node already has stays stale. A STUCK transaction stays STUCK until the chain or a
+  // repair changes it.
   if (!isNews && tx.status.subState !== "PENDING") return [];
   return [plan(tx, tx.status.state === "STUCK" ? "resubmit" : "broadcast", { accepted, lastError: null, ...named })];
 }
@@ -147,8 +149,8 @@ function learn(answered: Answered) {
   }
   if (result.answer === "insufficientFunds") {
     establish(tx, "INSUFFICIENT_FUNDS", { text, since });
-    // Alert once per lane while it lasts: all transactions behind wait for the same funds, and continue by themselves
-    // when they arrive.
+    // Alert once per lane while funds are missing: all later transactions wait for the same funds, and continue by
+    // themselves when the funds arrive.
     if (lane.pace.unpaidSince !== null) return;
     happened(lane, paymentFailed, since);
     alert(answered, "INSUFFICIENT_FUNDS", text);

@@ -1,15 +1,15 @@
 /**
- * Stage 5: finds receipts. Block by block: a new block's transaction hashes are matched against the tracked ones, so
- * the cost grows with blocks. Look-ups by hash cover the rest: resumed transactions, those that the follower may have
- * missed, and those that have waited too long. A nonce that the chain's count has passed without a receipt of ours was
- * used by another program: its transaction is found and kept as a foreign attempt, and finality, reorgs and the watch
- * treat it like any other.
+ * Stage 5: finds receipts. The hashes in each new block are matched against the tracked transactions, so the cost grows
+ * with the number of blocks. Look-ups by hash cover the rest: resumed transactions, those that the follower may have
+ * missed, and those that have waited too long. If the chain's count has passed a nonce without a receipt of ours,
+ * another program used the nonce. Its transaction is then found and stored as an attempt of another program; finality
+ * and reorgs treat it like any other.
  *
  * Reads: the chain. Writes: the receipt and TRACKING/MINED, for another program's transaction with an attempt of kind
- * external. Invariant I7: "not found" is the answer of a healthy endpoint; an error decides nothing, goes to the tail
- * of the queue and blocks no other look-up; a count alone decides nothing either. A crash before the commit leaves
- * TRACKING: the next owner looks up by hash, and its first answer "nonce too low" begins the search for another
- * program. After the commit, MINED waits for finality.
+ * external. Invariant I7: "not found" counts only as the answer of a healthy endpoint. An error decides nothing, and
+ * its look-up goes to the tail of the queue and blocks no other; a count alone decides nothing either. A crash before
+ * the commit leaves TRACKING: the next owner looks up by hash, and its first answer "nonce too low" begins the search
+ * for another program. After the commit, MINED waits for finality.
  */
 
 import { checkSet, countReported } from "../../../domain/pace/count-events.ts";
@@ -70,8 +70,8 @@ function reportChecked({ telemetry }: LanePorts, { chain: { chainId } }: ChainCo
 }
 
 /**
- * Looks up receipts by hash for all transactions that need it, oldest first, then those without an answer last time.
- * After a failure the batch is halved: an endpoint that limits calls would refuse the same hundred for ever.
+ * Looks up receipts by hash for all transactions that need it, oldest first; those that got no answer last time come
+ * last. After a failure the batch is halved: an endpoint that limits calls would refuse the same hundred for ever.
  */
 export async function staleReceipts(
   ports: LanePorts,
@@ -124,9 +124,9 @@ async function onCanonicalChain(context: ChainContext, receipts: readonly Receip
 }
 
 /**
- * Records receipts. A payload that we signed is identified by its hash; a hash that a caller, a signing node or an
- * endpoint reported might belong to any transaction, so its sender and nonce are checked. False if the chain did not
- * return some of those transactions: they must be looked up again.
+ * Records receipts. If we signed the bytes, the hash identifies our transaction. A hash that a caller, a signing node
+ * or an endpoint reported might belong to any transaction, so sender and nonce are checked on the chain. False if the
+ * chain did not return one of those transactions: it must be looked up again.
  */
 async function record(ports: LanePorts, context: ChainContext, found: readonly Receipt[]) {
   const named = found.filter((receipt) => isNamed(context, receipt));
@@ -151,12 +151,12 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt) {
 }
 
 /**
- * The hash belongs to another transaction, so it is no longer tracked; our transaction is still to be mined, or another
- * at its nonce.
+ * The hash belongs to another transaction, so it is no longer tracked. Our transaction, or another one at its nonce, is
+ * still to be mined.
  */
 function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction) {
   hashes.delete(sent.txHash);
-  // An endpoint reported this hash falsely: no alert is needed.
+  // The hash was a false report of an endpoint about another program's transaction: no alert is needed.
   if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
@@ -168,7 +168,7 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
   for (const found of receipts) {
     const indexed = context.hashes.get(found.txHash);
     if (indexed === undefined || indexed.tx.receipt !== null) continue;
-    // The endpoint may serve another chain: the receipt is looked up again once that is decided.
+    // The endpoint may serve another chain: the receipt is looked up again once its chain is known.
     const { lane, tx } = indexed;
     if (isUnsure(lane.pace)) {
       happened(tx, lookOwed);
@@ -181,7 +181,8 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
     planned.push(plan(tx, "mine", { receipt, lastError: null }));
     lane.mine(tx);
     if (lane.pace.window.kind === "closed") {
-      // The node accepts the next nonce now: do not wait for the rest of the pass.
+      // The chain node refused nonces above this one. Now that this one is mined, it accepts the next: send it at once,
+      // without waiting for the rest of the pass.
       lane.signing?.kick();
       lane.broadcasting?.kick();
     }
@@ -222,13 +223,13 @@ async function lookInto(work: LaneWork) {
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
   }
-  // Commit even if the chain stopped answering half-way: memory already has the new state of those that were found.
+  // Commit even if the chain stopped answering half-way: the transactions found so far are already changed in memory.
   if (planned.length > 0) await commitPlanned(ports, lane, planned);
 }
 
 /**
- * True if the count must be read: the lane's head is not mined, and another transaction may have used its nonce
- * unnoticed. Read as often as stale receipts.
+ * True if the mined count must be read: the lane's lowest open transaction is not mined, and another program may have
+ * used its nonce unnoticed. The interval is that of stale receipts.
  */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
   const nonce = lane.headOfLine();
@@ -248,16 +249,16 @@ function suspectsOf(lane: OwnedLane) {
   for (const tx of lane.unmined.values()) {
     if (tx.nonce >= passed && tx.pace.answer !== "nonceConsumed") continue;
     if (tx.receipt !== null || tx.pace.look.kind === "owed") continue;
-    // Skipped if an attempt has no hash: a node may have signed it and used the nonce; 4-broadcast/note-answer.ts
-    // investigates that.
+    // Skip a transaction with an attempt without a hash: a node may have signed it and used the nonce.
+    // 4-broadcast/note-answer.ts investigates such a transaction.
     if (tx.attempts.every(({ txHash }) => txHash !== null)) suspects.push(tx);
   }
   return suspects.sort((a, b) => a.nonce - b.nonce);
 }
 
 /**
- * Plans the foreign transactions as they are found. False if the chain does not show which transaction was mined at one
- * of the nonces.
+ * Finds other programs' transactions at these nonces and plans their writes. False if, for one of the nonces, the chain
+ * does not show which transaction was mined.
  */
 async function findForeign(work: LaneWork, consumed: readonly Tracked[], planned: Planned[]) {
   const { ports, context, lane } = work;
@@ -298,7 +299,7 @@ function externalAttempt({ attempts }: Tracked, { transaction: { txHash, gas, fe
   return { ordinal: attempts.length + 1, kind: "external", txHash, gas, fees, rawTransaction: null };
 }
 
-/** A node that also shows a receipt for one of ours contradicts itself: then nothing is decided. */
+/** False if the node also shows a receipt for one of our own attempts: it contradicts itself, so nothing is decided. */
 async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked) {
   const receipts = await chain.receipts(hashesOf(tx.attempts));
   return receipts.every((receipt) => receipt === null) && tx.receipt === null;
@@ -329,8 +330,8 @@ export function mineForeign(work: LaneWork, tx: Tracked, sent: Mined): Planned {
 }
 
 /**
- * The nonce is used but its transaction cannot be found: investigated again at the gray zone's interval. The node may
- * lag, or an authorisation used the nonce without a transaction.
+ * The nonce is used but its transaction cannot be found. The node may lag, or an authorisation used the nonce without a
+ * transaction. The search is repeated after the interval for transactions with an unknown hash.
  */
 function reportUnseen({ ports, context, lane: owned }: LaneWork, { txId, nonce }: Tracked, detail: string) {
   const { lane } = owned;

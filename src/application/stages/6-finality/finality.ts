@@ -1,13 +1,13 @@
 /**
  * Stage 6: decides, on one immutable view of the chain, whether each mined transaction is withdrawn, waiting or final.
- * Every outcome rests on a receipt from one endpoint, which may have lied: before anything is final the endpoints are
- * asked once more, together (ports/chain.ts, settleReceipts), with one request per block for all lanes.
+ * Every outcome rests on a receipt from one endpoint, which may have lied. So before anything is final, all endpoints
+ * are asked once more (ports/chain.ts, settleReceipts), with one request per block for all lanes.
  *
  * Reads: the hash-linked window, the chain's tags if finality is a tag, the endpoints. Writes: withdrawals
- * (TRACKING/PENDING without a receipt, for settled outcomes with a second completion), the end of a watch, and the
- * canonical blocks above mined transactions, for display only. Outcomes are stage 7's. Invariants: I7, I8. A crash
- * before a commit leaves TRACKING/MINED, from which the next owner derives the same decision; after a withdrawal it
- * leaves TRACKING/PENDING, which every owner looks up by hash and sends again.
+ * (TRACKING/PENDING without a receipt; for outcomes already reported, with a second completion), the end of watching
+ * for reorgs, and, for display only, the canonical blocks above mined transactions. Outcomes are written by stage 7.
+ * Invariants: I7, I8. A crash before a commit leaves TRACKING/MINED, from which the next owner derives the same
+ * decision. A crash after a withdrawal leaves TRACKING/PENDING, which every owner looks up by hash and sends again.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import { depthNeeded, type FinalityView, isFinal, watchedThrough } from "../../../domain/chain/finality.ts";
@@ -37,7 +37,7 @@ export interface FinalityPass {
   readonly context: ChainContext;
   readonly view: FinalityView;
   readonly verdicts: Verdicts;
-  /** The highest block whose outcomes need no more watching; −1 if there is none. */
+  /** The highest block whose outcomes need not be watched for reorgs any more; −1 if there is none. */
   readonly watchEnds: number;
 }
 
@@ -55,7 +55,10 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   return { context, view, verdicts, watchEnds };
 }
 
-/** A watch must not end by a height that only one endpoint reports: a reorg below it would never be reported. */
+/**
+ * Highest block up to which outcomes need not be watched for reorgs any more. A height that only one endpoint reports
+ * must not decide this: a reorg below it would never be reported.
+ */
 async function endOfWatch({ chain, settings }: ChainContext, view: FinalityView, lanes: readonly OwnedLane[]) {
   const claimed = watchedThrough(settings.confirmations, view);
   if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
@@ -63,7 +66,7 @@ async function endOfWatch({ chain, settings }: ChainContext, view: FinalityView,
   return watchedThrough(settings.confirmations, { ...view, head });
 }
 
-/** True if the lane watches a transaction that was mined at or below this block. */
+/** True if the lane has a transaction, mined at or below this block, that is watched for reorgs. */
 export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolean {
   for (const number of watched.values()) if (number <= throughBlock) return true;
   return false;
@@ -76,7 +79,8 @@ function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, l
     for (const tx of lane.mined.values()) {
       const { receipt } = tx;
       if (receipt === null || !isFinal(receipt.blockNumber, context.settings, view)) continue;
-      // A transaction whose block left the chain is withdrawn, not settled. Below the window, no hash is known yet.
+      // If the block left the chain, its transaction is withdrawn, not settled. Below the window the canonical hash is
+      // not known here, so the receipt's own is assumed.
       const canonical = window.hashAt(receipt.blockNumber) ?? receipt.blockHash;
       if (canonical === receipt.blockHash) deep.push({ lane, tx, receipt });
     }
@@ -92,9 +96,9 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
 }
 
 /**
- * Height of the block with this tag. If the window is still on a branch without the tagged block, nothing is final
- * until the follower has caught up. Below the window, hashes are requested from the chain itself, after the tag. Null
- * if nothing is final by the tag now.
+ * Height of the block with this tag; null if nothing is final by the tag now. If this node's window of blocks is still
+ * on a branch without the tagged block, nothing is final until the window has caught up. For blocks below the window,
+ * hashes are requested from the chain after the tag was read.
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
   try {
@@ -110,7 +114,10 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
   }
 }
 
-/** Withdraws transactions whose block left the chain, before new blocks are matched: so moved ones are found again. */
+/**
+ * Withdraws transactions whose block left the chain. Runs before new blocks are matched, so that a transaction that
+ * moved to another block is found there.
+ */
 export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const mined = [...lane.mined.values()];
   const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
@@ -122,7 +129,10 @@ export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, 
   if (gone.length > 0) await reviseWatched(ports, lane, gone);
 }
 
-/** A reported outcome is not withdrawn because of one endpoint alone: if two are up, both must show another block. */
+/**
+ * An outcome that was already reported is not withdrawn because of one endpoint alone: if two are up, both must show
+ * another block.
+ */
 async function goneForAll(context: ChainContext, differing: readonly (readonly [Hash, number])[]) {
   const gone: Hash[] = [];
   for (const [hash, number] of differing) {
@@ -134,7 +144,10 @@ async function goneForAll(context: ChainContext, differing: readonly (readonly [
   return gone;
 }
 
-/** Commits the transactions that are final on this view, and ends the watch over those that are deep enough. */
+/**
+ * Commits the transactions that are final on this view. Transactions that are deep enough are no longer watched for
+ * reorgs.
+ */
 export function decideFinal(ports: LanePorts, pass: FinalityPass, lane: OwnedLane): Working {
   const { verdicts } = pass;
   const asked: Tracked[] = [];
@@ -163,7 +176,10 @@ async function decideAsked(
   }
 }
 
-/** Ends the watch over old blocks. Not urgent: rows are written with later ones; unwritten ones stay watched. */
+/**
+ * Stops watching old blocks for reorgs. Not urgent: the change is written together with later writes, and if it is
+ * lost, the blocks stay watched.
+ */
 function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane) {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
@@ -185,7 +201,7 @@ function differs(canonical: Hash | undefined, stored: Hash | undefined) {
   return canonical !== undefined && canonical !== stored;
 }
 
-/** Withdraws receipts. `because`: the evidence against the block that they name. */
+/** Withdraws receipts. `because`: the evidence that their block left the chain. */
 async function withdraw(
   ports: LanePorts,
   lane: OwnedLane,
@@ -204,7 +220,7 @@ async function withdraw(
   await ports.failpoint("withdraw.committed");
 }
 
-/** Revises outcomes that were final and still watched: the reorg is deeper than finality. */
+/** Revises outcomes that were final but still watched: a reorg was deeper than the finality rule assumes. */
 async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly Hash[]) {
   await lane.term.during(lane.outcomes.written());
   const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
@@ -303,7 +319,10 @@ function blocksOf(mined: readonly MinedOn[]) {
   return [...blocks.values()];
 }
 
-/** Has sender and nonce checked too if the hash was only reported: it is no proof of a transaction at our nonce. */
+/**
+ * If the hash was only reported to us, the endpoints must also check sender and nonce: a reported hash does not prove a
+ * transaction at our nonce.
+ */
 function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
   const attempt = tx.attempts.find((each) => each.txHash === txHash);
   const isNamed = attempt?.kind === "external" || attempt?.foreign === true || attempt?.nodeSigned === true;
@@ -334,8 +353,8 @@ async function settleBlock(
 }
 
 /**
- * For transactions that a chain node signed: whether the mined one is another program's, by its settled content. The
- * first finding came from one endpoint, which may have lied either way.
+ * For transactions that a chain node signed: decides whether the mined transaction is another program's, by the
+ * contents that the endpoints agree on. The first decision relied on one endpoint, which may have lied either way.
  */
 async function foreignByContents({ store }: LanePorts, candidates: readonly Tracked[], verdicts: Verdicts) {
   const shown = candidates.flatMap((tx) => {

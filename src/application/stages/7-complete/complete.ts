@@ -1,10 +1,10 @@
 /**
- * Stage 7: the outcome and its place in the feed become durable together, in one fenced transaction whose last
- * statement is the feed's counter.
+ * Stage 7: persists the outcome and its place in the feed together, in one fenced transaction whose last statement
+ * updates the feed's counter.
  *
  * Reads: nothing more. Writes: final state, history, completion, and the receipt if it differs from the stored one.
- * Invariant I8: a completion once per entry into a final state, commit order = sequence order. A crash before the
- * commit leaves TRACKING/MINED, decided again by the next owner; after it, everything is written.
+ * Invariant I8: one completion for each time that a transaction enters a final state; commit order = sequence order. A
+ * crash before the commit leaves TRACKING/MINED, decided again by the next owner; after it, everything is written.
  */
 
 import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
@@ -28,11 +28,11 @@ const REASONS = {
   imprecise: "the price that was paid is what could be settled of it",
 } as const;
 
-/** Settled facts that differ from those recorded when the transaction was found mined. */
+/** Facts that the endpoints agreed on and that differ from those recorded when the transaction was found mined. */
 export interface Findings {
   /** Receipts that differ from the ones in the database. */
   readonly corrected: ReadonlyMap<Tracked, Correction>;
-  /** For transactions whose settled contents decide it: true if the mined transaction is another program's. */
+  /** Transactions for which the agreed contents decide it: true if the mined transaction is another program's. */
   readonly foreign: ReadonlyMap<Tracked, boolean>;
 }
 
@@ -66,7 +66,10 @@ export function complete(
   lane.outcomes.add(writing, (error) => lane.term.readAgain(String(error)));
 }
 
-/** The mined attempt. Whether it is another program's follows from its settled contents, else from the record. */
+/**
+ * The mined attempt. Whether it is another program's follows from the contents that the endpoints agree on, or else
+ * from the stored attempt.
+ */
 function minedOf({ attempts }: Tracked, receipt: Receipt | null, isForeign: boolean | undefined): MinedAttempt | null {
   const mined = attempts.find((attempt) => attempt.txHash === receipt?.txHash);
   return mined === undefined ? null : { ...mined, isForeign: isForeign ?? mined.foreign === true };
@@ -91,7 +94,7 @@ function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent) 
   return `${over}, but it was too late to expire: its cancel was not the one that was mined`;
 }
 
-/** The outcome: decided by whose payload was mined and, if it is the caller's, also by its success or failure. */
+/** The outcome. It depends on whose payload was mined and, if it is the caller's, on whether it succeeded. */
 function outcomeOf({ expired }: Tracked, mined: MinedAttempt | null, receipt: Receipt | null): TransitionEvent {
   if (mined?.isForeign) return "loseNonce";
   if (mined?.kind === "cancel" || mined?.kind === "placeholder") return expired ? "confirmExpiry" : "confirmCancel";

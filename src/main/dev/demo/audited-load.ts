@@ -10,7 +10,7 @@ export interface Accepted extends CreatedTransaction {
   readonly atMs: number;
 }
 
-/** Sends this number of transfers, numbered from `from`. `onAccepted` gets the number of accepted transfers so far. */
+/** Sends `transactions` transfers, numbered from `from`. `onAccepted` gets the number of accepted transfers so far. */
 type Send = (transactions: number, from: number, onAccepted: (count: number) => void) => Promise<void>;
 
 const CALLERS = 16;

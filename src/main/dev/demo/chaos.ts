@@ -25,8 +25,8 @@ export function chaos({ transactions, kills }: ChaosPlan, output: ProgressOutput
         await send(count, from, (accepted) => {
           if (blow !== null || accepted < from + count / 2) return;
           blow = strike(cluster, wave, { done, progress });
-          // Avoids an unhandled rejection. A failure is reported after the wave; an interruption ends the wave, and
-          // then `blow` is never awaited.
+          // Avoids an unhandled rejection. Normally the failure is reported after the wave, when `blow` is awaited. If
+          // the wave is interrupted, `blow` is never awaited.
           blow.catch(() => undefined);
         });
         await (blow as Promise<void> | null);

@@ -11,8 +11,8 @@ const RELEASED = "released";
 /**
  * Allows one Fencepost process per directory, with fencing like a lane's lease. `supervisor.<n>` is a symbolic link
  * whose target names the holder (`<pid>:<identity>`). Creating the link is atomic, content included, and succeeds for
- * one process per number. The link with the highest number names the holder. A dead holder's link is never removed,
- * only superseded, so a slow claimant that saw an older term cannot delete a newer one.
+ * one process per number. The link with the highest number names the holder. A dead holder's link is never removed: the
+ * next holder creates a link with a higher number. So a slow process that saw an old link cannot delete a newer one.
  */
 export async function lockDirectory(directory: string) {
   const identity = (await findProcess(process.pid))?.identity ?? "unknown";

@@ -31,7 +31,7 @@ export interface EmbeddedPostgresOptions {
 
 export type EmbeddedPostgres = ReturnType<typeof supervise>;
 
-/** Prepared input of a server's start or restart. */
+/** Everything that is prepared once and used by each start or restart of the server. */
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 type Started = Awaited<ReturnType<typeof startSomewhere>>;
 

@@ -156,7 +156,7 @@ export async function readyLine<T>({ handle, ended }: Child, failure: (ending: E
   return JSON.parse(ready[0]) as T;
 }
 
-/** Lets this process end while the child still runs. The child then ends too. */
+/** Stops the child from keeping this process alive. When this process ends, the child ends too. */
 export function release({ handle }: Child): void {
   handle.unref();
   for (const pipe of [handle.stdout, handle.stderr]) if (pipe instanceof Socket) pipe.unref();

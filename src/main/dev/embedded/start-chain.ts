@@ -36,8 +36,8 @@ export function chainSettings(options: ChainOptions): ChainSettings {
 }
 
 /**
- * Starts a real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. `after`
- * is the timer of controlled blocks.
+ * Starts a real EVM chain in this process, in memory only, behind a JSON-RPC endpoint on the loopback address. `after`
+ * is the timer that schedules controlled blocks.
  */
 export async function startEmbeddedChain(
   { port, controlled, ...options }: ChainOptions = {},

@@ -85,7 +85,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
       await clock.advance(10_000);
       expect(await late).toBeInstanceOf(ChainUnavailable);
     }
-    // A request that timed out once is not sent to the next endpoint as well.
+    // A request that timed out at the first endpoint is not sent to the next one.
     expect(second.calls("eth_who")).toEqual([]);
     first.on("eth_getLogs", () => "0".repeat(9 * 1024 * 1024));
     for (let asked = 0; asked < 5; asked++)
@@ -107,7 +107,7 @@ describe("a forwarded transaction that the caller signed", () => {
     for (const server of [first, second]) server.on("eth_sendRawTransaction", (params) => sent.push(params));
     let isStopped = false;
     const passing = passSigned(endpoints, "0xabcd", () => !isStopped);
-    // The stop comes before the chain id is checked and before a connection is open.
+    // Permission to send ends here, before the chain id is checked and before a connection is open.
     isStopped = true;
     expect(await passing).toEqual({ answer: "notStarted" });
     expect(sent).toEqual([]);

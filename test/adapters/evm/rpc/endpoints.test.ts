@@ -188,8 +188,8 @@ describe("the health state of an endpoint", () => {
     });
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
     expect(server(b, 0).calls("who")).toHaveLength(3);
-    // An endpoint that was taken out of use is checked again before use: a probe without a check would accept any
-    // endpoint.
+    // An endpoint that was taken out of use must pass the chain id check again before it is used. A probe without that
+    // check would accept an endpoint of any chain.
     server(b, 0).on("eth_chainId", () => "0x1");
     const asked = server(b, 0).requests.length;
     await b.clock.advance(1_000);
@@ -361,7 +361,7 @@ describe("an endpoint that falls behind the others", () => {
     gasLimit: "0x1c9c380",
   });
 
-  /** Starts endpoints of one chain, each with its head in `heads`, which the test may change. */
+  /** Starts endpoints of one chain. `heads` has the newest block number of each endpoint; the test may change it. */
   async function racing(heads: readonly number[]): Promise<Bench> {
     const b = await bench(...heads.map(() => CHAIN));
     for (const index of heads.keys()) {
@@ -374,7 +374,10 @@ describe("an endpoint that falls behind the others", () => {
     return b;
   }
 
-  /** Number of seconds, with a read in each, as the block follower does, until the endpoint `index` is read. */
+  /**
+   * Reads once per second, as the block follower does. Returns the number of seconds until the endpoint `index` serves
+   * a read.
+   */
   async function secondsUntilRead(b: Bench, index: number, each: () => void): Promise<number> {
     for (let seconds = 1; seconds < 600; seconds++) {
       each();

@@ -4,10 +4,10 @@ import { waitUntil } from "../../../support/wait-until.ts";
 
 const bench = useTransportBench();
 const IN_RESERVE = 8;
-/** Gathers calls even if there are only a few of them. */
+/** Settings with which calls are gathered into batches even at a low rate. */
 const PACED = { requestEveryMs: 25, gatherAbove: 1 };
 
-/** Uses up the requests that may leave at once, one after the other. */
+/** Sends, one after the other, all requests that may leave without waiting. Later ones have to wait. */
 async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise<void> {
   for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
 }

@@ -1,5 +1,5 @@
 /**
- * Tests that the memory of request bodies is reserved before they are read, against limits of the API key and of the
+ * Tests that memory for a request body is reserved before the body is read, within limits of the API key and of the
  * node.
  */
 import { once } from "node:events";
@@ -36,7 +36,7 @@ interface Begun {
   answered(text: string): Promise<string>;
 }
 
-/** Sends the head of a request and waits until it is read: Node responds with 100 before it passes the request on. */
+/** Sends the header of a request and waits until it is read: Node responds with 100 before it passes the request on. */
 async function begin(port: number, name: string, length: string, path = "/rpc"): Promise<Begun> {
   const socket = connect(port, "127.0.0.1");
   sockets.push(socket);

@@ -1,4 +1,4 @@
-/** Tests the database findings of `fencepost doctor` against a real database. */
+/** Tests the problems that `fencepost doctor` reports about a database, on a real database. */
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";

@@ -75,7 +75,8 @@ describe("dashboard queries on large tables", () => {
   it("find the oldest open transaction among live ones, and give up if the oldest are only tracked for reorgs", async () => {
     expect(await costOf((store) => store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN]))).toBeLessThan(FEW);
     const store = await subject.connect();
-    // In this data, four transactions of every lane are only watched, and they are older than all open ones.
+    // In this data, four transactions of every lane are settled and only watched for reorgs, and they are older than
+    // all open ones.
     expect(await store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN])).toEqual(["unknown", "none"]);
     await store.close();
   });

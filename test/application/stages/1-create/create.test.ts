@@ -208,8 +208,8 @@ describe("a create with a request id that exists", () => {
       },
     });
     const withGas = (requestId: string) => transfer({ requestId, payload: { to: TO, value: 1, gas: 60_000 } });
-    // The first create has no predecessor, so its request id is looked up and it is simulated. The second create
-    // arrives meanwhile.
+    // No unmined transaction of the lane precedes the first create, so its request id is looked up and it is simulated.
+    // The second create arrives meanwhile.
     const first = create(made.creates, [withGas("a")]);
     const second = create(made.creates, [withGas("b")]);
     await made.clock.advance(100);
@@ -220,7 +220,8 @@ describe("a create with a request id that exists", () => {
     const items = made.writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
     expect(items.map(({ intent }) => intent.requestId)).toEqual(["a", "b"]);
     expect(looks).toEqual([["a", "b"]]);
-    // From here on there is always a predecessor: no look-up is made, and a repeat is found under the lane's lock.
+    // From here on an unmined transaction always precedes a create. So no look-up is made, and a repeat is found under
+    // the lane's lock.
     const duplicate = { result: "duplicate", existing: existing("a", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 102 });
     expect(await ask(made, withGas("a"))).toMatchObject([{ outcome: "existing", txId: "the first" }]);

@@ -148,7 +148,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(37_200n);
   });
 
-  /** With this cost ceiling, gas is affordable for a correct estimate and too expensive for the false one. */
+  /** A cost ceiling that a correct gas estimate stays below and the false estimate exceeds. */
   const bounded = { endpoints: 2, chain: { chainId: ARBITRUM }, settings: { maxGasCostWei: 10n ** 15n } } as const;
 
   it("is not checked with a second endpoint if it costs no more than maxGasCostWei allows", async () => {

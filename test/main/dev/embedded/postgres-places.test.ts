@@ -172,7 +172,10 @@ if (isRoot() && process.platform === "linux") {
 const sources = dirname(fileURLToPath(import.meta.url));
 const readable = await run(process.execPath, ["-e", `fs.readdirSync(${JSON.stringify(sources)})`], NOBODY);
 
-/** Run as root, the suite repeats itself as an ordinary user. Otherwise the whole suite already runs as one. */
+/**
+ * If the suite runs as root, this test repeats the start as an ordinary user. Otherwise the whole suite already runs as
+ * an ordinary user.
+ */
 if (isRoot() && readable.code === 0) {
   test("embedded PostgreSQL runs as an ordinary user in a separate process", async () => {
     await chown(temporary.path, NOBODY.uid, NOBODY.gid);

@@ -185,7 +185,8 @@ describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
   test("during the server's start rejects with the reason, and leaves no server", async () => {
     await seedCluster(temporary.path);
     const controller = new AbortController();
-    // The clock is read once before the server is launched and once after it started, however fast that is.
+    // The start reads the clock once before it launches the server and once afterwards, however fast the server is.
+    // Abort at the second read, when the server is running and the start has not ended.
     let readings = 0;
     const clock: EmbeddedPostgresOptions["clock"] = {
       ...systemClock,

@@ -36,7 +36,7 @@ const NEWEST = 10;
  */
 const asked = new Set();
 
-/** Page of one lane: its nonces, its head of line, and its owner. */
+/** Page of one lane: its nonces, its lowest open transaction, and its owner. */
 export const lanePage = {
   title: ({ lane } = {}) => (lane === undefined ? "Lane" : `Lane ${shortHex(lane.signer)}`),
 
@@ -231,7 +231,10 @@ function holes({ holes: open }) {
   );
 }
 
-/** Shows decisions about the lane and its head of line (by people, the hook, policies or the node), newest first. */
+/**
+ * Shows decisions about the lane and its lowest open transaction (by people, the hook, policies or the node), newest
+ * first.
+ */
 function decisions({ decisions: ofLane = [] }, first) {
   const steps = (first?.history ?? []).filter(({ actor, event }) => actor !== null || DECIDED[event] !== undefined);
   const ofHead = steps.map(({ event, actor, reason, nodeId, fencingToken, lastAt }) => {

@@ -195,7 +195,7 @@ function dataOf(data) {
   );
 }
 
-/** Texts for ends where the receipt is not that of the caller's payload. */
+/** Texts for final transactions whose nonce was used by something other than the caller's payload. */
 const ENDINGS = {
   CANCELLED: ", used without effect",
   EXPIRED: ", used without effect",

@@ -103,7 +103,10 @@ function show() {
 const input = (name, label, attributes) =>
   h("label", { key: name }, `${label} `, h("input", { name, spellcheck: "false", autocomplete: "off", ...attributes }));
 
-/** Input fields of the actions, each with its member of the request body. Empty fields are left to the node. */
+/**
+ * Input fields of the actions, each with its member of the request body. If a field is empty, the node chooses the
+ * value.
+ */
 const FIELDS = {
   fees: () =>
     h(

@@ -109,7 +109,7 @@ function laneAction(word, { chainId, signer }) {
   return actionOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
 }
 
-/** Builds an action for a notice that a foreign party used the signer's key. */
+/** Builds an action for a notice which reports that another program used the signer's key. */
 export function actionFor(word, { lane, noticeId, body }) {
   if (word === "acknowledge") return actionOf(word, `/notices/${noticeId}/acknowledge`, body);
   return word === "killSigner" ? actionOf(word, `/signers/${lane.signer}/kill`) : laneAction(word, lane);

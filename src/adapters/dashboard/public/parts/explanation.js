@@ -16,13 +16,13 @@ const EXPLAINED_FOR_MS = 15_000;
 let last = null;
 
 /**
- * Loads the explanation of a transaction. `state`: the visible state on which, beside the list of problems, the
- * explanation depends.
+ * Loads the explanation of a transaction. The explanation depends on the list of problems and on `state`, the
+ * transaction's visible state.
  */
 export async function explainedOf(txId, state, signal) {
   const key = JSON.stringify([txId, state]);
   const revision = world.attention?.revision;
-  // A revision that becomes known for the first time does not count as a change.
+  // The list of problems has a revision number. If the number was unknown until now, that does not count as a change.
   const isSame = last?.key === key && (last.revision ?? revision) === (revision ?? last.revision);
   if (isSame && Date.now() - last.atMs < EXPLAINED_FOR_MS) {
     last.revision ??= revision;

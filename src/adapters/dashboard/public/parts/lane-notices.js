@@ -1,5 +1,5 @@
 /**
- * Notices that a foreign party used a lane's key. They are red until acknowledged, then show who acknowledged them,
+ * Notices that another program used a lane's key. They are red until acknowledged, then show who acknowledged them,
  * when and why.
  */
 import { h } from "../dom.js";

@@ -45,7 +45,7 @@ export function pastAlerts(past) {
   );
 }
 
-/** Links to the subject of an alert. */
+/** Links to the lane, transaction, chain, node or endpoint that an alert is about. */
 export function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
   const lane = signer === null ? null : chainId === null ? h("code", signer) : laneLink(chainId, signer);
   const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;

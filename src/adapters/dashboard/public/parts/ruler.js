@@ -23,10 +23,13 @@ const KINDS = {
   foreign: "foreign",
 };
 
-/** Largest number of shown nonces at which their numbers still fit. */
+/** Up to this many shown nonces, there is space to label each with its number. */
 const NUMBERED = 60;
 
-/** First and last nonce of the shown window. Without `at`, the head of line is placed at one third of the window. */
+/**
+ * First and last nonce of the shown window. Without `at`, the lane's lowest open nonce is placed at one third of the
+ * window.
+ */
 export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
   // Show all nonces of a lane that has only few.
   const usual = (cursor ?? 0) < ZOOMS[0] ? ZOOMS[0] : USUAL_ZOOM;
@@ -38,7 +41,7 @@ export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
   return { from, to: from + size - 1, size };
 }
 
-/** Ends that were requested and are not failures: the nonce was used without effect. */
+/** Final sub-states that are intended, not failures: the nonce was used by a transaction without effect. */
 const ON_PURPOSE = ["CANCELLED", "EXPIRED"];
 
 function shownSpan(span) {

@@ -26,8 +26,8 @@ interface RememberedLane {
 }
 
 /**
- * Payloads signed for each nonce, in memory only. Entries belong to one term of a lane: in another term another node
- * may have signed at these nonces, and this node has read the database since then.
+ * Payloads signed for each nonce, in memory only. The entries are valid for one term of a lane only. In another term,
+ * another node may have signed payloads for these nonces; this node has then read them from the database.
  */
 export class PayloadMemory {
   private readonly most: typeof MOST;

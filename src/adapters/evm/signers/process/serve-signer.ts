@@ -27,7 +27,10 @@ export interface ServeSignerPorts {
   readonly maskOf: (beginning: Beginning) => Promise<(text: string) => string>;
 }
 
-/** Number of signatures that are returned at once, without waiting for the next request. */
+/**
+ * Responses are collected and written together. From this number of signatures on, they are written at once, without
+ * waiting for the next request.
+ */
 const ENOUGH = 64;
 
 /** Serves signing requests. Resolves when either side closes the channel. */
@@ -88,7 +91,7 @@ function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: st
   const memory = new PayloadMemory();
   let bounds = first;
   const refuse = ({ address, term, transactions }: SignRequest) => {
-    // Refuse for now: the node sends the policies before it requests signatures for a lane.
+    // Refuse until the policies are known: the node sends them before it requests signatures for a lane.
     if (bounds.policies === null) throw new SignerAway("the policies in force are not known yet");
     for (const [index, each] of transactions.entries()) {
       const why = beyondBounds(bounds, address, each);

@@ -35,7 +35,7 @@ export interface Launched {
   hold(held: boolean): void;
 }
 
-/** Represents a process that could not be started as one that has ended. */
+/** Placeholder for a signing process that could not be started; it behaves like a process that has ended. */
 export function neverStarted(ended: Promise<string>): Launched {
   return { channel: new PassThrough().destroy(), ended, kill: () => undefined, hold: () => undefined };
 }
@@ -52,7 +52,7 @@ export interface SigningProcessOptions {
 }
 
 const START_AGAIN: BackoffRule = { firstMs: 100, mostMs: 10_000 };
-/** Lifetime of a signing process after which its end counts as the first failure again. */
+/** If a signing process lived longer than this, its end counts as the first failure again. */
 const LONG_ENOUGH_MS = 30_000;
 /** A signing process with pending requests is pinged, and killed after this many ms without a response. */
 const SILENT_MS = 10_000;

@@ -25,7 +25,7 @@ export interface Beginning {
 /** First message from the signing process: the addresses that it signs for. */
 export interface Hello {
   readonly addresses: readonly Address[];
-  /** Those of the addresses whose keys the chain node holds. */
+  /** The addresses whose keys the chain node holds; also contained in `addresses`. */
   readonly atNode: readonly Address[];
   readonly curve: "wasm" | "javascript";
 }

@@ -129,7 +129,7 @@ function pointOf(name: string, key: Buffer | string): Buffer {
 
 /**
  * Completes and verifies a signature. Both s and n − s are valid; nodes accept only the lower one (EIP-2). The parity
- * is found by trying both.
+ * is found by trying 0 and 1.
  */
 async function provenSignature(name: string, address: Address, encoded: EncodedTransaction, [r, s]: Scalars) {
   const [high, low] = [r, s > HALF_ORDER ? CURVE_ORDER - s : s].map((each) => each.toString(16).padStart(64, "0"));

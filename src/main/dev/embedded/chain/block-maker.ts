@@ -26,7 +26,7 @@ type Rpc = (method: string, ...params: readonly unknown[]) => Promise<unknown>;
 
 /** Makes blocks. Before each one a snapshot is taken that a reorg can return to. */
 function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"]) {
-  /** Snapshots of the chain. `number`: the head at the snapshot. */
+  /** Snapshots of the chain. `number`: height of the newest block at the snapshot. */
   let snapshots: { readonly number: number; readonly id: unknown }[] = [];
   let baseFee: string | null = null;
   let branches = 0;

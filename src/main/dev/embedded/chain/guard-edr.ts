@@ -51,8 +51,9 @@ function refuseCall([call, , overrides]: readonly unknown[]) {
 }
 
 /**
- * True if a call spends more than any account can have. EDR allows that without overflow checks: gas cost in 128 bits,
- * plus value in 256. No account has half of either; a call has less than 2^28 gas.
+ * True if a call's prices or value are too large. EDR adds the gas cost (128 bits) and the value (256 bits) without
+ * overflow checks. Prices above 100 bits or a value above 255 bits exceed every account's balance, and a call has less
+ * than 2^28 gas.
  */
 function isBeyondWealth(call: unknown) {
   const exceeds = (field: string, bits: bigint) => toQuantity(fieldOf(call, field)) >> bits > 0n;
@@ -61,8 +62,8 @@ function isBeyondWealth(call: unknown) {
 }
 
 /**
- * Matches code that ends within a leading PUSH20: EDR reads a library's address after it, and panics if the code ends
- * before.
+ * Matches code that starts with PUSH20 but ends before its 20 bytes. EDR reads those bytes as a library's address, and
+ * panics if they are missing.
  */
 const CUT_PUSH = /^0x73(?:[0-9a-f]{2}){0,19}$/i;
 const CUT_CREATION = fault(
@@ -80,8 +81,8 @@ function isCutPush(code: unknown) {
 }
 
 /**
- * Matches, in RLP, a creation with cut code: no receiver, any value, and up to 20 bytes that begin with PUSH20. False
- * positives are possible, false negatives are not.
+ * Matches, in RLP, a contract creation whose code ends too early: no receiver, any value, and up to 20 bytes that begin
+ * with PUSH20. False positives are possible, false negatives are not.
  */
 const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[2-9a-f]|9[0-4])?73/i;
 
@@ -97,11 +98,15 @@ async function isCutCreationSigned(bytes: unknown) {
 }
 
 /**
- * Maximum base fee. EDR's base fee has 64 bits and grows by up to an eighth per block: this leaves twenty full blocks.
+ * Maximum base fee. EDR's base fee has 64 bits and grows by up to an eighth per block. At this maximum, twenty full
+ * blocks can follow before it overflows.
  */
 const MOST_BASE_FEE = 2n ** 60n;
 
-/** Maximum of a time. EDR counts seconds in 63 bits, unchecked. This limit lasts for 34,000 years. */
+/**
+ * Maximum timestamp in seconds. EDR stores timestamps in 63 bits without overflow checks. This limit lasts for 34,000
+ * years.
+ */
 const MOST_SECONDS = 2n ** 40n;
 /** Maximum number of blocks: EDR searches logs block by block, including blocks mined in bulk. */
 const MOST_BLOCKS = 2n ** 24n;
@@ -125,7 +130,9 @@ function refuseCode(code: unknown) {
 
 const RANGED: ReadonlySet<string> = new Set(["eth_getLogs", "eth_newFilter"]);
 
-/** Limits a log filter to the chain's head: EDR iterates to the last requested block, even if it does not exist. */
+/**
+ * Limits a log filter to the chain's newest block: EDR iterates to the last requested block, even if it does not exist.
+ */
 async function withinHead(edr: Handle, [filter, ...rest]: readonly unknown[], params: unknown) {
   const toBlock = fieldOf(filter, "toBlock");
   if (typeof toBlock !== "string" || !QUANTITY.test(toBlock)) return params;

@@ -1,7 +1,8 @@
 import { type Answer, fieldOf, type Handle, INVALID_PARAMS, REVERTED } from "./json-rpc.ts";
 
 /**
- * Translates EDR's responses, which follow Hardhat, to those of common nodes, where clients depend on the difference.
+ * Translates responses of EDR, which imitates Hardhat, to those of common nodes. Only differences that clients depend
+ * on are translated.
  */
 export function answerLikeNodes(edr: Handle): Handle {
   return async (method, params) => {

@@ -84,8 +84,8 @@ async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
     fault(INTERNAL_ERROR, messageOf(error)),
   );
   const id = fieldOf(request, "id");
-  // A request without an id is a notification: it is executed and gets no response. For an id of another type the
-  // response has a null id: it may be nested too deeply to serialise.
+  // A request without an id is a notification: it is executed and gets no response. If the id is neither a string nor a
+  // number, the response has a null id: an object could be nested too deeply to serialise.
   if (id === undefined) return null;
   return envelope(typeof id === "string" || typeof id === "number" ? id : null, answer);
 }

@@ -18,9 +18,9 @@ export interface Binaries {
 const INSTEAD = "or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own";
 
 /**
- * PostgreSQL binaries that the server's account can run, verified by running them. If that account cannot read the
- * package (a checkout in /root), or the package is read-only without its library links, a copy in the place's home is
- * used.
+ * PostgreSQL binaries that the server's account can run, verified by running them. Normally these are in the npm
+ * package. A copy in the server's directory is used if that account cannot read the package (a checkout in /root), or
+ * if the package is read-only and lacks its library links.
  */
 export async function prepareBinaries(native: string, place: Place): Promise<Binaries> {
   const first = await tryOut(native, place);
@@ -42,7 +42,10 @@ async function tryOut(native: string, place: Place): Promise<Binaries | { readon
   return { initdb: join(native, "bin", "initdb"), postgres, version, major: Number.parseInt(version, 10) };
 }
 
-/** Copies the binaries as a draft and renames it, so an existing copy is complete. */
+/**
+ * Copies the binaries to a temporary name and renames the copy when it is complete, so an existing copy is always
+ * complete.
+ */
 async function copyNative(native: string, place: Place) {
   const copy = join(place.home, "postgres-native");
   if (await isCopyOf(native, copy)) return copy;
@@ -112,7 +115,8 @@ async function readEntries(native: string): Promise<readonly (readonly string[])
 }
 
 /**
- * Creates a draft link and renames it: this also replaces a broken link, and is safe if a second process does the same.
+ * Creates the link under a temporary name and renames it. This also replaces a broken link, and is safe if a second
+ * process does the same.
  */
 async function link(source: string, target: string) {
   const draft = `${target}.${randomBytes(4).toString("hex")}`;

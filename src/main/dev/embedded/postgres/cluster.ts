@@ -22,9 +22,9 @@ export interface ClusterRequest {
 const DRAFT = "postgres.draft-";
 
 /**
- * Opens or creates the PostgreSQL data directory in the place's home. It is created as a draft, with its password
- * inside, and renamed when complete: an interrupted `initdb` leaves a draft that the next start deletes, never half a
- * database.
+ * Opens or creates the PostgreSQL data directory. A new one is created under a temporary name, with its password
+ * inside, and renamed when complete. So an interrupted `initdb` never leaves half a database, only a temporary
+ * directory that the next start deletes.
  */
 export async function openCluster(request: ClusterRequest) {
   const root = join(request.place.home, "postgres");

@@ -19,10 +19,11 @@ export async function readPostmasterFile(data: string) {
 }
 
 /**
- * Stops or clears an earlier server. This process holds the directory's lock, so the supervisor of a server that still
- * runs was killed by SIGKILL: the server is stopped. A pid file that names another process is removed: PostgreSQL only
- * checks that the pid is alive, and would refuse to start after its number was reused. Removing it is safe even if
- * backends of the dead server live on: PostgreSQL also refuses while its shared memory is in use.
+ * Stops an earlier server, or removes its pid file. This process holds the directory's lock. So if a server still runs,
+ * its supervisor was killed by SIGKILL, and the server is stopped. If the pid file names another process, the file is
+ * removed: PostgreSQL only checks that the pid is alive, so it would refuse to start after the number was reused. The
+ * removal is safe even if backends of the dead server still run: PostgreSQL also refuses to start while its shared
+ * memory is in use.
  */
 export async function clearLeftover(data: string, clock: Clock, log: (line: string) => void): Promise<void> {
   const file = await readPostmasterFile(data);
@@ -37,8 +38,8 @@ export async function clearLeftover(data: string, clock: Clock, log: (line: stri
 }
 
 /**
- * True if the process is a postmaster of this data directory: its working directory is the data directory, or, if the
- * system hides that, its command line names it.
+ * True if the process is a postmaster of this data directory, which is then its working directory. If the system hides
+ * the working directory, the command line must name the data directory.
  */
 async function serves(pid: number, data: string) {
   const live = await findProcess(pid);

@@ -52,7 +52,8 @@ export async function startServer(request: ServerRequest) {
 async function launchServer({ postgres, cluster, account, port, settings }: ServerRequest) {
   const log = await open(cluster.logFile, "a");
   try {
-    // Pass parameters on the command line: postgresql.conf is not edited, and the next start may use others.
+    // Pass parameters on the command line, so that postgresql.conf is not edited and the next start may use other
+    // parameters.
     const parameters = Object.entries({ ...DEFAULTS, ...settings, port: String(port) });
     const command = [
       postgres,
