@@ -82,14 +82,15 @@ function between(before: Reading, after: Reading): Reading {
 
 /** A thousand a second. Of a thousand lanes, each has mined and confirmed its last transaction when the next one comes. */
 async function measureBusy(bench: Workbench, pace: Pace, lanes: number): Promise<Busy> {
+  const { perSecond = PER_SECOND } = pace;
   const setup = await bench.open({ signers: lanes });
   const connections = await Connection.openAll(setup.node.url, CONNECTIONS);
   try {
     await untilHeld(setup, lanes);
     const load = { connections, send: createInTurn(setup) };
-    await latenciesAt(load, PER_SECOND, { warmUpMs: 0, turnMs: WARM_UPS * pace.warmUpMs });
+    await latenciesAt(load, perSecond, { warmUpMs: 0, turnMs: WARM_UPS * pace.warmUpMs });
     const before = await readingOf(setup);
-    const latencies = await latenciesAt(load, PER_SECOND, { warmUpMs: 0, turnMs: pace.sustainMs });
+    const latencies = await latenciesAt(load, perSecond, { warmUpMs: 0, turnMs: pace.sustainMs });
     await pause(SETTLE_MS);
     return { latencies, spent: between(before, await readingOf(setup)) };
   } finally {

@@ -117,10 +117,7 @@ function everybody<C>(call: C) {
 
 type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;
 
-/**
- * Counts a request that uses a nonce against the key's rate, on the node that received the request, not on the lane's
- * owner.
- */
+/** Counts a request that uses a nonce against the key's rate, on the receiving node, not on the lane's owner. */
 function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Key): Make<Request, Made> {
   if (principal.createsPerSecond === null) return (request) => make(request, principal.name, principal);
   return async (request) => {
@@ -267,8 +264,7 @@ function namedLane(call: Call<"nonceRuler">, { principal }: Key): Call<"nonceRul
   return async (signer, query = {}) => {
     refuseNamed(principal, { ...query, signer });
     const ruler = await call(signer, query);
-    // If the caller named no chain, the only configured one was used: check the key's limits against the lane on that
-    // chain.
+    // If the caller named no chain, the only configured one was used: check the key's limits for that chain too.
     refuseOutside(principal, ruler.lane);
     return ruler;
   };
@@ -386,10 +382,7 @@ function onlyOne<T>(limit: ReadonlySet<T> | null, name: string): Readonly<Record
   return one === undefined ? {} : { [name]: one };
 }
 
-/**
- * Removes the ids of other transactions from an explanation: the transaction that blocks this one may belong to another
- * API key.
- */
+/** Removes the ids of other transactions from an explanation: they may belong to another API key. */
 function byNonceOnly(txId: string, { blockedBy, causes, ...explanation }: Explanation): Explanation {
   // Drop actions on other transactions, because an action's path contains the transaction's id.
   const actions = explanation.actions.filter(

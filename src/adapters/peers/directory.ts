@@ -70,8 +70,7 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
     for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
     undead.forEach(learn);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
-    // If several live instances have the same URL, the last one counts. A restarted process comes after its
-    // predecessor, and a trusted instance after an untrusted one.
+    // If live instances share a URL, the last one counts: trusted instances come last, and newer after older.
     const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
     byUrl = new Map(trustedLast.map((each) => [each.url, each]));
   };
@@ -96,9 +95,7 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
       return { publicKey, keyProof: secret === undefined ? null : proofOf(secret, { instanceId, url, publicKey }) };
     },
     isUs: (instanceId: string) => selves.includes(instanceId),
-    /**
-     * The newest instance of this process that is in the rows read from the database, so that other nodes can know it.
-     */
+    /** This process's newest instance among the rows read from the database; other nodes can find it there too. */
     self: () => selves.flatMap((instanceId) => known.get(instanceId) ?? []).at(-1) ?? null,
     /** Returns the live instance at the URL; null if there is none. Throws if the rows cannot be read. */
     at: async (url: string) => {

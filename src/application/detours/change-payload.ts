@@ -63,10 +63,7 @@ interface PayloadChange {
   readonly expires?: true;
 }
 
-/**
- * "movedOn": the transaction is being sent, or was changed meanwhile. The caller reads it again; the change may already
- * be done.
- */
+/** "movedOn": the transaction is being sent or was changed meanwhile, so the caller must read it again. */
 type ChangeResult = "done" | "movedOn";
 
 interface TrackedWork extends LaneWork {
@@ -267,10 +264,7 @@ export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
 }
 
-/**
- * True if the newest attempt already does what the action requests. Once the transaction was reported as STUCK, the
- * action always counts as a new one.
- */
+/** True if the newest attempt already does what the action requests. Always false for a STUCK transaction. */
 export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const newest = tx.attempts.findLast(isSendable);
   if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
@@ -283,10 +277,7 @@ export async function standsAlready(ports: LanePorts, tx: Tracked, change: Paylo
   return change.kind === "reprice" && Object.keys(change.fees).length > 0;
 }
 
-/**
- * True if the newest attempt offers every fee that the action names: at least that much, or exactly that much if the
- * action changes only the fees.
- */
+/** True if the attempt offers at least every fee that the action names; if `exactly`, precisely those fees. */
 function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
   const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
@@ -315,16 +306,10 @@ interface Resolution extends LaneWork {
   readonly decision: Decision;
 }
 
-/**
- * Result of carrying out a decision. "repeated": it was carried out before. "movedOn": the caller must read the
- * transaction again.
- */
+/** Result of a decision. "repeated": carried out before. "movedOn": the caller must read the transaction again. */
 export type ResolutionResult = "applied" | "repeated" | "movedOn";
 
-/**
- * Returns "movedOn" if the term ended during the work: the caller then reads the transaction again and finds what was
- * committed.
- */
+/** Returns "movedOn" if the term ended during the work: the caller then reads what was committed. */
 export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
   return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
 }
@@ -344,10 +329,7 @@ export async function resolveStuck(resolution: Resolution): Promise<ResolutionRe
   return "applied";
 }
 
-/**
- * Refuses a decision to fill a nonce that the transaction no longer waits for: it would use up another transaction's
- * nonce.
- */
+/** Refuses to fill a nonce that the transaction no longer waits for: another transaction may need that nonce. */
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;

@@ -176,10 +176,7 @@ function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
 }
 
-/**
- * Closes nonces that another program used and that are too deep for a reorg: twice the confirmations, at least 64
- * blocks.
- */
+/** Closes nonces that another program used, once no reorg reaches them: 2 × confirmations, at least 64 blocks deep. */
 async function closePassed({ ports, context, lane }: LaneWork, nonces: readonly number[]) {
   const { chain, follower, settings } = context;
   const head = follower.head?.number ?? 0;
@@ -229,10 +226,7 @@ function releaseHead(work: LaneWork): Working {
   return null;
 }
 
-/**
- * The hole below the lane's lowest open transaction is gone: the transaction is tracked normally again and sent at
- * once.
- */
+/** The hole below the lane's lowest open transaction is closed: tracks that transaction again and sends it at once. */
 async function unstickHead({ ports, lane }: LaneWork) {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;

@@ -39,9 +39,7 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly placement: {
     /** True if placement assigns this lane to this node, or if no known member can serve it. */
     isOurs(lane: Lane): boolean;
-    /**
-     * Lanes that this node should claim although they are assigned to other nodes, because they had no owner for long.
-     */
+    /** Lanes assigned to other nodes that this node should claim, because they had no owner for long. */
     unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]>;
     /** True if this node gave the lane away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
@@ -172,7 +170,6 @@ export class Lanes {
     return this.held.has(laneKey(lane));
   }
 
-  /** The lane if this node owns it, else null. */
   find(lane: Lane): OwnedLane | null {
     return this.held.get(laneKey(lane)) ?? null;
   }
@@ -202,10 +199,7 @@ export class Lanes {
     }
   }
 
-  /**
-   * Applies acknowledged commits to the lane's memory. If the lane was released meanwhile, nothing is applied, because
-   * the next load reads them from the database.
-   */
+  /** Applies acknowledged commits to the lane's memory. Does nothing if the lane was released meanwhile. */
   fold({ lane, token, changes }: LaneChanges): void {
     const owned = this.held.get(laneKey(lane));
     if (owned === undefined || owned.fence.token !== token) return;
@@ -223,10 +217,7 @@ export class Lanes {
     if (lane?.fence.token === fence.token) this.drop(lane, "fenced", "lost");
   }
 
-  /**
-   * Called when a write was not made. If its term is over by now, the database would have refused it, so it is counted
-   * as fenced.
-   */
+  /** Called when a write was not made. It counts as fenced if its term is over: the database would have refused it. */
   giveUp(fence: Fence, write: string): void {
     const { lease, telemetry } = this.ports;
     if (lease.mayAct() && lease.instanceId === fence.instanceId) return;
@@ -291,8 +282,7 @@ export class Lanes {
     if (underWay !== undefined) return underWay;
     const attempt = this.resume(lane, obtain)
       .catch((error: FencepostError) => {
-        // The database may already assign the lane to this node, and then no other node can acquire it: keep trying in
-        // the background.
+        // The database may already assign the lane to this node, and then no other node can acquire it: retry later.
         if (error.code === "UNAVAILABLE" && this.closedBecause === null) this.wanted.set(key, lane);
         throw error;
       })

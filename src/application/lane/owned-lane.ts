@@ -27,9 +27,7 @@ export { queued, resumed, type Tracked } from "./tracked.ts";
 export interface LaneIndex {
   /** All attempt hashes that a node tracks on one chain; a new block's transactions are matched against them. */
   readonly hashes: Map<Hash, { readonly lane: OwnedLane; readonly tx: Tracked }>;
-  /**
-   * Lanes that may have a transaction in a block, or get one into a block. Lanes that no longer do are removed later.
-   */
+  /** Lanes with a transaction that is in a block or may get into one. Other lanes are removed with a delay. */
   readonly onChain: Set<OwnedLane>;
 }
 
@@ -57,9 +55,7 @@ export class OwnedLane {
   /** The state that the database has acknowledged; only `fold` replaces it. */
   ledger;
   private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
-  /**
-   * True if the outcome of a write is unknown: it may commit now or later. Set once, when this copy of the lane ends.
-   */
+  /** True if a write's outcome is unknown: it may still commit. Set once, when this copy of the lane ends. */
   mayStillCommit = false;
   /** When the lane is next checked, and what was observed during this term; changed only through `happened`. */
   pace: LanePace = NEW_LANE_PACE;
@@ -71,10 +67,7 @@ export class OwnedLane {
   readonly unmined = new Map<number, Tracked>();
   /** Transactions that are mined and not final, by nonce. */
   readonly mined = new Map<number, Tracked>();
-  /**
-   * Blocks that contain settled transactions still checked for reorgs, by hash: a height may have had two blocks, one
-   * reorged away.
-   */
+  /** Heights, by hash, of the blocks whose settled transactions are still checked for reorgs. */
   readonly watched = new Map<Hash, number>();
   readonly outcomes = new Outcomes();
   /** Steps that the database has not acknowledged yet, with their transactions. */
@@ -183,18 +176,12 @@ export class OwnedLane {
     return this.hasUnminedBefore(0);
   }
 
-  /**
-   * True while a transaction before these creates may still change the state that they depend on. `own`: the number of
-   * these creates, which do not count.
-   */
+  /** True if earlier transactions may still change state that new creates depend on. `own`: number of new creates. */
   hasUnminedBefore(own: number): boolean {
     return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > own;
   }
 
-  /**
-   * True if nothing may be signed or sent: this node may not act, the lane is suspended, or the chain's identity is
-   * uncertain.
-   */
+  /** True if this node may not act, the lane is suspended, or the chain's identity is unsure. Nothing is sent then. */
   get held(): boolean {
     return this.suspended || isUnsure(this.pace) || !this.term.mayAct;
   }
@@ -246,10 +233,7 @@ export class OwnedLane {
     this.follow(tx);
   }
 
-  /**
-   * Indexes the transaction's attempts by hash, but only during the term: afterwards a newer copy of the lane may be
-   * indexed.
-   */
+  /** Indexes the transaction's attempts by hash. Does nothing after the term: a newer copy of the lane may exist. */
   follow(tx: Tracked): void {
     if (this.term.hasEnded) return;
     this.index.onChain.add(this);
@@ -317,10 +301,7 @@ export class OwnedLane {
     return reserved === null || reserved > hole.nonce ? hole : null;
   }
 
-  /**
-   * The transactions in memory that hold nonces, and whether each may move: signed ones keep their nonce, unsigned ones
-   * may get another.
-   */
+  /** The transactions in memory that hold nonces. Signed ones keep their nonce; unsigned ones may get another. */
   holders(): readonly Holder[] {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
@@ -332,20 +313,14 @@ export class OwnedLane {
     ];
   }
 
-  /**
-   * Transactions that are due to be sent, in ascending nonce order. Transactions that wait for a receipt look-up or a
-   * repricing decision are left out.
-   */
+  /** Transactions due to be sent, in nonce order. Leaves out those that wait for a receipt look-up or a new price. */
   toSend(nowMs: number, limit: number): readonly Tracked[] {
     if (!this.term.maySend) return [];
     const due = this.due(nowMs).filter((tx) => !awaitsVerdict(tx.pace));
     return due.slice(0, limit);
   }
 
-  /**
-   * Transactions that a node accepted and that were not mined in time: the lane's loop decides whether to resend or
-   * reprice them.
-   */
+  /** Transactions that a node accepted but that were not mined in time: the lane's loop resends or reprices each. */
   toJudge(nowMs: number): readonly Tracked[] {
     return this.due(nowMs).filter((tx) => awaitsVerdict(tx.pace));
   }

@@ -66,17 +66,11 @@ export function reservationCalls(
     /** Reserves a nonce for a caller that signs itself; a repeat of the request id returns the same reservation. */
     reserveNonce: offer("reserveNonce", reserveNonce),
     reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
-    /**
-     * Submits `{ rawTransaction }`, signed for the reserved nonce; from then on it is tracked. CONFLICT if the
-     * reservation has ended.
-     */
+    /** Submits `{ rawTransaction }`, signed for the reserved nonce. CONFLICT if the reservation has ended. */
     submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
     /** Reports `{ txHash }` of a transaction that the caller sent itself: it is tracked, but never sent from here. */
     markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
-    /**
-     * Releases a reservation: the caller declares that it signed nothing, so the nonce is free for the next
-     * transaction.
-     */
+    /** Releases a reservation. The caller declares that it signed nothing, so the nonce is free for reuse. */
     releaseNonce: (reservationId: string) => release({ reservationId }),
   };
 }

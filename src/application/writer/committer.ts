@@ -45,9 +45,7 @@ import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
   readonly store: Pick<LaneStore, "commit">;
-  /**
-   * True if callers want to create more than this node has had time to read. If absent, no callers are ever waiting.
-   */
+  /** True if callers want to create more than this node has had time to read. If absent, no callers wait. */
   readonly callersWait?: () => boolean;
 }
 
@@ -66,9 +64,7 @@ const MAX_IN_FLIGHT = 2;
  * watched for reorgs; at this rate a thousand transactions a second share commits.
  */
 const COMMIT_EVERY_MS = 16;
-/**
- * Number of commits that may start without waiting: as many as one transaction needs until it is sent, and one more.
- */
+/** Number of commits that may start without waiting: one more than a transaction needs until it is sent. */
 const COMMITS_IN_RESERVE = 4;
 /**
  * Longer intervals while creates of many lanes have transactions of their own: both kinds of writes gather for longer.
@@ -83,10 +79,7 @@ const MOVES_EVERY_MS = 40;
  * more commits.
  */
 const WRITES_TO_GATHER = 1_900;
-/**
- * Interval after which delayed entries are checked again: entries that wait because callers have precedence, and
- * entries of lanes in flight.
- */
+/** Queued writes that must wait for creates or for another write of their lane are checked again after this many ms. */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
@@ -108,10 +101,7 @@ export class Committer {
   private readonly pace = new Departures(COMMIT_EVERY_MS, COMMITS_IN_RESERVE, this.flow);
   private readonly movesPace = new Departures(MOVES_EVERY_MS, 1, this.flow);
   private isFlushedSoon = false;
-  /**
-   * True if the queue is full but no entry could be selected. The queue is then not searched again for every write that
-   * joins it.
-   */
+  /** True if the queue is full but no entry could be selected. New writes then do not search the queue again. */
   private isHeldUp = false;
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
@@ -301,10 +291,7 @@ export class Committer {
     return turn;
   }
 
-  /**
-   * Commits a batch. The next transaction starts (`over`) before the callers of this one are answered, so that their
-   * work does not delay it.
-   */
+  /** Commits a batch. `over` starts the next transaction before callers are answered: their work must not delay it. */
   private async commit(batch: Entry[], over: () => void) {
     const started = this.ports.clock.monotonicMs();
     const untold: Undelivered[] = [];

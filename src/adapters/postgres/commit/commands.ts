@@ -38,10 +38,7 @@ import { ACCEPTED } from "./rows.ts";
 import { unspent } from "./spent-requests.ts";
 import * as written from "./written-rows.ts";
 
-/**
- * `marker` identifies a commit that is made in one round trip and consists only of allocations. Null for any other
- * commit.
- */
+/** `marker` identifies a commit of allocations only, made in one round trip. Null for any other commit. */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
   const moved = [...plan.moves.values()];
   const allocated = plan.of("allocated");
@@ -323,10 +320,7 @@ function leavesNonce({ before, after }: Move) {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }
 
-/**
- * Statements for history steps. If the stored row already counts a step's ordinal, the step is a repeat of the row's
- * last step and only raises its count.
- */
+/** Writes history steps. A step whose ordinal is already stored repeats the last step and only raises its count. */
 function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): readonly Command[] {
   const fresh = [...first];
   const repeats: HistoryStep[] = [];
@@ -383,10 +377,7 @@ function holes(plan: Plan): readonly Command[] {
   ];
 }
 
-/**
- * Uses of a signer's key by another program, merged into one row per lane: an upsert statement may touch a row only
- * once.
- */
+/** Uses of a signer's key by another program. One row per lane, because an upsert may touch a row only once. */
 function notices(uses: Kept<"usedElsewhere">) {
   return [...grouped(uses, ([, lane]) => lane)].map(
     ([

@@ -114,10 +114,7 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
   }
 }
 
-/**
- * Withdraws transactions whose block left the chain. Runs before new blocks are matched, so that a transaction that
- * moved to another block is found there.
- */
+/** Withdraws transactions whose block left the chain, so that matching can find them in a new block afterwards. */
 export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const mined = [...lane.mined.values()];
   const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
@@ -129,10 +126,7 @@ export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, 
   if (gone.length > 0) await reviseWatched(ports, lane, gone);
 }
 
-/**
- * An outcome that was already reported is not withdrawn because of one endpoint alone: if two are up, both must show
- * another block.
- */
+/** A reported outcome is not withdrawn because of one endpoint alone: if two are up, both must show another block. */
 async function goneForAll(context: ChainContext, differing: readonly (readonly [Hash, number])[]) {
   const gone: Hash[] = [];
   for (const [hash, number] of differing) {
@@ -144,10 +138,7 @@ async function goneForAll(context: ChainContext, differing: readonly (readonly [
   return gone;
 }
 
-/**
- * Commits the transactions that are final on this view. Transactions that are deep enough are no longer watched for
- * reorgs.
- */
+/** Commits transactions that are final on this view. Deep enough ones are no longer watched for reorgs. */
 export function decideFinal(ports: LanePorts, pass: FinalityPass, lane: OwnedLane): Working {
   const { verdicts } = pass;
   const asked: Tracked[] = [];
@@ -176,10 +167,7 @@ async function decideAsked(
   }
 }
 
-/**
- * Stops watching old blocks for reorgs. Not urgent: the change is written together with later writes, and if it is
- * lost, the blocks stay watched.
- */
+/** Stops watching old blocks for reorgs. If this write is lost, the blocks merely stay watched. */
 function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane) {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
@@ -249,8 +237,8 @@ function sendAgain(tx: Tracked, nowMs: number) {
 }
 
 /**
- * Stores the canonical blocks above mined transactions, once per chain and under the fence of a lane that this node decides for. A
- * list whose beginning changed is replaced from the fork up. A crash leaves an older list, which the next pass extends.
+ * Stores the canonical blocks above mined transactions, once per chain, under the fence of a lane of this node. After
+ * a reorg, the list is replaced from the fork up. A crash leaves an older list, which the next pass extends.
  */
 export async function recordConfirmations(
   { telemetry }: LanePorts,
@@ -319,10 +307,7 @@ function blocksOf(mined: readonly MinedOn[]) {
   return [...blocks.values()];
 }
 
-/**
- * If the hash was only reported to us, the endpoints must also check sender and nonce: a reported hash does not prove a
- * transaction at our nonce.
- */
+/** A hash that was only reported to us may belong to another nonce: endpoints must also check sender and nonce. */
 function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
   const attempt = tx.attempts.find((each) => each.txHash === txHash);
   const isNamed = attempt?.kind === "external" || attempt?.foreign === true || attempt?.nodeSigned === true;
@@ -373,7 +358,6 @@ async function foreignByContents({ store }: LanePorts, candidates: readonly Trac
   return new Map(foreign);
 }
 
-/** Applies the verdicts to the transactions of one lane. */
 function applyVerdicts(
   { ports, lane }: Pick<LaneWork, "ports" | "lane">,
   candidates: readonly Tracked[],
