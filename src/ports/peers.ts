@@ -105,10 +105,10 @@ export class PeerUnreachable extends Error {
 export function readForwardedAnswer(fields: Readonly<Record<string, unknown>>): ForwardedAnswer | string {
   const { outcome, txId, lane, requestId, nonce, state } = fields;
   const isOutcome = outcome === "created" || outcome === "existing";
-  if (!isOutcome || !isText(txId) || !isLane(lane)) return "a result that is none";
-  if (!(requestId === null || isText(requestId))) return "its request id is not text";
-  if (!(nonce === null || isCount(nonce))) return "its nonce is not a number";
-  if (!isState(state)) return `its state is ${String(state)}`;
+  if (!isOutcome || !isText(txId) || !isLane(lane)) return "a result has no valid outcome, txId or lane";
+  if (!(requestId === null || isText(requestId))) return "a result's request id is not text";
+  if (!(nonce === null || isCount(nonce))) return "a result's nonce is not a number";
+  if (!isState(state)) return `a result's state is ${String(state)}`;
   const { chainId, signer } = lane;
   return { outcome, txId, lane: { chainId, signer }, requestId, nonce, state };
 }

@@ -74,7 +74,7 @@ export function toArguments(texts: readonly string[], types: readonly string[] |
   if (types !== null && types.length !== texts.length) {
     const takes = `takes ${types.length} arguments (${types.join(", ")})`;
     throw new InvalidArgumentError(
-      `the function ${takes}, and ${texts.length} ${texts.length === 1 ? "is" : "are"} given`,
+      `the function ${takes}, but ${texts.length} ${texts.length === 1 ? "is" : "are"} given`,
     );
   }
   return texts.map((text, at) => toArgument(text, types?.[at] ?? null));
@@ -103,7 +103,7 @@ function list(text: string): unknown {
     return JSON.parse(exact);
   } catch {
     throw new InvalidArgumentError(
-      `A list or a tuple is written as JSON, such as '["0x…", "1"]'; this is not: ${text}`,
+      `A list or a tuple must be JSON, such as '["0x…", "1"]'; this argument is not valid JSON: ${text}`,
     );
   }
 }

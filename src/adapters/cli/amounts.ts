@@ -12,13 +12,13 @@ export function wei(text: string): string {
   const [, whole, fraction = "", unit = "wei"] = /^(\d+)(?:\.(\d+))?\s*([a-z]*)$/i.exec(text) ?? [];
   if (/^0x[0-9a-f]{1,64}$/i.test(text)) return BigInt(text).toString();
   if (whole === undefined)
-    throw new InvalidArgumentError("It must be an amount such as 1.5ether, 20gwei or 100 (wei).");
+    throw new InvalidArgumentError("The value must be an amount such as 1.5ether, 20gwei or 100 (wei).");
   const decimals = DECIMALS[(unit || "wei").toLowerCase() as keyof typeof DECIMALS];
-  if (decimals === undefined) throw new InvalidArgumentError(`${unit} is no unit: use ether, gwei or wei.`);
+  if (decimals === undefined) throw new InvalidArgumentError(`${unit} is not a known unit: use ether, gwei or wei.`);
   const significant = fraction.replace(/0+$/, "");
   if (significant.length > decimals) throw new InvalidArgumentError(tooFine(text, unit));
   const digits = BigInt(`${whole}${significant.padEnd(decimals, "0")}`).toString();
-  if (digits.length > MOST_DIGITS) throw new InvalidArgumentError("It is more than a transaction can carry.");
+  if (digits.length > MOST_DIGITS) throw new InvalidArgumentError("The amount is too large for a transaction.");
   return digits;
 }
 

@@ -84,7 +84,7 @@ type NewKeyOptions = Omit<AddKey, "name"> & { readonly rate?: number; readonly r
 /** Parses a number. The node checks its limits. */
 function number(text: string) {
   if (/^\d+(\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
-  throw new InvalidArgumentError("It must be a number above zero.");
+  throw new InvalidArgumentError("The value must be a number above zero.");
 }
 
 function words(text: string): readonly string[] {
@@ -94,7 +94,7 @@ function words(text: string): readonly string[] {
 function numbers(text: string): readonly number[] {
   const ids = text.split(",").map(Number);
   if (ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids;
-  throw new InvalidArgumentError("It must be comma-separated chain ids.");
+  throw new InvalidArgumentError("The value must be comma-separated chain ids.");
 }
 
 function newKeyLines({ name, scopes, secret, secretId }: NewKey) {

@@ -110,19 +110,19 @@ export function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new InvalidArgumentError("It must be JSON.");
+    throw new InvalidArgumentError("The value must be JSON.");
   }
 }
 
 /** Parses a whole number from 0 on, such as a chain id, a nonce or a position in the feed. */
 export function count(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number.");
+  throw new InvalidArgumentError("The value must be a whole number.");
 }
 
 /** Parses a whole number from 1 on. */
 export function positive(text: string): number {
-  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1 on.");
+  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("The value must be a whole number from 1 on.");
   return Number(text);
 }
 
@@ -131,7 +131,7 @@ const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 /** Parses `250ms`, `30s`, `5m` or `1h` to milliseconds. */
 export function duration(text: string): number {
   const [, number, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(text) ?? [];
-  if (number === undefined) throw new InvalidArgumentError("It must be a duration such as 30s, 5m or 1h.");
+  if (number === undefined) throw new InvalidArgumentError("The value must be a duration such as 30s, 5m or 1h.");
   return Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
 }
 

@@ -82,14 +82,14 @@ function bareApp(): FastifyInstance {
  * too.
  */
 function refuseToValidate(): never {
-  throw new Error("Fastify validates no request here: the schema of a route is for its answer alone");
+  throw new Error("Fastify's request validation is disabled: a route's schema may only describe responses");
 }
 
 function unreadable(code: string | undefined) {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return invalid("", `took longer than ${REQUEST_TIMEOUT_MS / 1_000} seconds to arrive`);
-  if (code !== "HPE_HEADER_OVERFLOW") return invalid("", "is not an HTTP request that can be read");
-  return invalid("url", `and the headers together are longer than ${maxHeaderSize / 1024} KiB`);
+    return invalid("", `the request took longer than ${REQUEST_TIMEOUT_MS / 1_000} seconds to arrive`);
+  if (code !== "HPE_HEADER_OVERFLOW") return invalid("", "the request is not valid HTTP");
+  return invalid("url", `the URL and the headers together are longer than ${maxHeaderSize / 1024} KiB`);
 }
 
 /**
@@ -101,7 +101,7 @@ function refuseBadEncoding(app: FastifyInstance) {
     try {
       if (url.includes("?")) decodeURIComponent(url.slice(url.indexOf("?")));
     } catch {
-      return done(invalid("url", "is not percent-encoded UTF-8"));
+      return done(invalid("url", "the query string is not percent-encoded UTF-8"));
     }
     done();
   });
@@ -128,7 +128,7 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
       config: { open: true, refusal: true },
       onRequest: (_, reply, done) => {
         reply.header("allow", allow);
-        done(new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`));
+        done(new FencepostError("METHOD_NOT_ALLOWED", `this route supports only the methods ${allow}`));
       },
       handler: () => undefined,
     });

@@ -89,6 +89,6 @@ export function serverLike(first: Server): Server {
 }
 
 function urlOf(host: string, address: ReturnType<import("node:net").Server["address"]>) {
-  if (address === null || typeof address === "string") throw new Error("the server does not listen on a port");
+  if (address === null || typeof address === "string") throw new Error("the HTTP server does not listen on a TCP port");
   return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
 }

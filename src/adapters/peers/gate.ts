@@ -16,7 +16,7 @@ export function peerGate(directory: PeerDirectory, telemetry: Telemetry) {
   /** The error is the same for every reason, so that an unauthenticated caller learns nothing. */
   const refusal = (reason: PeerRefusal) => {
     telemetry.emit({ type: "peer.refused", reason });
-    return new FencepostError("UNAUTHENTICATED", "this is for other nodes of the same database");
+    return new FencepostError("UNAUTHENTICATED", "this route is only for other nodes of the same database");
   };
   return {
     /**
@@ -28,7 +28,7 @@ export function peerGate(directory: PeerDirectory, telemetry: Telemetry) {
       if (head === null) throw refusal("unreadable");
       if (!directory.isUs(head.to)) throw refusal("receiver");
       const sender = await directory.find(head.from).catch((error: unknown) => {
-        throw unavailable("this node does not know the others yet", error);
+        throw unavailable("this node could not read the list of nodes from the database", error);
       });
       if (sender === null || sender.key === null) throw refusal("sender");
       if (!sender.isVouchedFor) throw refusal("secret");

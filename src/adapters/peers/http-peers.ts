@@ -189,7 +189,8 @@ interface Target {
 function targetOf(url: string, route: string): Target {
   return orUnreachable("the node advertises no URL that can be reached", true, () => {
     const { origin, pathname, protocol } = new URL(url);
-    if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`${protocol} is not HTTP`);
+    if (protocol !== "http:" && protocol !== "https:")
+      throw new TypeError(`the URL's protocol is ${protocol}, not http: or https:`);
     return { url, origin, route, path: `${pathname.replace(/\/+$/, "")}${route}` };
   });
 }
@@ -209,7 +210,7 @@ function orUnreachable<T>(message: string, neverSent: boolean, act: () => T) {
 
 function tooLarge() {
   const limitMiB = PEER_BODY_LIMIT_BYTES / 1024 / 1024;
-  return new FencepostError("PAYLOAD_TOO_LARGE", `forwarded, this is more than ${limitMiB} MiB`);
+  return new FencepostError("PAYLOAD_TOO_LARGE", `the request exceeds ${limitMiB} MiB when forwarded to the owner`);
 }
 
 function read<T>({ origin }: Target, decode: () => T) {

@@ -10,7 +10,7 @@ import { readForwardedAnswer } from "../../ports/peers.ts";
 
 /** Error for a malformed response of another node; the outcome of the request is unknown. */
 function notAnAnswer(detail: string) {
-  return new Error(`not an answer: ${detail}`);
+  return new Error(`the other node's response is malformed: ${detail}`);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -34,13 +34,13 @@ export function encodeKill({ killId, signer, actor, reason }: Kill): string {
 export function decodeActionResult(text: string): LaneAnswer | FencepostError {
   const result = asFields(asFields(parse(text)).result);
   if (typeof result.code === "string") return decodeProblem(result.code, result);
-  if (!Object.hasOwn(result, "answer")) throw notAnAnswer("a result that is none");
+  if (!Object.hasOwn(result, "answer")) throw notAnAnswer("the result has neither an answer nor an error code");
   return { answer: result.answer };
 }
 
 export function decodeResults(text: string, expected: number): readonly (ForwardedAnswer | FencepostError)[] {
   const { results } = asFields(parse(text));
-  if (!Array.isArray(results)) throw notAnAnswer("no results in it");
+  if (!Array.isArray(results)) throw notAnAnswer("it has no list of results");
   if (results.length !== expected) throw notAnAnswer(`${results.length} results for ${expected} creates`);
   return results.map((result: unknown) => {
     const fields = asFields(result);
@@ -71,13 +71,13 @@ function decodeProblem(code: string, fields: Fields) {
 
 function asFields(value: unknown) {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
-  throw notAnAnswer("not an object");
+  throw notAnAnswer("it is not an object");
 }
 
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw notAnAnswer("not JSON");
+    throw notAnAnswer("it is not JSON");
   }
 }

@@ -73,7 +73,7 @@ const LEASING = 3;
 const RENEWING = 2;
 
 const cannotRead = (): never => {
-  throw new Error("cannot be read here");
+  throw new Error("cannot be parsed: this store has no parser for policies");
 };
 const NO_WORDS: PolicyWords = { parseAddress: cannotRead, functions: cannotRead };
 

@@ -51,7 +51,7 @@ export function refusalIn(format: AlertFormat, answer: string): string | null {
   if (format !== "dingtalk" && format !== "feishu") return null;
   try {
     const { errcode, code = errcode, errmsg, msg = errmsg } = JSON.parse(answer) as Readonly<Record<string, unknown>>;
-    return code === 0 || code === undefined ? null : `refused it: ${String(msg ?? code)}`;
+    return code === 0 || code === undefined ? null : `refused the alert: ${String(msg ?? code)}`;
   } catch {
     return null;
   }

@@ -54,7 +54,7 @@ export function createGasOracle(options: GasOracleOptions): GasOracle {
 function readOffer(text: string, { fields, unit }: GasOracleOptions): Offer {
   const answer = parseAnswer(text);
   const maxFeePerGas = feeAt(answer, fields.maxFeePerGas, unit);
-  if (maxFeePerGas === null) throw new Error(`its answer has no ${fields.maxFeePerGas}`);
+  if (maxFeePerGas === null) throw new Error(`the gas oracle's response has no ${fields.maxFeePerGas}`);
   const tip = feeAt(answer, fields.maxPriorityFeePerGas, unit);
   return { maxFeePerGas, ...(tip === null ? {} : { maxPriorityFeePerGas: tip }), isFixed: false };
 }
@@ -68,7 +68,7 @@ function feeAt(answer: unknown, path: string, unit: GasOracleOptions["unit"]) {
   const text = typeof found === "number" ? String(found) : found;
   if (typeof text === "string" && unit === "wei" && /^0x[0-9a-f]{1,25}$/i.test(text)) return BigInt(text);
   const match = typeof text === "string" ? FIGURE.exec(text) : null;
-  if (match === null) throw new Error(`${path} is not a price`);
+  if (match === null) throw new Error(`${path} in the gas oracle's response is not a price`);
   const [, whole = "", fraction = ""] = match;
   return BigInt(whole + fraction.slice(0, DECIMALS[unit]).padEnd(DECIMALS[unit], "0"));
 }

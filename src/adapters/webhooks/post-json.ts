@@ -60,14 +60,14 @@ export async function fetchText(
   { timeoutMs, signal, ...request }: RequestInit & Pick<Delivery, "timeoutMs" | "signal">,
 ): Promise<string> {
   const deadline = new AbortController();
-  const cancelTimer = clock.after(timeoutMs, () => deadline.abort(new Error(`no answer within ${timeoutMs} ms`)));
+  const cancelTimer = clock.after(timeoutMs, () => deadline.abort(new Error(`no HTTP response in ${timeoutMs} ms`)));
   const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
   try {
     // Refuse redirects: a signed body must reach no other address than the configured one.
     const response = await fetch(url, { ...request, redirect: "error", signal: AbortSignal.any(signals) });
     const text = await readLimited(response);
     if (response.ok) return text;
-    throw new Refused(`answered ${response.status}`, response.status !== 429 && response.status < 500);
+    throw new Refused(`the server answered HTTP ${response.status}`, response.status !== 429 && response.status < 500);
   } catch (error) {
     if (deadline.signal.aborted) throw deadline.signal.reason;
     throw error instanceof Refused ? error : new Error(reasonOf(error), { cause: error });
@@ -80,7 +80,7 @@ export function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("its answer is not JSON");
+    throw new Error("the server's response is not JSON");
   }
 }
 
@@ -89,7 +89,7 @@ async function readLimited(response: Response) {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new Refused(`answered with more than ${MAX_ANSWER_BYTES} bytes`);
+    if (size > MAX_ANSWER_BYTES) throw new Refused(`the server answered with more than ${MAX_ANSWER_BYTES} bytes`);
     bytes.push(chunk);
   }
   return Buffer.concat(bytes).toString("utf8");

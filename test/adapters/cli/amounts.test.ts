@@ -40,7 +40,7 @@ describe("an amount on the command line", () => {
   });
 
   it("is refused if it is above the largest value that a transaction can have", () => {
-    expect(() => wei(`${"9".repeat(80)}`)).toThrow("more than a transaction can carry");
+    expect(() => wei(`${"9".repeat(80)}`)).toThrow("too large for a transaction");
   });
 
   it("is the same after conversion to ether and back", () => {
@@ -82,7 +82,7 @@ describe("contract call arguments on the command line", () => {
   });
 
   it("are refused if their count is wrong, or if a list is not JSON", () => {
-    expect(() => toArguments(["1"], ["uint8", "uint8"])).toThrow("takes 2 arguments (uint8, uint8), and 1 is given");
-    expect(() => toArguments(["1,2"], ["uint8[]"])).toThrow("written as JSON");
+    expect(() => toArguments(["1"], ["uint8", "uint8"])).toThrow("takes 2 arguments (uint8, uint8), but 1 is given");
+    expect(() => toArguments(["1,2"], ["uint8[]"])).toThrow("must be JSON");
   });
 });

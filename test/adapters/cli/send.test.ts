@@ -212,7 +212,7 @@ describe("fencepost send, before it calls a node,", () => {
     [from, /--to is missing/],
     [[...from, "--to", TO, "--value", "1.5"], /name the unit, as in 1.5ether/],
     [[...from, "--to", TO, "transfer"], /transfer is no signature/],
-    [[...from, "--to", TO, "transfer(address)"], /takes 1 arguments \(address\), and 0 are given/],
+    [[...from, "--to", TO, "transfer(address)"], /takes 1 arguments \(address\), but 0 are given/],
     [[...from, "--to", TO, "--data", "0x", "pause()"], /give no signature beside it/],
     [[...from, "--to", TO, "--bytecode", "0x60"], /a new contract has no --to/],
     [[...from, "--bytecode", "0x60", "7"], /arguments of a constructor need its signature/],

@@ -58,7 +58,7 @@ describe("/readyz", () => {
   });
 
   it("is a problem document if ?chain= names an unknown chain or is no chain id", async () => {
-    const unknown = new FencepostError("UNKNOWN_CHAIN", "chain 5 is not configured here");
+    const unknown = new FencepostError("UNKNOWN_CHAIN", "chain 5 is not configured on this node");
     const app = httpApp({ readiness: () => Promise.reject(unknown) });
     const response = await app.inject("/readyz?chain=5");
     expect(response.statusCode).toBe(422);

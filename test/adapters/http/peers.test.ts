@@ -15,7 +15,8 @@ const nothing = async (_: Kill) => undefined;
 
 /** A fake check of the sender. The signature itself is tested in test/adapters/peers/gate.test.ts. */
 const admit: PeerReceiver["admit"] = async (_, authorization) => {
-  if (authorization !== AUTHORIZATION) throw new FencepostError("UNAUTHENTICATED", "this is for other nodes");
+  if (authorization !== AUTHORIZATION)
+    throw new FencepostError("UNAUTHENTICATED", "this route is only for other nodes");
   return (body) => {
     if (body.includes("altered")) throw new FencepostError("UNAUTHENTICATED", "not the body that was signed");
   };

@@ -49,7 +49,7 @@ async function ask(authorization: string | undefined, { body = BODY, route = ROU
     const { code, message } = error as FencepostError;
     expect({ code, message }).toEqual({
       code: "UNAUTHENTICATED",
-      message: "this is for other nodes of the same database",
+      message: "this route is only for other nodes of the same database",
     });
     expect(receiver.refusals()).toHaveLength(before + 1);
     return receiver.refusals().at(-1) ?? "uncounted";
@@ -190,7 +190,7 @@ describe("the sender of a signed request between nodes", () => {
     const asking = receiver.gate.admit(ROUTE, signed({ from: crypto.randomUUID() }));
     await expect(asking).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: "this node does not know the others yet",
+      message: "this node could not read the list of nodes from the database",
     });
   });
 

@@ -45,7 +45,10 @@ describe("a database role that may not change the schema", () => {
   it("has no access before migrate grants it, and a role that does not exist is refused in one line", async () => {
     await refused("SELECT FROM fencepost.lane");
     await expect(migrate({ databaseUrl: database.url, grant: "nobody_at_all" })).rejects.toMatchObject({
-      ...{ name: "SchemaMismatch", message: "there is no role nobody_at_all to grant anything to: create it first" },
+      ...{
+        name: "SchemaMismatch",
+        message: "the database role nobody_at_all for the grants does not exist: create it first",
+      },
     });
   });
 

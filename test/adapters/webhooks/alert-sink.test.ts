@@ -70,9 +70,9 @@ describe("an alert webhook's message format", () => {
 
   it.each<[AlertFormat, string, string | null]>([
     ["dingtalk", '{"errcode":0,"errmsg":"ok"}', null],
-    ["dingtalk", '{"errcode":310000,"errmsg":"keywords not in content"}', "refused it: keywords not in content"],
+    ["dingtalk", '{"errcode":310000,"errmsg":"keywords not in content"}', "refused the alert: keywords not in content"],
     ["feishu", '{"code":0,"msg":"success"}', null],
-    ["feishu", '{"code":19001,"msg":"param invalid"}', "refused it: param invalid"],
+    ["feishu", '{"code":19001,"msg":"param invalid"}', "refused the alert: param invalid"],
     ["slack", "ok", null],
     ["feishu", "<html>", null],
   ])("%s: reads the refusal from the body of a 200 response %s", (format, answer, refusal) => {
@@ -248,7 +248,7 @@ describe("an alert webhook on a real socket", () => {
     receiver.answer = (response) => response.end('{"errcode":1,"errmsg":"no"}');
     const declined = realSink("dingtalk");
     declined.alerts.sink(anAlert());
-    await expect.poll(() => declined.lost, { timeout: 10_000 }).toEqual(["the webhook refused it: no"]);
+    await expect.poll(() => declined.lost, { timeout: 10_000 }).toEqual(["the webhook refused the alert: no"]);
     await declined.alerts.close();
     receiver.answer = () => undefined;
     const silent = realSink();

@@ -43,13 +43,21 @@ describe("the gas oracle client", () => {
   });
 
   it.each<[string, unknown, string]>([
-    ["is no JSON", "<html>", "its answer is not JSON"],
-    ["lacks the fee", { fast: 1 }, "its answer has no maxFeePerGas"],
-    ["is negative", { maxFeePerGas: -1 }, "maxFeePerGas is not a price"],
-    ["is too large a number", { maxFeePerGas: 1e40 }, "maxFeePerGas is not a price"],
-    ["is a word", { maxFeePerGas: "cheap" }, "maxFeePerGas is not a price"],
-    ["has an invalid tip", { maxFeePerGas: 1, maxPriorityFeePerGas: {} }, "maxPriorityFeePerGas is not a price"],
-    ["inherits what it lacks", { maxFeePerGas: 1, maxPriorityFeePerGas: [] }, "maxPriorityFeePerGas is not a price"],
+    ["is no JSON", "<html>", "the server's response is not JSON"],
+    ["lacks the fee", { fast: 1 }, "the gas oracle's response has no maxFeePerGas"],
+    ["is negative", { maxFeePerGas: -1 }, "maxFeePerGas in the gas oracle's response is not a price"],
+    ["is too large a number", { maxFeePerGas: 1e40 }, "maxFeePerGas in the gas oracle's response is not a price"],
+    ["is a word", { maxFeePerGas: "cheap" }, "maxFeePerGas in the gas oracle's response is not a price"],
+    [
+      "has an invalid tip",
+      { maxFeePerGas: 1, maxPriorityFeePerGas: {} },
+      "maxPriorityFeePerGas in the gas oracle's response is not a price",
+    ],
+    [
+      "inherits what it lacks",
+      { maxFeePerGas: 1, maxPriorityFeePerGas: [] },
+      "maxPriorityFeePerGas in the gas oracle's response is not a price",
+    ],
   ])("offers no fee and raises one alert if the response %s", async (_, body, reason) => {
     answering(body);
     const asked = oracle();

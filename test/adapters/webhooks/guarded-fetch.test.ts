@@ -124,7 +124,7 @@ describe("a post to a hook", () => {
     const fetch = guardedFetch(["127.0.0.1"]);
     await expect(post(`http://127.0.0.1:${endless.port}/`, fetch)).rejects.toThrow("more than 262144 bytes");
     const slow = await serve((_, response) => void response.write("{"));
-    await expect(post(`http://127.0.0.1:${slow.port}/`, fetch)).rejects.toThrow("no answer within 1000 ms");
+    await expect(post(`http://127.0.0.1:${slow.port}/`, fetch)).rejects.toThrow("no HTTP response in 1000 ms");
   });
 
   // protects [Attacks] src/adapters/webhooks/post-json.ts

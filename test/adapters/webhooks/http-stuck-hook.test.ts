@@ -103,7 +103,7 @@ describe("the client of the HTTP hook for stuck transactions", () => {
     expect(receiver.received.map(({ path }) => path)).not.toContain("/elsewhere");
     receiver.answer = () => undefined;
     receiver.received.length = 0;
-    await expect(hook().decide(context)).rejects.toThrow("no answer within 4000 ms");
+    await expect(hook().decide(context)).rejects.toThrow("no HTTP response in 4000 ms");
     expect(receiver.received).toHaveLength(3);
   });
 });

@@ -25,8 +25,8 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
   try {
     const { parsed, signature } = parsePayload(rawTransaction);
     const { chainId, maxFeePerBlobGas, blobVersionedHashes, type = "legacy" }: Parsed = parsed;
-    if (chainId === undefined) throw new Error("it names no chain (EIP-155)");
-    if (signature === null) throw new Error("it is not signed");
+    if (chainId === undefined) throw new Error("the transaction has no chain id (EIP-155)");
+    if (signature === null) throw new Error("the transaction is not signed");
     // Remove the blob sidecars: they are not part of the signed bytes (EIP-4844), and the transaction hash is computed
     // without them.
     const bare = { ...parsed, ...UNSIGNED } as Bare;

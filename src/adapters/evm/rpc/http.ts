@@ -99,7 +99,7 @@ function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () =>
         try {
           begins();
         } catch (cause) {
-          throw new Refused("the request may not begin", { cause });
+          throw new Refused("the request was stopped before it was sent", { cause });
         }
         signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
       },
@@ -109,7 +109,7 @@ function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () =>
       },
       onResponseData: (_, chunk) => void chunks.push(chunk),
       onResponseEnd() {
-        if (head === null) reject(new Error("the response has no status"));
+        if (head === null) reject(new Error("the RPC endpoint's response has no HTTP status"));
         else resolve({ ...head, body: new TextDecoder().decode(Buffer.concat(chunks)) });
       },
       onResponseError: (_, error) => reject(error),
@@ -119,7 +119,7 @@ function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () =>
 
 function parseTarget(text: string) {
   // The error message leaves out the URL, because it may contain an API key.
-  if (!URL.canParse(text)) throw new TypeError("an RPC URL is not a URL");
+  if (!URL.canParse(text)) throw new TypeError("an RPC URL is not a valid URL");
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new TypeError(`an RPC URL must be http or https, not ${url.protocol.replace(":", "")}`);

@@ -15,7 +15,7 @@ const ENOUGH = 64;
  */
 export function serve(answer, { hello, weigh = () => ENOUGH } = {}) {
   const port = parentPort;
-  if (port === null) throw new Error("this runs as a worker thread only");
+  if (port === null) throw new Error("this module must run in a worker thread");
   port.on("message", async (/** @type {readonly import("./worker-thread.ts").WorkerQuestion<Q>[]} */ questions) => {
     /** @type {import("./worker-thread.ts").WorkerReply<A>[]} */
     let replies = [];

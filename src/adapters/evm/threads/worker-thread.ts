@@ -44,7 +44,7 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
       if (current !== worker) return;
       current = null;
       const why = cause instanceof Error ? cause.message : `exit code ${code}`;
-      pending.abandon(failure(`${name} ended (${why}); the next request starts another`, { cause }));
+      pending.abandon(failure(`${name} ended (${why}); the next request starts a new one`, { cause }));
     });
     current = worker;
     return worker;
@@ -61,7 +61,7 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
       // Reference the thread only while questions are pending: an idle thread must not keep the process alive.
       worker.ref();
     } catch (cause) {
-      const error = failure(`${name} cannot be asked`, { cause });
+      const error = failure(`the request could not be passed to ${name}`, { cause });
       for (const [id] of questions) pending.take(id)?.reject(error);
     }
   }
@@ -82,7 +82,7 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
       closed = true;
       const worker = current;
       current = null;
-      pending.abandon(failure(`${name} was closed before it had answered`));
+      pending.abandon(failure(`${name} was closed before it answered the request`));
       await worker?.terminate();
     },
   };

@@ -173,7 +173,7 @@ function refusing({ clock, onRefused }: AdmissionOptions, waiting: () => number)
 }
 
 function tooMany() {
-  return new FencepostError("QUEUE_FULL", "too many requests wait to be read; nothing was accepted", {
+  return new FencepostError("QUEUE_FULL", "too many requests are queued on this node; nothing was accepted", {
     retryAfterSeconds: 1,
   });
 }

@@ -57,7 +57,7 @@ export function wire({ hosts, origins }: WireOptions): Wire {
       return false;
     }
     if (open || isSame(origin, host)) return true;
-    throw forbidden("origin", `pages of ${quoted(origin)} may not use this node: see FENCEPOST_ALLOWED_ORIGINS`);
+    throw forbidden("origin", `web pages of ${quoted(origin)} may not use this node: see FENCEPOST_ALLOWED_ORIGINS`);
   };
 }
 
@@ -69,7 +69,8 @@ export function refuseTwoHosts(rawHeaders: readonly string[]): void {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === "host" && ++hosts > 1) throw invalid("host", "is given twice");
+    if (name.length === 4 && name.toLowerCase() === "host" && ++hosts > 1)
+      throw invalid("host", "the Host header is given twice");
   }
 }
 

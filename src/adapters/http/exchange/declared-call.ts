@@ -74,7 +74,7 @@ function defaultsOf({ query }: Call): Members {
 function refuseNone({ needs = [] }: Call, query: Members) {
   const [first, ...others] = needs;
   if (first === undefined || needs.some((name) => query[name] !== undefined)) return;
-  throw invalid(first, `is required, or ${others.join(", ")}`);
+  throw invalid(first, `is required, unless ${others.join(", ")} is given`);
 }
 
 /** A UUID in the database's form: lower case, with hyphens. */
@@ -93,7 +93,7 @@ function readBody(call: Call, body: unknown) {
   if (isAction(call)) return body;
   if (call.body !== undefined) return asObject(body);
   const [unknown] = Object.keys(body === undefined ? {} : asObject(body));
-  if (unknown !== undefined) throw invalid(unknown, "is not a known field: this takes none");
+  if (unknown !== undefined) throw invalid(unknown, "is not a known field: this request takes no fields");
   return undefined;
 }
 

@@ -29,7 +29,7 @@ export function asObject(value: unknown, path = ""): Record<string, unknown> {
 }
 
 export function tooLarge(limitBytes: number): FencepostError {
-  return new FencepostError("PAYLOAD_TOO_LARGE", `the limit is ${limitBytes / 1024} KiB`);
+  return new FencepostError("PAYLOAD_TOO_LARGE", `the request or batch item is larger than ${limitBytes / 1024} KiB`);
 }
 
 function parse(request: FastifyRequest, body: Buffer): unknown {

@@ -100,9 +100,10 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
   const refused = REFUSED.get(code);
   if (refused !== undefined) return invalid(...refused);
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
-    return new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes");
+    return new FencepostError("PAYLOAD_TOO_LARGE", "the request body is larger than this route accepts");
   // The caller disconnected before its body was complete. That is no error of this node, so it is not logged.
-  if (request.raw.readableAborted && !request.raw.complete) return invalid("", "ended before it was complete");
+  if (request.raw.readableAborted && !request.raw.complete)
+    return invalid("", "the connection ended before the body was complete");
   const route = request.routeOptions.url ?? null;
   logger?.error({ err: error, method: request.method, route }, "a request failed with an unexpected error");
   return new FencepostError("INTERNAL", "an unexpected error occurred; see the node's log");

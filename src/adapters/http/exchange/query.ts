@@ -77,7 +77,7 @@ function textReader(parameter: ParameterSchema): Read {
     if ([...text].length > maxLength) throw invalid(path, `is longer than ${maxLength} characters`);
     if (words !== undefined && !words.includes(text)) throw invalid(path, `must be one of ${words.join(", ")}`);
     if (pattern !== null && !pattern.test(text)) throw invalid(path, `must match ${parameter.pattern}${such}`);
-    if (CONTROL_CHARACTER.test(text)) throw invalid(path, "holds a control character");
+    if (CONTROL_CHARACTER.test(text)) throw invalid(path, "must not contain control characters");
     return isFlag ? text === "true" : text;
   };
 }

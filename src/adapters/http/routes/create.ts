@@ -59,7 +59,7 @@ function withIdempotencyKey(body: CreateRequest, request: FastifyRequest) {
   if (key === undefined) return body;
   if (body.requestId === undefined) return { ...body, requestId: key };
   if (body.requestId === key) return body;
-  throw invalid(IDEMPOTENCY_KEY, "differs from requestId; give one, or both alike");
+  throw invalid(IDEMPOTENCY_KEY, "differs from requestId; give only one, or the same value in both");
 }
 
 /** An item of a batch for the create stage, or the error with which it is refused. */
@@ -76,9 +76,9 @@ function batchItems(request: FastifyRequest): readonly BatchItem[] {
     const complaint = "is not a field of a batch, which has transactions alone";
     throw unknownName({ name: unknown, path: unknown, known: ["transactions"], complaint });
   }
-  if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array of what POST /tx takes");
+  if (!Array.isArray(transactions)) throw invalid("transactions", "must be an array of request bodies as for POST /tx");
   if (transactions.length > BATCH_ITEMS_LIMIT) {
-    throw invalid("transactions", `holds ${transactions.length} transactions; at most ${BATCH_ITEMS_LIMIT} are taken`);
+    throw invalid("transactions", `has ${transactions.length} transactions; the limit is ${BATCH_ITEMS_LIMIT}`);
   }
   const mayBeTooLarge = request.bodyBytes > TRANSACTION_BYTES;
   return transactions.map((item: unknown) => batchItem(item, mayBeTooLarge));
@@ -99,7 +99,8 @@ async function createEach(
 ): Promise<readonly (Created | FencepostError)[]> {
   const sound = items.filter((item): item is CreateRequest => !(item instanceof FencepostError));
   const answers = sound.length === 0 ? [] : await createBatch(sound);
-  if (answers.length !== sound.length) throw new Error(`${sound.length} creates got ${answers.length} answers`);
+  if (answers.length !== sound.length)
+    throw new Error(`a batch of ${sound.length} create requests got ${answers.length} results`);
   const next = answers.values();
   return items.map((item) => (item instanceof FencepostError ? item : (next.next().value as Created | FencepostError)));
 }

@@ -97,12 +97,12 @@ function answering(context: RouteContext, { onRefused, rpc }: Options & { readon
 function chainOf({ params, principal }: FastifyRequest, served: readonly number[]) {
   const { chainId } = params as { chainId?: string };
   if (chainId !== undefined) {
-    if (!/^[1-9][0-9]{0,14}$/.test(chainId)) throw invalid("chainId", "in the path must be a number");
+    if (!/^[1-9][0-9]{0,14}$/.test(chainId)) throw invalid("chainId", "the chain id in the path must be a number");
     return Number(chainId);
   }
   const [own, ...others] = principal.chains ?? served;
   if (own !== undefined && others.length === 0) return own;
-  throw invalid("chainId", "several chains are configured: ask at /rpc/{chainId}");
+  throw invalid("chainId", "several chains are configured: send the request to /rpc/{chainId}");
 }
 
 /**

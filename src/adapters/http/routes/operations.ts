@@ -29,7 +29,7 @@ export function operationRoutes(
   });
 
   app.get("/metrics", { config: { operators: true } }, async ({ principal }, reply) => {
-    refuseLimited(principal, "metrics name every signer of the node, and this API key is limited to some");
+    refuseLimited(principal, "metrics show all signers and chains, but this API key is limited to some of them");
     const { contentType, body } = await options.metrics();
     return reply.header("content-type", contentType).send(body);
   });

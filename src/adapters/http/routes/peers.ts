@@ -48,7 +48,7 @@ function receive(peer: PeerReceiver, creates: readonly ForwardedCreate[], repeat
   return wholly(async () => {
     const results = await peer.create(creates, repeat);
     if (results.length === creates.length) return results;
-    throw new Error(`${creates.length} creates got ${results.length} answers`);
+    throw new Error(`${creates.length} forwarded create requests got ${results.length} results`);
   });
 }
 
@@ -57,7 +57,7 @@ async function wholly<T>(work: () => Promise<T>) {
     return await work();
   } catch (cause) {
     // Wrap the error: an UNAVAILABLE from here would mean to the calling node that nothing was done.
-    throw new Error("what was forwarded failed as a whole", { cause });
+    throw new Error("an unexpected error occurred while a request from another node was processed", { cause });
   }
 }
 
@@ -74,7 +74,7 @@ function readAction(value: unknown): LaneRequest & Pick<wire.PeerAction, "lane">
 function readKill(value: unknown): Kill {
   const { killId, signer, actor, reason } = asObject(value);
   if (typeof killId !== "string" || !UUID.test(killId)) throw invalid("killId", "must be a UUID");
-  if (typeof actor !== "string" || typeof reason !== "string") throw invalid("actor", "and reason must be text");
+  if (typeof actor !== "string" || typeof reason !== "string") throw invalid("actor", "actor and reason must be text");
   if (signer !== null && !(typeof signer === "string" && ADDRESS.test(signer)))
     throw invalid("signer", "must be an address");
   return { killId, signer: signer as Address | null, actor, reason };
@@ -84,7 +84,7 @@ function readCreates(body: unknown): { readonly creates: readonly ForwardedCreat
   const { creates, repeat } = asObject(body);
   if (typeof repeat !== "boolean") throw invalid("repeat", "must be true or false");
   if (!Array.isArray(creates)) throw invalid("creates", "must be an array");
-  if (creates.length > BATCH_ITEMS_LIMIT) throw invalid("creates", `holds more than ${BATCH_ITEMS_LIMIT}`);
+  if (creates.length > BATCH_ITEMS_LIMIT) throw invalid("creates", `has more than ${BATCH_ITEMS_LIMIT} items`);
   return { creates: creates.map((each, index) => readForwardedCreate(each, `creates.${index}`)), repeat };
 }
 

@@ -70,7 +70,7 @@ function writePacket(isBatch: boolean, items: readonly Item[], outcome: (item: I
 function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>) {
   if ("refused" in item) return item.refused;
   const outcome = outcomes.get(item);
-  if (outcome === undefined) throw new Error(`a call of ${item.method} was left unanswered`);
+  if (outcome === undefined) throw new Error(`the JSON-RPC call of ${item.method} has no result`);
   return outcome;
 }
 

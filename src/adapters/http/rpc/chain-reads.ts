@@ -134,5 +134,5 @@ function charactersIn({ outcome }: ChainAnswer) {
 }
 
 function tooLate(): never {
-  throw unavailable("no answer in time: repeat it, or request less at once");
+  throw unavailable("the chain did not answer in time: repeat the call, or request less at once");
 }

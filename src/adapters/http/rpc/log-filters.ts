@@ -19,7 +19,8 @@ type Filter = Readonly<Record<string, unknown>>;
  * blocks.
  */
 export async function refuseWideFilter(context: RpcContext, params: unknown): Promise<void> {
-  if (params !== undefined && !Array.isArray(params)) throw invalid("params", "must be a list that holds a filter");
+  if (params !== undefined && !Array.isArray(params))
+    throw invalid("params", "must be a list whose first element is a filter");
   const [filter] = (params ?? []) as readonly unknown[];
   if (typeof filter !== "object" || filter === null) return;
   refuseOtherSpelling(filter as Filter);
@@ -33,7 +34,7 @@ function refuseOtherSpelling(filter: Filter) {
   for (const name of Object.keys(filter)) {
     if (FIELDS.includes(name)) continue;
     const meant = FIELDS.find((field) => field.toLowerCase() === name.toLowerCase());
-    if (meant !== undefined) throw invalid(`params.0.${name}`, `is spelled ${meant}`);
+    if (meant !== undefined) throw invalid(`params.0.${name}`, `is misspelled: use ${meant}`);
   }
 }
 
@@ -43,7 +44,7 @@ export function manyNames({ address, topics }: Filter): FencepostError | null {
   if (named.length > MOST_NAMED)
     return invalid("params.0", `names ${named.length} addresses and topics; the limit is ${MOST_NAMED}`);
   const isLong = JSON.stringify(named).length > MOST_CHARACTERS;
-  return isLong ? invalid("params.0", "names more than addresses and topics") : null;
+  return isLong ? invalid("params.0", "has values that are too long to be addresses or topics") : null;
 }
 
 async function refuseLongRange(context: RpcContext, filter: Filter) {
@@ -69,7 +70,7 @@ function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter) {
     throw invalid("params.0.blockHash", "must be a hash of 32 bytes");
   }
   if ((fromBlock ?? toBlock ?? null) !== null) {
-    throw invalid("params.0.blockHash", "names one block: give no fromBlock or toBlock beside it");
+    throw invalid("params.0.blockHash", "cannot be combined with fromBlock or toBlock");
   }
 }
 
@@ -84,5 +85,5 @@ async function numberOf(context: RpcContext, block: unknown, path: string) {
   // Check the type, because some nodes return null as the number of the pending block.
   if (typeof number === "string") return Number(number);
   if (block === "pending") return numberOf(context, "latest", path);
-  throw unavailable(`the chain does not report the block ${block}`);
+  throw unavailable(`the RPC endpoint returned no number for the block ${block}`);
 }

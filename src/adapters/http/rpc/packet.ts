@@ -68,7 +68,8 @@ export function readPacket(body: unknown): Packet {
 
 function readItem(value: unknown, index: number | null): Packet["items"][number] {
   const id = idOf(value);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return refused(null, "it is not an object");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return refused(null, "the call is not an object");
   const { jsonrpc, method, params } = value as Readonly<Record<string, unknown>>;
   // Refuse a notification: it gets no response, so its sender would not learn the result.
   if (!("id" in value)) return refused(null, "a call needs an id: notifications are not accepted");

@@ -64,7 +64,7 @@ function noSuchMethod(method: string) {
 
 function servedChain({ chainId, servesChain }: RpcContext) {
   if (servesChain) return chainId;
-  throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+  throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured on this node`);
 }
 
 const PAGE = 500;
@@ -126,7 +126,7 @@ async function transactionByHash(context: RpcContext, item: RpcItem) {
 async function ownTransaction(context: RpcContext, { params }: RpcItem) {
   const { api, checksum, writeTransaction } = context;
   const [name] = listOf(params);
-  if (typeof name !== "string") throw invalid("params.0", "must be a transaction's hash, or its id here");
+  if (typeof name !== "string") throw invalid("params.0", "must be a transaction's hash, or its Fencepost id");
   const view = await found(context, name);
   if (view === null) return result(null);
   const full = await api.transaction(view.txId, ["history"]);

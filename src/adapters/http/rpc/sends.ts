@@ -59,7 +59,7 @@ async function sendGroup(context: RpcContext, sends: readonly Send[], answer: An
 }
 
 function refuseLate(context: RpcContext) {
-  if (leftMs(context) <= 0) throw nothingDone("it arrived too late to be answered in time");
+  if (leftMs(context) <= 0) throw nothingDone("the request arrived too late to be answered in time");
 }
 
 function nothingDone(why: string) {

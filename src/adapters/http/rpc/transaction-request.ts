@@ -34,7 +34,7 @@ export function readTransaction(params: unknown, context: TransactionContext): C
   if (more.length > 0) throw invalid("params.1", "is not allowed: eth_sendTransaction takes one parameter");
   const fields = Object.fromEntries(Object.entries(given as Fields).filter(([, value]) => value !== null));
   refuseUnknown(fields);
-  if (fields.from === undefined) throw invalid("params.0.from", "is required: the signer that sends it");
+  if (fields.from === undefined) throw invalid("params.0.from", "is required: the address of the signer");
   refuseOtherChain(fields, context.chainId);
   return defined({
     chainId: context.chainId,
@@ -77,7 +77,7 @@ function payloadOf(fields: Fields): Fields {
 /** Reads the call data. Newer clients name it `input`, older ones `data`; some send both. */
 function dataOf({ data, input }: Fields) {
   if (data !== undefined && input !== undefined && String(data).toLowerCase() !== String(input).toLowerCase()) {
-    throw invalid("params.0.input", "differs from data; give one of them, or both alike");
+    throw invalid("params.0.input", "differs from data; give only one of them, or the same value in both");
   }
   return input ?? data;
 }
@@ -103,7 +103,7 @@ function refuseOtherChain(fields: Fields, chainId: number) {
   const named = Number(
     (typeof fields.chainId === "number" ? fields.chainId : quantityIn(fields, "chainId")) ?? chainId,
   );
-  if (named !== chainId) throw invalid("params.0.chainId", `is ${named}, and this endpoint is for chain ${chainId}`);
+  if (named !== chainId) throw invalid("params.0.chainId", `is ${named}, but this endpoint is for chain ${chainId}`);
 }
 
 /** Rewrites the field path of an error to the field's place in the JSON-RPC call. */

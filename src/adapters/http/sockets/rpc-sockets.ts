@@ -67,10 +67,10 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
     const { name: key } = authenticate(shown);
     loading ??= load(MOST_MESSAGE_BYTES);
     const upgrader = await loading;
-    if (upgrader === null) throw unavailable("WebSockets need the package ws beside this one: npm install ws@8");
+    if (upgrader === null) throw unavailable("WebSockets need the package ws: npm install ws@8");
     if (isLeaving) throw unavailable("this node is shutting down: connect again");
     if (counts.total >= MOST_SOCKETS || counts.of(key) >= MOST_OF_ONE_KEY) {
-      throw unavailable("too many WebSockets are open: on this node, or of this key");
+      throw unavailable("too many WebSockets are open on this node or with this API key");
     }
     counts.add(key, 1);
     socket.once("close", () => counts.add(key, -1));

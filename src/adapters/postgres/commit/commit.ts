@@ -50,7 +50,7 @@ export async function commitWrites(runtime: CommitRuntime, writes: readonly Lane
     if (decided !== null) return decided;
     await policy.read();
   }
-  throw new StoreUnavailable("the policy document changed again and again", { busy: true });
+  throw new StoreUnavailable("the policy document changed during every attempt to commit", { busy: true });
 }
 
 interface Asked {

@@ -171,7 +171,8 @@ export class Plan {
    */
   private revise({ fence, blocks, pruneBelow }: ConfirmationsWrite): WriteOutcome {
     const chain = this.chains.get(fence.lane.chainId);
-    if (chain === undefined) throw new Error(`the blocks of chain ${fence.lane.chainId} were not read`);
+    if (chain === undefined)
+      throw new Error(`cannot revise the stored blocks of chain ${fence.lane.chainId}: they were not read`);
     const change = reviseConfirmations(chain.blocks, blocks);
     const isFork = change.kind === "replace";
     const kept = isFork ? chain.blocks.filter(({ number }) => number < change.fromNumber) : chain.blocks;
@@ -259,7 +260,8 @@ export class Plan {
   /** A transaction that this commit creates, as it is inserted. */
   private created(txId: string): Before {
     const [allocated, lane] = this.of("allocated").findLast(([{ intent }]) => intent.txId === txId) ?? [];
-    if (allocated === undefined || lane === undefined) throw new Error(`a step of ${txId}, which was not read`);
+    if (allocated === undefined || lane === undefined)
+      throw new Error(`cannot change transaction ${txId}: its row was not read`);
     const { nonce, intake } = allocated;
     const { nodeId, token } = lane.row;
     const term = intake === null ? { allocatedBy: nodeId, allocatedUnder: token } : NO_TERM;

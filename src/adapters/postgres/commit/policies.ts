@@ -87,7 +87,7 @@ export class PolicyBook extends KnownPolicy {
   }
 
   private parsed(record: PolicyRecord | undefined) {
-    if (record === undefined) throw new StoreUnavailable("the database has no row for its policy document");
+    if (record === undefined) throw new StoreUnavailable("the database has no row for the policy document");
     return inForce(record, this.words);
   }
 }

@@ -97,6 +97,6 @@ export function groupByTransaction<Row extends { readonly txId: string }>(
 
 /** Returns the row of a statement that always returns exactly one. */
 export function only<Row>([row]: readonly Row[]): Row {
-  if (row === undefined) throw new StoreUnavailable("the database answered without the row that was asked for");
+  if (row === undefined) throw new StoreUnavailable("the database did not return the requested row");
   return row;
 }

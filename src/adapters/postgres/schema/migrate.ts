@@ -171,7 +171,7 @@ async function applyPatiently(client: pg.Client, migrations: readonly Migration[
     } catch (error) {
       if (!(error instanceof pg.DatabaseError) || !LET_OTHERS_PASS.has(error.code ?? "")) throw error;
       if (waits >= MOST_WAITS)
-        throw new SchemaMismatch("inUse", `another session keeps migrations out: ${error.message}`);
+        throw new SchemaMismatch("inUse", `another database session blocks the migrations: ${error.message}`);
       await client.query(PAUSE);
     }
   }
@@ -261,7 +261,7 @@ function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlyS
   if (found.length > 0 && checksumOf(list) !== digest) {
     throw new SchemaMismatch(
       "older",
-      `the database was made by a version before this one's first release, and its newest migration is ${names.at(-1)}: migrate it to ${last} with the version that ships that file, or start with an empty schema`,
+      `the database was created by a version before the first release, and its newest migration is ${names.at(-1)}: migrate it to ${last} with the version that ships that file, or start with an empty schema`,
     );
   }
   return new Set(names);
@@ -276,7 +276,7 @@ function refuseNewer(migrations: readonly Migration[], pending: readonly Migrati
     if (entry.name < newest || pending.length > 0) {
       throw new SchemaMismatch(
         "newer",
-        `the database has migration ${entry.name}, which this version does not know: upgrade`,
+        `the database has migration ${entry.name}, which this version does not have: upgrade Fencepost`,
       );
     }
     if (!suits(entry, newest)) throw new SchemaMismatch("newer", tooNew(entry, newest));
@@ -287,7 +287,7 @@ function refuseChanged(migrations: readonly Migration[], ledger: Ledger) {
   for (const { name, checksum } of migrations) {
     const recorded = ledger.get(name)?.checksum;
     if (recorded !== undefined && recorded !== checksum) {
-      throw new SchemaMismatch("changed", `migration ${name} is not the one that was applied: restore the file`);
+      throw new SchemaMismatch("changed", `migration ${name} was changed after it was applied: restore the file`);
     }
   }
 }
@@ -332,7 +332,7 @@ async function grantTo(client: pg.Client, schema: string, role: string) {
     role,
   ]);
   if (rowCount === 0)
-    throw new SchemaMismatch("noRole", `there is no role ${role} to grant anything to: create it first`);
+    throw new SchemaMismatch("noRole", `the database role ${role} for the grants does not exist: create it first`);
   const to = `TO ${client.escapeIdentifier(role)}`;
   const ours = `IN SCHEMA ${schema}`;
   const later = `ALTER DEFAULT PRIVILEGES ${ours} GRANT`;
@@ -367,7 +367,8 @@ export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "s
 async function refuseUnquotable(client: pg.Client, schema: string) {
   const asked = "SELECT pg_catalog.quote_ident($1) OPERATOR(pg_catalog.=) $1 AS plain";
   const { rows } = await client.query<{ plain: boolean }>(asked, [schema]);
-  if (rows[0]?.plain !== true) throw new SchemaMismatch("badName", `${schema} is a word of SQL: choose another schema`);
+  if (rows[0]?.plain !== true)
+    throw new SchemaMismatch("badName", `schema ${schema} needs quotes: choose another name`);
 }
 
 export async function withClient<T>(

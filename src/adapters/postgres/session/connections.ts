@@ -152,7 +152,7 @@ export class Connections {
   private connectUntilCutOff(): Promise<pg.PoolClient> {
     const { signal } = this.cutOff;
     return new Promise((resolve, reject) => {
-      const cut = () => reject(new Error("the store was closed"));
+      const cut = () => reject(new Error("the connections to the database were closed"));
       signal.addEventListener("abort", cut, { once: true });
       this.pool
         .connect()

@@ -117,7 +117,7 @@ async function resolveCommit(runtime: DurableRuntime, failure: unknown) {
 export async function settleDoubts(runtime: DurableRuntime): Promise<void> {
   for (const [slot, marker] of [...runtime.slots.doubts]) {
     await lookUp(runtime, { slot, marker }).catch((error) => {
-      throw new StoreUnavailable("a commit without an answer cannot be looked up yet", { cause: error });
+      throw new StoreUnavailable("an earlier commit's unknown outcome cannot be looked up yet", { cause: error });
     });
     runtime.slots.doubts.delete(slot);
   }
@@ -145,7 +145,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark) {
       ]),
     );
     refuseOtherHistory(runtime, opened as Opened, floor);
-    if (tag !== "COMMIT") throw new StoreUnavailable("the server rolled back");
+    if (tag !== "COMMIT") throw new StoreUnavailable("the database rolled the transaction back");
     return kept?.marker === marker ? kept.writtenAt : null;
   }, runtime.limits.transactionMs);
 }

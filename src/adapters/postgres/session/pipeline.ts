@@ -153,7 +153,8 @@ type WireValue = string | null;
 function toWire(value: unknown): WireValue {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return toList(value);
-  if (typeof value === "object" || typeof value === "function") throw new TypeError("a parameter is not a plain value");
+  if (typeof value === "object" || typeof value === "function")
+    throw new TypeError("a query parameter must be a string, number, boolean or a list of these");
   return String(value);
 }
 

@@ -68,7 +68,7 @@ export class PostgresSessionLock implements SessionLock {
     await client.query(KEEP);
     const { rows } = await client.query<SessionLockRow>(takeSessionLock.sql, [key]);
     const [row] = rows as [SessionLockRow];
-    if (row.taken !== true) throw new Error(`the session lock ${key} cannot be had`);
+    if (row.taken !== true) throw new Error(`the session lock ${key} could not be acquired`);
     const missing = await client.query<{ instanceId: string; counter: number }>(listMissingLocks.sql);
     const heardMs = this.options.clock.monotonicMs();
     const missed = missing.rows.map((each) => ({ ...each, heardMs }));

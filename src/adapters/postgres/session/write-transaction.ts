@@ -150,7 +150,7 @@ async function open<const Commands extends readonly Command[]>(
     if (rest !== null) session.run(limiting(rest)).catch(() => undefined);
     return Promise.all([...sent, session.all(find.slice(waits))]);
   });
-  if (opened === undefined) throw new StoreUnavailable("the database answered without the row that was asked for");
+  if (opened === undefined) throw new StoreUnavailable("the database did not return the row of the opened transaction");
   if (anyHistory !== true) runtime.history.verify(opened, floor);
   return { found: [...locked, ...read] as unknown as Answers<Commands>, opened };
 }
@@ -206,7 +206,8 @@ function assertCommitted(answers: readonly PromiseSettledResult<unknown>[], mark
   }
   const tag = answers.at(-1);
   // COMMIT after a failed statement returns no error, but the tag ROLLBACK.
-  if (tag?.status !== "fulfilled" || tag.value !== "COMMIT") throw new StoreUnavailable("the server rolled back");
+  if (tag?.status !== "fulfilled" || tag.value !== "COMMIT")
+    throw new StoreUnavailable("the database rolled the transaction back");
 }
 
 export interface WholeTransaction {

@@ -142,7 +142,7 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
       return txIds.map((txId) => {
         const row = rowOf.get(txId);
-        if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+        if (row === undefined) throw new Error(`the database has no payload of transaction ${txId}`);
         return storedPayload(row);
       });
     },
@@ -152,7 +152,8 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
       const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
       return keys.map(({ txId, ordinal }) => {
         const found = bytes.get(`${txId}:${ordinal}`);
-        if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+        if (found === undefined)
+          throw new Error(`the database has no signed bytes of transaction ${txId}, attempt ${ordinal}`);
         return found;
       });
     },

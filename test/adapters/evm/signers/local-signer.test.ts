@@ -119,7 +119,7 @@ describe("the signing thread", () => {
   it("refuses requests after close, and rejects requests that close interrupts", async () => {
     const signer = await createLocalSigner({ keys: { privateKeys: [key] } });
     const interrupted = signer.sign(address, [transfer]);
-    const rejection = expect(interrupted).rejects.toThrow(/closed before it had answered/);
+    const rejection = expect(interrupted).rejects.toThrow(/closed before it answered the request/);
     await signer.close();
     await rejection;
     await expect(signer.sign(address, [transfer])).rejects.toThrow(/signing thread is closed/);

@@ -169,7 +169,7 @@ describe("the admission queue for HTTP requests", () => {
     queue(visitor("gone", 0, true));
     ask(LIMIT - 1);
     queue(visitor("one too many"));
-    expect(said).toEqual(["one too many: too many requests wait to be read; nothing was accepted"]);
+    expect(said).toEqual(["one too many: too many requests are queued on this node; nothing was accepted"]);
     admittance = OPEN;
     await clock.advance(40);
     expect(said).toHaveLength(LIMIT + 1);

@@ -96,7 +96,7 @@ describe("database schemas with a configured name", () => {
 
   it("are refused if the name is an SQL keyword", async () => {
     await expect(migrate({ databaseUrl, schema: "user" })).rejects.toMatchObject({
-      message: "user is a word of SQL: choose another schema",
+      message: "schema user needs quotes: choose another name",
     });
   });
 });

@@ -92,7 +92,7 @@ function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: st
   let bounds = first;
   const refuse = ({ address, term, transactions }: SignRequest) => {
     // Refuse until the policies are known: the node sends them before it requests signatures for a lane.
-    if (bounds.policies === null) throw new SignerAway("the policies in force are not known yet");
+    if (bounds.policies === null) throw new SignerAway("the signing process has not received the policies yet");
     for (const [index, each] of transactions.entries()) {
       const why = beyondBounds(bounds, address, each);
       if (why !== null) throw new SigningRefused(index, why);

@@ -92,7 +92,8 @@ function decodeTransaction(text: string): ToSign {
   const parts = text.split(",");
   const [because, chainId, nonce, to, value, gas, data, type, first, second, list = ""] = parts;
   const declared = because === NONE ? undefined : DECLARATIONS.find((each) => each === because);
-  if (because !== NONE && declared === undefined) throw new RangeError(`${because} is not a declaration`);
+  if (because !== NONE && declared === undefined)
+    throw new RangeError(`the sign request is malformed: ${because} is not a known reason to sign again`);
   return {
     because: declared,
     chainId: wholeNumber(chainId),
@@ -107,14 +108,14 @@ function decodeTransaction(text: string): ToSign {
 }
 
 function wholeNumber(text = "") {
-  if (!/^\d+$/.test(text)) throw new RangeError("the request is malformed: a whole number is expected");
+  if (!/^\d+$/.test(text)) throw new RangeError("the sign request is malformed: a whole number is expected");
   return Number(text);
 }
 
 function feesOf(type: string | undefined, first: bigint, second: bigint): Fees {
   if (type === "eip1559") return { type, maxFeePerGas: first, maxPriorityFeePerGas: second };
   if (type === "legacy" || type === "eip2930") return { type, gasPrice: first };
-  throw new RangeError(`${type} is not a fee type`);
+  throw new RangeError(`the sign request is malformed: ${type} is not a fee type`);
 }
 
 function entryOf(text: string): AccessListEntry {

@@ -168,7 +168,7 @@ async function fromInstance(ports: ServicePorts): Promise<Dated> {
       .ask({ ...request, url: `${host}/latest/${path}`, timeoutMs: METADATA_TIMEOUT_MS })
       .catch((cause: unknown) => Promise.reject(new SignerAway(none, { cause })));
     if (answer.status === 200) return answer;
-    throw new SignerAway(`${none} (the instance's metadata answered ${answer.status})`);
+    throw new SignerAway(`${none} (the EC2 metadata server answered ${answer.status})`);
   };
   const lifetime = { "x-aws-ec2-metadata-token-ttl-seconds": "21600" };
   const { text: token } = await ask("api/token", { method: "PUT", headers: lifetime });
@@ -186,7 +186,8 @@ async function fromInstance(ports: ServicePorts): Promise<Dated> {
 function dated({ clock }: ServicePorts, members: Readonly<Record<string, unknown>>, from: string): Dated {
   const [accessKeyId, secretAccessKey] = [textOf(members.AccessKeyId), textOf(members.SecretAccessKey)];
   const leftMs = Date.parse(textOf(members.Expiration)) - clock.now().getTime();
-  if (!accessKeyId || !secretAccessKey || Number.isNaN(leftMs)) throw new SignerAway(`${from} gave no credentials`);
+  if (!accessKeyId || !secretAccessKey || Number.isNaN(leftMs))
+    throw new SignerAway(`${from} returned no valid credentials`);
   const sessionToken = textOf(members.Token) || textOf(members.SessionToken) || null;
   return { accessKeyId, secretAccessKey, sessionToken, untilMs: clock.monotonicMs() + leftMs };
 }
@@ -195,6 +196,6 @@ async function tokenIn(file: string) {
   try {
     return (await readFile(file, "utf8")).trim();
   } catch (cause) {
-    throw new SignerAway(`${file} cannot be read`, { cause });
+    throw new SignerAway(`the token file ${file} cannot be read`, { cause });
   }
 }

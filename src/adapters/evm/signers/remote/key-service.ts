@@ -120,7 +120,7 @@ function pointOf(name: string, key: Buffer | string): Buffer {
   const spki = typeof key === "string" ? key : ({ key, format: "der", type: "spki" } as const);
   try {
     const { crv, x = "", y = "" } = createPublicKey(spki).export({ format: "jwk" });
-    if (crv !== "secp256k1") throw new Error(`it is on the curve ${crv ?? "of none"}`);
+    if (crv !== "secp256k1") throw new Error(`the key's curve is ${crv ?? "none"}`);
     return Buffer.concat([Buffer.of(4), Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]);
   } catch (cause) {
     throw new BadKey(`${name} has no public key of secp256k1 (${messageOf(cause)})`, { cause });

@@ -18,7 +18,8 @@ export async function readVaultKeys(
     const keys: string[] = [];
     for (const path of paths) {
       const { status, members } = await http.ask({ url: new URL(`/v1/${path}`, address).href, headers });
-      if (status !== 200) throw refusal(`Vault's ${path}`, status, textOf(Object(members.errors)[0]));
+      if (status !== 200)
+        throw refusal(`Vault, asked for the secret ${path},`, status, textOf(Object(members.errors)[0]));
       // Version 2 of the KV engine nests the secret one level deeper than version 1.
       const secret = Object(members.data);
       const key: unknown = Object(secret.data).privateKey ?? secret.privateKey;

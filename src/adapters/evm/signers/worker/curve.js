@@ -78,6 +78,7 @@ async function loadJavaScriptCurve() {
  * encode them. @param {number} recoveryId
  */
 function parity(recoveryId) {
-  if (recoveryId !== 0 && recoveryId !== 1) throw new Error(`recovery id ${recoveryId} cannot be used`);
+  if (recoveryId !== 0 && recoveryId !== 1)
+    throw new Error(`the signature's recovery id is ${recoveryId}, but Ethereum encodes only 0 and 1`);
   return recoveryId;
 }

@@ -34,7 +34,7 @@ export function encodeTransaction({ chainId, nonce, to, data, value, gas, fees, 
     fees.type === "eip1559" ? integer(fees.maxPriorityFeePerGas) + integer(fees.maxFeePerGas) : integer(fees.gasPrice);
   const body = integer(nonce) + price + integer(gas) + bytes(to ?? "0x") + integer(value) + bytes(data);
   if (fees.type !== "legacy") return [TYPES[fees.type], chainId, integer(chainId) + body + accessListOf(accessList)];
-  if (accessList.length > 0) throw new TypeError("a legacy transaction carries no access list");
+  if (accessList.length > 0) throw new TypeError("a legacy transaction cannot have an access list");
   return [TYPES.legacy, chainId, body];
 }
 

@@ -22,7 +22,7 @@ export async function openSigning({ keys, curve: wanted }) {
      */
     async sign([key, transactions]) {
       const privateKey = keys[key];
-      if (privateKey === undefined) throw new RangeError(`there is no key ${key}`);
+      if (privateKey === undefined) throw new RangeError(`the signing worker has no key ${key}`);
       /** @type {Signed[]} */
       const signed = [];
       for (const transaction of transactions) {

@@ -175,7 +175,7 @@ describe("signing with AWS KMS", () => {
     service.answer = () => ({ body: { PublicKey: other.toString("base64") } });
     const opening = open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     await expect(opening).rejects.toThrow(
-      /AWS KMS key alias\/hot has no public key of secp256k1 \(it is on the curve P-256\)/,
+      /AWS KMS key alias\/hot has no public key of secp256k1 \(the key's curve is P-256\)/,
     );
     service.answer = null;
   });
@@ -273,7 +273,7 @@ describe("AWS credentials for KMS", () => {
     const empty = await provider({});
     const where = { AWS_CONTAINER_CREDENTIALS_FULL_URI: empty.url };
     await expect(open({ awsKmsKeyIds: ["alias/hot"] }, { ...environment, ...where })).rejects.toThrow(
-      /gave no credentials/,
+      /returned no valid credentials/,
     );
   });
 });
@@ -362,7 +362,9 @@ describe("keys stored in Vault", () => {
     const service = await startServiceServer(() => ({ status: 403, body: { errors: ["permission denied"] } }));
     onTestFinished(() => service.close());
     const opening = () => open({ vaultKeyPaths: ["secret/data/hot"] }, environment(service.url));
-    await expect(opening()).rejects.toThrow("Vault's secret/data/hot answered 403: permission denied");
+    await expect(opening()).rejects.toThrow(
+      "Vault, asked for the secret secret/data/hot, answered 403: permission denied",
+    );
     service.answer = () => ({ body: { data: { data: { key: KEY } } } });
     await expect(opening()).rejects.toThrow("Vault's secret/data/hot has no field privateKey");
     service.answer = () => ({ body: { data: { data: { privateKey: "hunter2" } } } });
