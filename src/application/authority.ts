@@ -61,11 +61,11 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
 
   // 7. Unlimited: only a key without limits may grant or change rights, so that no key extends its own.
   ...{
-    keys: unlimited("manages no keys"),
-    addKey: unlimited("manages no keys"),
-    revokeKey: unlimited("manages no keys"),
+    keys: unlimited("cannot manage API keys"),
+    addKey: unlimited("cannot manage API keys"),
+    revokeKey: unlimited("cannot manage API keys"),
   },
-  applyPolicies: unlimited("changes no policies"),
+  applyPolicies: unlimited("cannot change policies"),
   ...{ kill: stopping, endKill: stopping },
 };
 
@@ -149,7 +149,7 @@ function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"chec
   return async (request, key) => {
     const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
     if (key !== undefined && key !== principal.name && !mayAskForOthers) {
-      throw forbidden("scope:operate", "to ask for another API key takes a key with operate");
+      throw forbidden("scope:operate", "checking the policies for another API key requires the scope operate");
     }
     refuseOthersUse(principal, key);
     countOne(principal, rates);
@@ -310,7 +310,7 @@ function ownReservation<Given extends readonly unknown[], Done>(
 function unlimited(does: string) {
   return <Given extends readonly unknown[], Done>(call: (...given: Given) => Promise<Done>, { principal }: Key) =>
     async (...given: Given) => {
-      refuseLimited(principal, `a key that is limited to signers or chains ${does}`);
+      refuseLimited(principal, `an API key that is limited to signers or chains ${does}`);
       return call(...given);
     };
 }
@@ -318,9 +318,9 @@ function unlimited(does: string) {
 /** Kills one signer on all its chains, or all signers. The response lists only kills that concern the key's signers. */
 function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill"> {
   return async (order) => {
-    if (principal.chains !== null) throw forbidden("chains", "this is for all chains, and this API key is not");
+    if (principal.chains !== null) throw forbidden("chains", "a kill covers all chains, but this API key does not");
     if (order.signer !== null) refuseNamed(principal, { signer: order.signer });
-    else if (limited) throw forbidden("signers", "this is for all signers, and this API key is not");
+    else if (limited) throw forbidden("signers", "a kill of all signers needs an API key without limits");
     const answer = await call(order);
     const concerns = ({ signer }: Kill) => signer === null || principal.signers?.has(signer) !== false;
     return { ...answer, kills: answer.kills.filter(concerns) };
@@ -333,7 +333,7 @@ function countOne(principal: Principal, rates: KeyRates, rule?: RateRule) {
 
 function refuseOthersUse(principal: Principal, key: string | null | undefined) {
   if (key !== undefined && key !== principal.name)
-    refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
+    refuseLimited(principal, "an API key that is limited to signers or chains cannot read the usage of another key");
 }
 
 function seen<T extends OnLane>(principal: Principal, items: readonly T[]) {
@@ -350,15 +350,15 @@ function only(policies: unknown, isVisible: (name: string) => boolean, kind: str
 /** `own`: the scope that allows acting on the caller's own objects; null if acting on them needs `operate` too. */
 function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned) {
   if (principal.scopes.has("operate")) return;
-  if (own === null || !principal.scopes.has(own)) throw forbidden("scope:operate", "this takes a key with operate");
+  if (own === null || !principal.scopes.has(own)) throw forbidden("scope:operate", "this key lacks the scope operate");
   if (isOwn(principal, owner)) return;
-  throw forbidden("owner", "this belongs to another API key, or to none: acting on it takes a key with operate");
+  throw forbidden("owner", "the object belongs to another API key or to none: acting on it requires the scope operate");
 }
 
 function mayApprove(principal: Principal, { owner }: Owned) {
-  if (!principal.scopes.has("approve")) throw forbidden("scope:approve", "this takes a key with approve");
+  if (!principal.scopes.has("approve")) throw forbidden("scope:approve", "this API key lacks the scope approve");
   if (isOwn(principal, owner))
-    throw forbidden("owner", "this API key made the transaction: another one has to approve it");
+    throw forbidden("owner", "this API key created the transaction: another key must approve it");
 }
 
 function shown<T extends OnLane>(principal: Principal, found: T, what: string) {

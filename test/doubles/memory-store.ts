@@ -340,7 +340,8 @@ export class MemoryStore
     await this.reach();
     return keys.map(({ txId, ordinal }): Hex => {
       const bytes = this.state.transactions.get(txId)?.bytes[ordinal - 1]?.rawTransaction ?? null;
-      if (bytes === null) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+      if (bytes === null)
+        throw new Error(`the database has no signed bytes of transaction ${txId}, attempt ${ordinal}`);
       return bytes;
     });
   }
@@ -349,7 +350,7 @@ export class MemoryStore
     await this.reach();
     return txIds.map((txId) => {
       const row = this.state.transactions.get(txId);
-      if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+      if (row === undefined) throw new Error(`the database has no payload of transaction ${txId}`);
       return { payload: row.change?.payload ?? row.payload, gas: row.change?.gas ?? (row.gas as bigint) };
     });
   }

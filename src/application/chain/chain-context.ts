@@ -257,7 +257,8 @@ export function contextsOf(ports: Pick<Ports, "clock" | "telemetry"> & Configure
 /** The context of the chain that a caller named. */
 export function askedFor(chains: ReadonlyMap<number, ChainContext>, chainId: number): ChainContext {
   const context = chains.get(chainId);
-  if (context === undefined) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+  if (context === undefined)
+    throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured on this node`);
   return context;
 }
 

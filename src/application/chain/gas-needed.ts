@@ -55,7 +55,7 @@ export async function confirmEstimate(context: ChainContext, call: Call, estimat
   const others = answers.filter((answer) => !isAsMuch(answer, gas));
   if (answers.length < 2 || answers.length - others.length >= 2) return;
   const said = others.map(inWords).join(", ");
-  throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; bring gas, or try again`);
+  throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; set gas, or try again`);
 }
 
 function isAsMuch(given: EndpointAnswer<Simulation>, gas: bigint) {

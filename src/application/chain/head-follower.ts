@@ -107,7 +107,7 @@ export class HeadFollower {
    */
   async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
-    if (head === null) throw new ChainUnavailable("the node knows no latest block");
+    if (head === null) throw new ChainUnavailable("the RPC endpoint returned no latest block");
     const { tip } = this.window;
     if (tip === null) return this.begin(head);
     if (this.window.contains(head)) {
@@ -154,7 +154,8 @@ export class HeadFollower {
       ...(await blocksBetween(this.chain, tip.number + 1 + known.length, head.number - 1)),
       head,
     ];
-    if (!isLinked(branch)) throw new ChainUnavailable("the chain moved while it was read");
+    if (!isLinked(branch))
+      throw new ChainUnavailable("the chain's blocks changed while they were read, so they do not link");
     for (let depth = 0; depth <= this.capacity; depth++) {
       const first = branch[0] as Block;
       // The branch reaches down to the window's oldest block, so its fork point is not in the window.
@@ -191,7 +192,8 @@ export class HeadFollower {
   private async begin(head: Block) {
     const first = this.window.tip === null;
     const below = await blocksBetween(this.chain, Math.max(0, head.number - this.depth + 1), head.number - 1);
-    if (!isLinked([...below, head])) throw new ChainUnavailable("the chain moved while it was read");
+    if (!isLinked([...below, head]))
+      throw new ChainUnavailable("the chain's blocks changed while they were read, so they do not link");
     this.window = BlockWindow.of([...below, head]);
     this.head = head;
     this.noteBaseFees([], [...below, head]);

@@ -41,7 +41,7 @@ export class OwnerActions {
   }
 
   register(name: string, action: OwnerAction): void {
-    if (this.actions.has(name)) throw new Error(`${name} is registered already`);
+    if (this.actions.has(name)) throw new Error(`the action ${name} is already registered`);
     this.actions.set(name, action);
   }
 

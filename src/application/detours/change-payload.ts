@@ -98,8 +98,8 @@ interface QueuedWork extends LaneWork {
 export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
   const { ports, lane, record, change } = work;
   const { txId } = record;
-  if (change.kind === "reprice") throw conflict(txId, "is not signed yet: it is priced when its turn comes");
-  if (change.signed !== undefined) throw conflict(txId, "is not signed yet: give a payload, and it is signed");
+  if (change.kind === "reprice") throw conflict(txId, "is not signed yet: its fees are set when it is signed");
+  if (change.signed !== undefined) throw conflict(txId, "is not signed yet: give a payload, not a signed transaction");
   const { payload, gas, gasCost } = await lane.term.during(askingChain(queuedPayload(work)));
   const { to, data, value } = payload;
   const spends = { to, data, value, gasCost, about: judgedAs(change) } as const;
@@ -140,7 +140,7 @@ async function askingChain<T>(work: Promise<T>) {
     return await work;
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    throw unavailable("the chain does not answer, so nothing could be priced; nothing was changed", error);
+    throw unavailable("the chain does not answer, so the fees could not be set; nothing was changed", error);
   }
 }
 
@@ -151,10 +151,10 @@ async function signing<T>(work: Promise<T>) {
   } catch (error) {
     if (error instanceof TermOver) throw error;
     if (error instanceof SigningRefused) {
-      throw new FencepostError("CONFLICT", `the signer refused it: ${error.message}`, { cause: error });
+      throw new FencepostError("CONFLICT", `the signer refused to sign the change: ${error.message}`, { cause: error });
     }
     const why = error instanceof SignerAway ? `: ${error.message}` : "";
-    throw unavailable(`the signer did not sign it${why}; look at the transaction before repeating this`, error);
+    throw unavailable(`the signer did not sign the change${why}; read the transaction before repeating this`, error);
   }
 }
 
@@ -190,7 +190,7 @@ async function anotherPayload(work: TrackedWork): Promise<Unsigned> {
     return { kind: change.kind, unsigned, signed: { rawTransaction, txHash }, blobCost: blobs };
   }
   if (attemptToSend(tx.attempts)?.nodeSigned === true) {
-    throw conflict(tx.txId, "is signed by the chain node itself, which makes one payload of it and no other");
+    throw conflict(tx.txId, "is signed by the RPC node, so Fencepost cannot sign another payload for its nonce");
   }
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
@@ -219,7 +219,7 @@ async function refuseTooLittle(ports: LanePorts, tx: Tracked, { unsigned: { fees
   const least = leastInPlaceOf(defined(standing));
   if (reaches(defined({ fees, blobFeeCap }), least)) return;
   const blobs = least.blobFeeCap === undefined ? "" : `, with blobs, and maxFeePerBlobGas ${least.blobFeeCap}`;
-  throw invalid("rawTransaction", `does not replace what stands: nodes take ${inWords(least.fees)}${blobs}, or more`);
+  throw invalid("rawTransaction", `cannot replace the newest attempt: needs ${inWords(least.fees)}${blobs}, or more`);
 }
 
 type Content = Pick<UnsignedTransaction, "to" | "data" | "value" | "gas" | "accessList">;
@@ -235,16 +235,16 @@ async function finished({ context, lane, tx, change }: TrackedWork, kind: Unsign
 /** The current payload, decoded from the newest attempt. */
 async function standingContent(ports: LanePorts, tx: Tracked) {
   const decoded = await decodedNewest(ports, tx);
-  if (decoded === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
+  if (decoded === null) throw conflict(tx.txId, "was signed elsewhere: only its hash is known");
   const content = rebuildable(decoded);
   if (content !== null) return content;
-  throw conflict(tx.txId, `is an ${decoded.envelope} payload, which only its own signer can price again`);
+  throw conflict(tx.txId, `has an ${decoded.envelope} payload: Fencepost cannot reprice it, only its own signer can`);
 }
 
 function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]) {
   const rule: TransitionRule = TRANSITIONS[kind];
   if (rule.from.includes(tx.status.state) && leavesFrom(rule, tx.status)) return;
-  throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible there`);
+  throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible in this state`);
 }
 
 /** Throws an error that names the mined attempt if the transaction is already mined. */
@@ -333,13 +333,13 @@ export async function resolveStuck(resolution: Resolution): Promise<ResolutionRe
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;
-  throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
+  throw conflict(record.txId, `no longer waits for nonce ${verdict.nonce}: read the transaction before you decide`);
 }
 
 /** Fills the hole that the transaction waits for with a placeholder; the transaction keeps its own payload. */
 async function fillBelow(work: Resolution, tx: Tracked, hole: Hole) {
   if ((await placeHolder({ ...work, hole })) !== "settled") {
-    throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
+    throw conflict(tx.txId, `no longer waits for nonce ${hole.nonce}, which is used again: read it before you decide`);
   }
   const { ports, lane, reason } = work;
   const { actor, audit } = work.decision;

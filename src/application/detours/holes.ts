@@ -383,7 +383,7 @@ async function lookForCallers({ context, lane }: LaneWork, from: number, nowMs: 
 async function foundAt({ chain, counts }: ChainContext, { lane: { signer } }: OwnedLane, nonces: readonly number[]) {
   const pending = await counts.everywhere(signer, 0, "pending");
   if (pending.some(({ kind }) => kind === "silent"))
-    throw new ChainUnavailable("an endpoint did not count what is pending");
+    throw new ChainUnavailable("an endpoint did not return the pending transaction count");
   const counted = highestCount(pending);
   const pooled = await chain.pooled(signer, nonces);
   const found = new Set(nonces.filter((nonce, index) => nonce < counted || (pooled?.[index] ?? null) !== null));

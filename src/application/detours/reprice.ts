@@ -297,12 +297,13 @@ async function marketPrice(
   if (price.verdict === "offer") return price.fees;
   if (price.verdict === "unconfirmed" && unattended && price.allowed !== null) return price.allowed;
   const bound = limitInWords(relative);
-  if (price.verdict === "tooDear") throw refused(txId, `needs at least ${price.least} wei per gas, above ${bound}`);
-  const what = `${inWords(price.needed)}, above ${bound}`;
+  if (price.verdict === "tooDear")
+    throw refused(txId, `needs at least ${price.least} wei per gas, which exceeds ${bound}`);
+  const what = `${inWords(price.needed)}, which exceeds ${bound}`;
   const said = baseFeeNow(market);
   // On a chain with base fees the next block confirms or refutes the market, so the action can be repeated then. On a
   // chain without base fees the market is never confirmed.
-  if (said === undefined) throw refused(txId, `would need ${what}, and only one endpoint's answer says so`);
+  if (said === undefined) throw refused(txId, `would need ${what}, but only one endpoint reports such a price`);
   const newest = seenBaseFees.at(-1);
   const blocks =
     newest === undefined ? "no block was followed yet" : `the newest block that was followed had ${newest}`;
@@ -324,7 +325,7 @@ function tippedAsWished(fees: Fees, tip: bigint | undefined, least: Fees | null)
 }
 
 function refused(txId: string, why: string) {
-  return new FencepostError("CONFLICT", `transaction ${txId} ${why}: give the fees`, { txId });
+  return new FencepostError("CONFLICT", `transaction ${txId} ${why}: set the fees in the request`, { txId });
 }
 
 /**
@@ -359,7 +360,7 @@ async function wished(context: ChainContext, standing: Fees, { wishes, costs }: 
 }
 
 function tooLittle(field: string, least: Fees) {
-  return invalid(field, `is not enough: nodes take a replacement only from ${inWords(least)} on`);
+  return invalid(field, `is too low: nodes accept a replacement only with at least ${inWords(least)}`);
 }
 
 /**

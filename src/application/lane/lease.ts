@@ -120,7 +120,7 @@ export class Lease {
 
   /** Id of the current instance. Throws before `start` has registered one. */
   get instanceId(): string {
-    if (this.current === null) throw new Error("the node has no instance yet");
+    if (this.current === null) throw new Error("this node has not registered an instance yet");
     return this.current;
   }
 

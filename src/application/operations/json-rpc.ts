@@ -42,7 +42,7 @@ export function createJsonRpc(ports: JsonRpcPorts) {
       const { signer } = await ports.codec.decodeTransaction(rawTransaction);
       const answer = await answered(chain.passSigned(rawTransaction, () => ports.isFree(signer)));
       if ("kind" in answer) return answer;
-      throw unavailable("everything, or this signer, is stopped, or this node cannot tell; nothing was sent");
+      throw unavailable("nothing was sent: this signer or all signers are killed, or this node cannot check that");
     },
   };
 }

@@ -56,7 +56,8 @@ function shown({ digest, createdAt }: KeySecret) {
 
 /** Checked before the query, because PostgreSQL does not accept every string as text. */
 function refuseNoName(name: unknown): asserts name is string {
-  if (typeof name !== "string" || !KEY_NAME.test(name)) throw invalid("name", "must be 1 to 64 of A-Z a-z 0-9 _ . -");
+  if (typeof name !== "string" || !KEY_NAME.test(name))
+    throw invalid("name", "must be 1 to 64 characters of A-Z a-z 0-9 _ . -");
 }
 
 function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
@@ -108,11 +109,11 @@ function parseList<T>(
 ): readonly T[] | null {
   if (value === undefined || value === null) return null;
   if (!Array.isArray(value) || value.length === 0 || value.length > MOST_LIMITS) {
-    throw invalid(path, `must be a list of 1 to ${MOST_LIMITS}`);
+    throw invalid(path, `must be a list of 1 to ${MOST_LIMITS} items`);
   }
   const items = value.map((item: unknown, at) => {
     const parsed = parse(item, `${path}.${at}`);
-    if (parsed === null) throw invalid(`${path}.${at}`, "is not one that is known");
+    if (parsed === null) throw invalid(`${path}.${at}`, "is not a known value");
     return parsed;
   });
   return [...new Set(items)].sort();

@@ -86,7 +86,7 @@ const LOOKS = 4;
  */
 async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
-    throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.pace.distrust}`);
+    throw new FencepostError("CONFLICT", `the RPC endpoints may serve another chain: ${lane.pace.distrust}`);
   }
   const floor = Math.max(task.nonce ?? 0, await lane.term.during(chainFloor(ports, lane)));
   const decision = decisionOf(task);
@@ -121,7 +121,7 @@ async function chainFloor(ports: CallPorts, { lane }: OwnedLane) {
     }
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    throw unavailable("the chain does not say how many transactions this signer has sent; nothing was changed", error);
+    throw unavailable("the chain did not return this signer's transaction count; nothing was changed", error);
   }
-  throw unavailable("an RPC endpoint is behind the others or silent; nothing was changed, repeat this when it is back");
+  throw unavailable("an RPC endpoint lags or does not answer; nothing was changed: repeat this when it has caught up");
 }

@@ -46,7 +46,8 @@ export function createOperations(ports: OperationPorts) {
     const parse = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
     actions.register(action, async (lane, { body, owner }) => {
       const asked = await acting(parse(body as Body, owner));
-      if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
+      if (laneKey(asked.lane) !== lane.key)
+        throw invalid("lane", "differs from the lane that the request's body names");
       return (await acting(carryOut(lane, asked))) ?? null;
     });
     const ask = async (body: Body, owner: string | null, limits: Limits): Promise<Answer> => {

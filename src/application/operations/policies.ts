@@ -61,7 +61,7 @@ function parseApply(request: unknown) {
   const { policies, reason, expectedVersion = null } = body;
   const isVersion =
     typeof expectedVersion === "number" && Number.isSafeInteger(expectedVersion) && expectedVersion >= 0;
-  if (expectedVersion !== null && !isVersion) throw invalid("expectedVersion", "must be the number of a version");
+  if (expectedVersion !== null && !isVersion) throw invalid("expectedVersion", "must be a version number");
   return { policies, reason: parseReason(reason), expectedVersion: isVersion ? expectedVersion : null };
 }
 
@@ -106,7 +106,7 @@ const check = async (
   const { lane, payload } = intent;
   const context = chains.get(lane.chainId);
   if (context === undefined) {
-    throw new FencepostError("UNKNOWN_CHAIN", `chain ${lane.chainId} is served by other nodes: ask one of those`);
+    throw new FencepostError("UNKNOWN_CHAIN", `chain ${lane.chainId} is not served by this node: use another node`);
   }
   const { gasCost } = await prepare(context, intent, { behindPending: payload.gas !== undefined, laneKnown: true });
   const { to, data, value } = payload;

@@ -283,10 +283,10 @@ export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: 
   const bound = await bind(ports, lane, binding).catch((cause: unknown) => {
     if (!(cause instanceof BatchRefused)) throw storeFailure(lane, cause);
     // Only the transaction's hash can be in conflict with a stored transaction.
-    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause });
+    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} is the hash of another transaction`, { cause });
   });
   if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
-  if (bound.result === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
+  if (bound.result === "held") throw unavailable("this signer is held until compared with the chain; nothing was done");
   return bound;
 }
 
@@ -346,7 +346,7 @@ export const submitSigned: Operation<
       rejected("INVALID_INPUT", `rawTransaction ${why}`),
     );
     if (decoded.unsigned.chainId !== chainId) {
-      throw rejected("INVALID_INPUT", `it is for chain ${decoded.unsigned.chainId}, asked is chain ${chainId}`);
+      throw rejected("INVALID_INPUT", `rawTransaction is for chain ${decoded.unsigned.chainId}, not ${chainId}`);
     }
     return { lane: { chainId, signer: decoded.signer }, owner, handedIn: { ...decoded, rawTransaction } };
   },

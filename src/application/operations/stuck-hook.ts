@@ -225,11 +225,11 @@ export class HookRunner {
 const MOST_REMEMBERED = 10_000;
 
 function unanswered(): never {
-  throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
+  throw new Error(`the stuck hook did not answer within ${ANSWER_WITHIN_MS} ms`);
 }
 
 function nothingDecided(error: unknown) {
-  return unavailable(`the hook decided nothing: ${messageOf(error)}`, error);
+  return unavailable(`the stuck hook made no decision: ${messageOf(error)}`, error);
 }
 
 /** True if no alert is needed: the hook was called too often, or the transaction was mined while the hook decided. */

@@ -149,7 +149,7 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   refuseSettled(record);
   // Find the transaction by its own id: the requested id may be only an alias of it by now.
   const tx = lane.find(record.txId);
-  if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
+  if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; repeat this in a moment");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   return ACTIONS[action](ports, { lane, context, record, tx, instruction });
@@ -193,7 +193,7 @@ async function changePayload(ports: ActionPorts, { lane, context, record, tx, in
 async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: Task): Promise<Result> {
   if (tx === null) throw conflict(record.txId, "is not signed yet: there is nothing to send again");
   refuseMined(tx);
-  if (tx.pace.sendOrdinal === null) throw conflict(record.txId, "was not signed here: there are no bytes to send");
+  if (tx.pace.sendOrdinal === null) throw conflict(record.txId, "was signed elsewhere: there are no bytes to send");
   if (tx.pace.inHand) return "movedOn";
   const { reason, decision, disclose } = instruction;
   const event = tx.status.state === "STUCK" ? "unstick" : "decide";

@@ -20,7 +20,7 @@ export interface ReadinessParts {
 export async function readiness(parts: ReadinessParts, chainId?: number) {
   const { store, lease, draining, settledIn, lanesOf } = parts;
   const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
-  if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+  if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured on this node`);
   const answered = await store.ping().then(
     () => true,
     () => false,

@@ -90,7 +90,7 @@ function stretch({ from, to }: NonceRulerQuery, final: number, cursor: number) {
   const near = Math.min(final - BELOW, to ?? Number.MAX_SAFE_INTEGER);
   const first = from ?? Math.max(0, near, to === undefined ? 0 : to - MOST + 1);
   const last = to ?? Math.max(first, Math.min(end, first + MOST - 1));
-  if (last < first) throw invalid("to", "is below from");
+  if (last < first) throw invalid("to", "must not be below from");
   if (last - first >= MOST) throw invalid("to", `is too far from ${first}: at most ${MOST} nonces are shown at once`);
   return { from: first, to: last };
 }
@@ -115,7 +115,7 @@ export async function findAnything(
   limits: Limits = { signers: null, chains: null },
 ): Promise<readonly Found[]> {
   const text = q.trim();
-  if (text === "") throw invalid("q", "is empty: give an id, or how it begins");
+  if (text === "") throw invalid("q", "is empty: give an id, or its first characters");
   // For a limited key, read more hits: those of other keys may come first, and are filtered out below.
   const looked = isLimited(limits) ? LOOKED_THROUGH : limit;
   const terms = { ...termsOf(text), limit: looked };

@@ -40,8 +40,7 @@ export async function transactionByRequest(
   include: readonly Include[] = [],
 ): Promise<TransactionView> {
   const { pool } = query;
-  if (pool !== undefined && query.signer !== undefined)
-    throw invalid("pool", "is given instead of signer, not beside it");
+  if (pool !== undefined && query.signer !== undefined) throw invalid("pool", "cannot be combined with signer");
   const signer = pool === undefined ? parseSigner(ports.codec, query.signer, "signer") : null;
   const chainId = parseChainId([...ports.chains.keys()], query.chainId);
   const requestId = parseRequestId(query.requestId);
@@ -157,7 +156,7 @@ export function chainLooks({ clock, chains }: Pick<CallPorts, "clock" | "chains"
     return { kind, askedAt: clock.now(), blockHash: null, logs: [], more: 0, revert: null };
   };
   const late = () => {
-    throw new ChainUnavailable("no answer in time");
+    throw new ChainUnavailable("the chain did not answer in time");
   };
   const ask = async (record: TransactionRecord, blockHash: string): Promise<ChainLook> => {
     const context = chains.get(record.lane.chainId);
@@ -175,7 +174,7 @@ export function chainLooks({ clock, chains }: Pick<CallPorts, "clock" | "chains"
     if (receipt === null) return nothing("unmined");
     return kept.about(`${txId} ${receipt.blockHash}`, KEPT_FOR_MS, async () => {
       if (underWay >= MOST_AT_ONCE) {
-        const detail = "the chain is being asked about as many transactions as may be at once: ask again in a moment";
+        const detail = "too many transactions are being looked up on the chain at once: repeat this in a moment";
         throw new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
       }
       underWay++;

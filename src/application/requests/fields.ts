@@ -60,13 +60,13 @@ function toBigInt(value: unknown, path: string) {
   if (typeof value === "bigint") return value;
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value))
-      throw invalid(path, "must be a whole number up to 2^53 - 1; write larger ones as strings");
+      throw invalid(path, "must be a whole number up to 2^53 - 1; write larger numbers as strings");
     return BigInt(value);
   }
   if (typeof value === "string" && value.length <= 80) {
     if (/^-?(0|[1-9][0-9]*)$/.test(value) || /^0x[0-9a-fA-F]+$/.test(value)) return BigInt(value);
   }
-  throw invalid(path, "must be a decimal string, 0x hex or a safe integer, in wei where it is an amount");
+  throw invalid(path, "must be a decimal string, 0x hex or an integer up to 2^53 - 1; amounts are in wei");
 }
 
 /** Converts errors of the codec into request errors with the path of the field. */

@@ -100,7 +100,7 @@ function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly po
  * reaches.
  */
 function parseNonce(value: unknown, from: { readonly pool?: string }) {
-  if (from.pool !== undefined) throw invalid("nonce", "is one of a signer's: name the signer, not a pool");
+  if (from.pool !== undefined) throw invalid("nonce", "belongs to one signer: name the signer instead of a pool");
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
 }
 
@@ -117,7 +117,7 @@ export function parseChainId(
   if (value === undefined) {
     const [only, ...others] = chainIds;
     if (only === undefined || others.length > 0)
-      throw invalid("chainId", `required, because several chains are configured: ${chainIds.join(", ")}`);
+      throw invalid("chainId", `is required, because several chains are configured: ${chainIds.join(", ")}`);
     return only;
   }
   const chainId =
@@ -126,7 +126,7 @@ export function parseChainId(
     throw invalid("chainId", "must be a positive integer");
   }
   if (!chainIds.includes(chainId) && !isServedElsewhere(chainId)) {
-    const detail = `chain ${chainId} is not configured here (configured: ${chainIds.join(", ")})`;
+    const detail = `chain ${chainId} is not configured on this node (configured: ${chainIds.join(", ")})`;
     throw new FencepostError("UNKNOWN_CHAIN", detail);
   }
   return chainId;
@@ -234,7 +234,7 @@ export function readForwardedCreate(item: unknown, path: string): ForwardedCreat
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`${path}.txId`, "must be a UUID");
   const given = asObject(request, `${path}.request`);
   if (queueShare !== undefined && !isQueueShare(queueShare)) {
-    throw invalid(`${path}.queueShare`, "must be a part of one");
+    throw invalid(`${path}.queueShare`, "must be a share above 0 and up to 1");
   }
   if (chosen !== undefined && !(typeof chosen === "string" && ADDRESS.test(chosen))) {
     throw invalid(`${path}.chosen`, "must be an address");
@@ -288,13 +288,13 @@ export async function parseSubmission(codec: Codec, request: unknown, reservatio
   const decoded = await decodeGiven(codec, rawTransaction, (why) => rejected("INVALID_INPUT", `rawTransaction ${why}`));
   const { lane, nonce } = reservation;
   if (decoded.signer !== lane.signer) {
-    throw rejected("INVALID_SIGNATURE", `it is signed by ${decoded.signer}, the nonce is reserved for ${lane.signer}`);
+    throw rejected("INVALID_SIGNATURE", `rawTransaction is signed by ${decoded.signer}, not by ${lane.signer}`);
   }
   if (decoded.unsigned.chainId !== lane.chainId) {
-    throw rejected("INVALID_INPUT", `it is for chain ${decoded.unsigned.chainId}, reserved is chain ${lane.chainId}`);
+    throw rejected("INVALID_INPUT", `rawTransaction is for chain ${decoded.unsigned.chainId}, not ${lane.chainId}`);
   }
   if (decoded.unsigned.nonce !== nonce) {
-    throw rejected("INVALID_INPUT", `it has nonce ${decoded.unsigned.nonce}, reserved is nonce ${nonce}`);
+    throw rejected("INVALID_INPUT", `rawTransaction has nonce ${decoded.unsigned.nonce}, but ${nonce} is reserved`);
   }
   return { ...decoded, rawTransaction };
 }

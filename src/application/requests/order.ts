@@ -125,9 +125,11 @@ export function parseVerdict(codec: Codec, fields: Fields): Verdict {
   const wished = fields.fees === undefined || fields.fees === null ? {} : asObject(fields.fees, "fees");
   refuseUnknownKeys(wished, FEES, "fees");
   for (const name of ["payload", "allowNoCode", "rawTransaction"]) {
-    if (fields[name] !== undefined && action !== "REPLACE") throw invalid(name, `does not go with ${action}`);
+    if (fields[name] !== undefined && action !== "REPLACE")
+      throw invalid(name, `cannot be combined with the action ${action}`);
   }
-  if (fields.nonce !== undefined && action !== "PLACEHOLDER") throw invalid("nonce", `does not go with ${action}`);
+  if (fields.nonce !== undefined && action !== "PLACEHOLDER")
+    throw invalid("nonce", `cannot be combined with the action ${action}`);
   const payload = given(fields.payload, (value) => normalisePayload(codec, value));
   return defined({
     action,
@@ -141,11 +143,12 @@ export function parseVerdict(codec: Codec, fields: Fields): Verdict {
 }
 
 export function parseReason(value: unknown): string {
-  if (typeof value !== "string" || value.trim() === "") throw invalid("reason", "is required: say why, for the audit");
+  if (typeof value !== "string" || value.trim() === "")
+    throw invalid("reason", "is required: the audit log records why you act");
   if (value.length > MAX_REASON_CHARACTERS) {
     throw invalid("reason", `must have at most ${MAX_REASON_CHARACTERS} characters`);
   }
-  if (/[\p{Cs}\0]/u.test(value)) throw invalid("reason", "must be printable");
+  if (/[\p{Cs}\0]/u.test(value)) throw invalid("reason", "must not contain NUL or unpaired surrogates");
   return value;
 }
 

@@ -218,7 +218,8 @@ function reassembleAllocation(results: readonly PieceResult[]): WriteOutcome {
   let cursor = 0;
   const items = results.map((result) => {
     if ("error" in result) return { result: "refused", detail: String(result.error) } as const;
-    if (result.status !== "allocated") throw new Error(`an allocation ended as ${result.status}`);
+    if (result.status !== "allocated")
+      throw new Error(`a nonce allocation returned the status ${result.status} instead of allocated`);
     cursor = Math.max(cursor, result.cursor);
     return result.items[0] as (typeof result.items)[number];
   });

@@ -391,6 +391,6 @@ export class Committer {
     this.ports.telemetry.emit({ type: "writer.failed", items: batch.length + doomed.length, reason: String(error) });
     const result = partlyCommitted ? new OutcomeUnknown("part of the batch was committed", { cause: error }) : error;
     for (const entry of batch) entry.reject(result);
-    for (const entry of doomed) entry.reject(new StoreUnavailable("a write before this one failed", { cause: error }));
+    for (const entry of doomed) entry.reject(new StoreUnavailable("the lane's earlier write failed", { cause: error }));
   }
 }

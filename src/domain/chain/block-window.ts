@@ -101,5 +101,6 @@ export function isLinked(blocks: readonly BlockRef[]): boolean {
 }
 
 function assertLinked(blocks: readonly BlockRef[]) {
-  if (!isLinked(blocks)) throw new Error(`blocks ${blocks.map((block) => block.number).join(", ")} are not one chain`);
+  if (!isLinked(blocks))
+    throw new Error(`blocks ${blocks.map((block) => block.number).join(", ")} do not form one chain`);
 }

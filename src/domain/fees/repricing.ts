@@ -84,7 +84,7 @@ export function guardedRepricing(own: RepricingStrategy, failed: (reason: string
         // Fees that a strategy proposes without a type get the type of the current offer.
         const proposed = { type: view.standing.type, ...Object(answer) };
         if (isFees(proposed)) return proposed;
-        failed("it proposed neither null nor fees in wei (bigint)");
+        failed("the strategy proposed neither null nor fees in wei (bigint)");
       } catch (error) {
         failed(messageOf(error));
       }

@@ -69,10 +69,10 @@ export function isWithin({ signers, chains }: Limits, { signer, chainId }: Lane)
 /** Throws FORBIDDEN if the caller named a lane outside its key's signers and chains. */
 export function refuseOutside({ signers, chains }: Limits, { signer, chainId }: Partial<Lane>): void {
   if (signer !== undefined && signers?.has(signer) === false) {
-    throw forbidden("signers", `this API key is not for the signer ${signer}`);
+    throw forbidden("signers", `this API key may not use the signer ${signer}`);
   }
   if (chainId !== undefined && chains?.has(chainId) === false) {
-    throw forbidden("chains", `this API key is not for chain ${chainId}`);
+    throw forbidden("chains", `this API key may not use chain ${chainId}`);
   }
 }
 

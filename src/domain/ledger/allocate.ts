@@ -115,7 +115,7 @@ function ownerInPool({ pooled }: Ledger, intent: PreparedIntent): RequestOwner |
 function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransaction): WaitingIntent | null {
   if (intakeId === undefined) return null;
   const row = intake.get(intakeId);
-  if (row?.txId !== txId) throw new BatchRefused(`intake row ${intakeId} is not waiting for ${txId}`);
+  if (row?.txId !== txId) throw new BatchRefused(`intake row ${intakeId} is missing or is not of transaction ${txId}`);
   return row;
 }
 

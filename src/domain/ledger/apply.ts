@@ -23,7 +23,7 @@ export interface Applied {
 export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Applied {
   const { chainId, signer } = write.fence.lane;
   const isOwn = chainId === ledger.lane.chainId && signer === ledger.lane.signer;
-  if (!isOwn) throw new Error("a write to the ledger of another lane");
+  if (!isOwn) throw new Error("the write is for another lane than this ledger");
   const draft = new Draft(ledger, at instanceof Date ? { at, past: at } : at);
   const judge = JUDGES[write.kind] as Judge<typeof write.kind>;
   const outcome = judge(draft, write);

@@ -120,7 +120,7 @@ function foldHeld(ledger: OwnLedger, { intake, result }: Extract<Change, { kind:
 
 function foldMoved(ledger: OwnLedger, change: Moved) {
   const before = ledger.transactions.get(change.item.txId);
-  if (before === null) throw new Error(`a step of ${change.item.txId}, which does not exist`);
+  if (before === null) throw new Error(`cannot change transaction ${change.item.txId}: it does not exist`);
   const tx = movedTransaction(before, change);
   ledger.transactions = ledger.transactions.set(tx.txId, tx);
   if (tx.nonce !== before.nonce) {

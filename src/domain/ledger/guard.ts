@@ -124,7 +124,8 @@ function correction(charges: readonly Charge[], { paid, event, from, to }: Trans
  */
 function signedSpending({ event, attempt }: TransitionItem, charges: readonly Charge[]): Spending | null {
   if (attempt === undefined || isElsewhere(attempt)) return null;
-  if (event !== "sign") throw new BatchRefused(`${event} does not say what it spends`);
+  if (event !== "sign")
+    throw new BatchRefused(`the transition ${event} adds an attempt, but does not declare what it spends`);
   const last = charges.findLast(({ settles }) => !settles);
   if (last === undefined) return null;
   const gasCost = attempt.gas * feeCap(attempt.fees);

@@ -68,7 +68,7 @@ export function stepAcknowledged(kept: KeptTransaction, { item }: Moved): KeptTr
   const { acknowledged, underWay, expected } = kept;
   const first = underWay[0];
   if (first !== item)
-    throw new Error(`${item.event} of ${item.txId} was committed before ${first?.event ?? "it left"}`);
+    throw new Error(`${item.event} of ${item.txId} was committed out of order; expected ${first?.event ?? "nothing"}`);
   // This was the last step in flight, so `expected` has exactly the acknowledged steps.
   if (underWay.length === 1) return keptTransaction(expected);
   return { acknowledged: stepped(acknowledged, item, KEEPING), underWay: underWay.slice(1), expected };

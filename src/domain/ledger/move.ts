@@ -88,7 +88,7 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[event];
   const leads = rule.to === "same" ? to === from : rule.to.state === to && rule.to.subState === subState;
   if (leads && rule.from.includes(from)) return;
-  throw new BatchRefused(`${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
+  throw new BatchRefused(`the transition ${event} ${from} → ${to}/${subState ?? "-"} is not legal`);
 }
 
 /** Attempts are numbered without a gap, and only a stored attempt may be sent, accepted or identified. */
@@ -96,9 +96,10 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
   const { attempt, claim, accepted, identified } = item;
   const count = attemptCount + (attempt === undefined ? 0 : 1);
   if (attempt !== undefined && attempt.ordinal !== count) {
-    throw new BatchRefused(`attempt ${attempt.ordinal} of ${txId} is out of turn`);
+    throw new BatchRefused(`attempt ${attempt.ordinal} of transaction ${txId} does not have the next attempt number`);
   }
-  if (item.to === "TRACKING" && count === 0) throw new BatchRefused(`${txId} would be tracked, and was never signed`);
+  if (item.to === "TRACKING" && count === 0)
+    throw new BatchRefused(`transaction ${txId} cannot be tracked: it was never signed`);
   for (const ordinal of [claim?.ordinal, accepted?.ordinal, identified?.ordinal]) {
     if (ordinal !== undefined && (ordinal < 1 || ordinal > count)) {
       throw new BatchRefused(`transaction ${txId} has no attempt ${ordinal}`);
@@ -108,7 +109,7 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
   const stored = loaded(attempts, `the attempts of transaction ${txId}`);
   const named = [...stored, ...(attempt === undefined ? [] : [attempt])][identified.ordinal - 1];
   if (named?.nodeSigned === true && (named.txHash ?? identified.txHash) === identified.txHash) return count;
-  throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} cannot be identified`);
+  throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} is not signed by the RPC node, or has another hash`);
 }
 
 /** Effect of a step on the transaction's nonce and on nonce gaps ("holes"). */
@@ -131,7 +132,8 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
   if (nonce === null || (item.nonce === undefined && !isGivenUp)) {
     return { nonce, fills: null, leaves: null };
   }
-  if (tx.attemptCount > 0) throw new BatchRefused(`transaction ${txId} was signed at nonce ${nonce}`);
+  if (tx.attemptCount > 0)
+    throw new BatchRefused(`transaction ${txId} cannot leave nonce ${nonce}: it was signed with it`);
   const left = { nonce, reservationId: null };
   if (item.nonce === undefined) {
     const detail = `${txId} gave it up: ${item.reason ?? ""}`;

@@ -39,7 +39,7 @@ export function parsePolicies(document: unknown, words: PolicyWords): ParsedPoli
   root.context.abis = part("abis").object();
   const signers = policiesIn(part("signers"), address);
   const keys = policiesIn(part("keys"), ({ raw }) => String(raw));
-  if (!isStorable(all)) root.refuse("has characters that no database keeps (NUL, or half of a surrogate pair)", null);
+  if (!isStorable(all)) root.refuse("has characters that PostgreSQL cannot store (NUL or unpaired surrogates)", null);
   if (mistakes.length > 0) return { mistakes };
   const asksApproval = [...signers.values(), ...keys.values()].some((policy) => policy.requireApproval !== null);
   return { policies: { signers, keys, asksApproval, unreadable: [], hash: fingerprintOfJson(all), document: all } };
@@ -97,7 +97,8 @@ class Place {
     const { raw } = this;
     if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return this.refuse("is not an object", {});
     for (const name of Object.keys(raw)) {
-      if (known?.includes(name) === false) this.at(name, null).refuse(`is not known here (${known.join(", ")})`, null);
+      if (known?.includes(name) === false)
+        this.at(name, null).refuse(`is not a known field (known: ${known.join(", ")})`, null);
     }
     return raw as Document;
   }
@@ -137,7 +138,7 @@ function policiesIn(place: Place, nameOf: (place: Place) => string): ReadonlyMap
   for (const [name, each] of place.members()) {
     const owner = name === ANY ? ANY : nameOf(place.at(name, name));
     // The same address occurs in two spellings: the later policy would replace the limits of the earlier one.
-    if (policies.has(owner) && owner !== NO_ADDRESS) each.refuse("has a policy in another spelling", null);
+    if (policies.has(owner) && owner !== NO_ADDRESS) each.refuse("has a second policy under another spelling", null);
     policies.set(owner, policyIn(each));
   }
   return policies;
@@ -200,7 +201,7 @@ function hours(place: Place): Policy["hours"] {
   const from = Number(fromHour) * 60 + Number(fromMinute);
   const to = Number(toHour) * 60 + Number(toMinute);
   if (Number.isInteger(from + to) && from !== to) return { from, to };
-  return place.refuse("is not a time of the day in UTC (08:00-18:00)", null);
+  return place.refuse("is not a period of the day in UTC, such as 08:00-18:00", null);
 }
 
 function selectorsIn(place: Place): readonly string[] {
@@ -228,10 +229,10 @@ function call(place: Place): readonly (readonly [string, ArgumentBounds])[] {
 function boundIn({ inputs }: Signature, name: string, place: Place): ArgumentBound | null {
   const field = place.fields(["in", "min", "max"]);
   const at = inputs.findIndex((input, index) => input.name === name || String(index) === name);
-  if (at < 0) return place.refuse("is not an argument of that function", null);
+  if (at < 0) return place.refuse("is not an argument of the function", null);
   const bits = bitsOf(inputs[at]?.type ?? "");
   if (bits === null || !inputs.slice(0, at).every(takesOneWord)) {
-    return place.refuse("cannot be bounded (uint, address or bool can, behind no array or tuple)", null);
+    return place.refuse("cannot be limited: only uint, address or bool can, with no array or tuple before it", null);
   }
   const allowed = setOf(field("in").list(number));
   return { name, word: at, bits, in: allowed, min: field("min").maybe(number), max: field("max").maybe(number) };
@@ -242,7 +243,7 @@ function number(place: Place): bigint {
   const { raw } = place;
   if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
   if (typeof raw === "boolean") return raw ? 1n : 0n;
-  return place.refuse("is neither a whole number as text nor an address", 0n);
+  return place.refuse("is neither a whole number as text, nor an address, nor a boolean", 0n);
 }
 
 function setOf<T>(items: readonly T[] | null): ReadonlySet<T> | null {

@@ -212,7 +212,7 @@ describe("the head follower's first poll", () => {
     const other = moved.simulated.reorg(2);
     const torn = overriding(moved.chain, { blocksByNumber: async (asked) => asked.map(() => other[0] as never) });
     await expect(new HeadFollower(torn, moved.telemetry, CHAIN_SETTINGS).advance()).rejects.toThrow(
-      "moved while it was read",
+      "changed while they were read",
     );
     expect(moved.follower.window.tip).toBeNull();
   });
@@ -356,7 +356,7 @@ describe("the head follower with a faulty endpoint", () => {
     await follower.advance();
     bench.simulated.mine(3);
     torn = 1;
-    await expect(follower.advance()).rejects.toThrow("moved while it was read");
+    await expect(follower.advance()).rejects.toThrow("changed while they were read");
     expect(follower.window.tip?.number).toBe(20);
     await follower.advance();
     expect(follower.window.tip?.hash).toBe(bench.simulated.head.hash);

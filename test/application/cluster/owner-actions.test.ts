@@ -96,6 +96,6 @@ describe("an action on a lane", () => {
 
   it("cannot be registered twice under the same name", async () => {
     const [node] = await startNodes();
-    expect(() => node?.node.actions.register("echo", async () => null)).toThrow("registered already");
+    expect(() => node?.node.actions.register("echo", async () => null)).toThrow("already registered");
   });
 });

@@ -146,7 +146,7 @@ describe("a fee that only one endpoint reports", () => {
         extras: { txId, baseFeePerGas: String(300n * GWEI), retryAfterSeconds: 1 },
       });
       expect(refused.message).toBe(
-        "an endpoint says that gas costs 300000000000 wei, and the newest block that was followed had 7: nothing was changed. Repeat this once the next block is there, or give the fees (maxFeePerGas 601000000000 and maxPriorityFeePerGas 1100000000, above the ceiling of 5000000070 wei per gas (5 times its first price; FENCEPOST_MAX_FEE_GWEI sets another))",
+        "an endpoint says that gas costs 300000000000 wei, and the newest block that was followed had 7: nothing was changed. Repeat this once the next block is there, or give the fees (maxFeePerGas 601000000000 and maxPriorityFeePerGas 1100000000, which exceeds the ceiling of 5000000070 wei per gas (5 times its first price; FENCEPOST_MAX_FEE_GWEI sets another))",
       );
       expect(caps(txId)).toEqual([first]);
       world.releaseBlocks();
@@ -180,7 +180,9 @@ describe("a fee that only one endpoint reports", () => {
     await world.clock.advance(BLOCK_MS);
     expect(await world.refusal(ops.act(node, "reprice", { txId }))).toMatchObject({
       code: "CONFLICT",
-      message: expect.stringMatching(/would need gasPrice 6000000000, above .* of 5000000000 wei .*: give the fees$/),
+      message: expect.stringMatching(
+        /would need gasPrice 6000000000, which exceeds .* of 5000000000 wei .*: set the fees in the request$/,
+      ),
     });
     await ops.act(node, "reprice", { txId, request: { gasPrice: String(6n * GWEI) } });
     world.releaseBlocks();

@@ -13,7 +13,7 @@ describe("an instance of a node", () => {
   it("does not exist before the lease is started", () => {
     const { lease } = bench.holder("a");
     expect(lease.mayAct()).toBe(false);
-    expect(() => lease.instanceId).toThrow("no instance yet");
+    expect(() => lease.instanceId).toThrow("not registered an instance yet");
   });
 
   it("is registered at the start, and renewed at its interval", async () => {

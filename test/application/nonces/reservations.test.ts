@@ -436,7 +436,7 @@ describe("a nonce reservation that expires", () => {
     await world.settle(fill());
     expect(await world.refusal(fill())).toMatchObject({
       code: "CONFLICT",
-      message: expect.stringContaining(`waits for nonce ${nonce} no more`),
+      message: expect.stringContaining(`no longer waits for nonce ${nonce}`),
     });
     expect(row(head)?.attempts).toHaveLength(1);
     const other = { ...request, action: "CANCEL" };

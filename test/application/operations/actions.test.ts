@@ -380,12 +380,12 @@ describe("a signer that does not sign a cancel", () => {
     signer.sign = async () => Promise.reject(new SigningRefused(0, "over the limit"));
     await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject({
       code: "CONFLICT",
-      message: "the signer refused it: over the limit",
+      message: "the signer refused to sign the change: over the limit",
     });
     signer.sign = async () => Promise.reject(new Error("hardware is away"));
     await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: expect.stringContaining("the signer did not sign it"),
+      message: expect.stringContaining("the signer did not sign the change"),
     });
     expect(ops.kinds(txId)).toEqual(["initial"]);
     expect(ops.decisions(txId)).toEqual([]);

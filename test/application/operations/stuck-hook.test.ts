@@ -442,7 +442,7 @@ describe("the action resolve", () => {
     world.holdBlocks();
     const txId = await ops.sent(node);
     await ops.sent(node);
-    const refused = { code: "UNAVAILABLE", message: expect.stringContaining("the hook decided nothing") };
+    const refused = { code: "UNAVAILABLE", message: expect.stringContaining("the stuck hook made no decision") };
     await expect(ops.act(node, "resolve", { txId })).rejects.toMatchObject(refused);
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });

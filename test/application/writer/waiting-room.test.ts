@@ -109,7 +109,7 @@ describe("the write of an accepted broadcast", () => {
     const written = committer.write(answer(1, answered("b"))).catch((error: unknown) => error);
     await clock.advance(1);
     await expect(refused).resolves.toBeInstanceOf(StoreUnavailable);
-    await expect(written).resolves.toMatchObject({ message: "a write before this one failed" });
+    await expect(written).resolves.toMatchObject({ message: "the lane's earlier write failed" });
   });
 });
 
@@ -158,7 +158,7 @@ describe("the write of a found receipt", () => {
     const written = committer.write(answer(1, mined("b"))).catch((error: unknown) => error);
     await clock.advance(1);
     await expect(refused).resolves.toBeInstanceOf(StoreUnavailable);
-    await expect(written).resolves.toMatchObject({ message: "a write before this one failed" });
+    await expect(written).resolves.toMatchObject({ message: "the lane's earlier write failed" });
   });
 });
 

@@ -125,7 +125,9 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     const spends = { to, data, value, gasCost: 100n, about: "cost" } as const;
     const reprice = step(intent.txId, AT.pending, "reprice", { attempt: anAttempt(2), spends });
     expect(await apply(other, fence, [reprice])).toEqual(["forbidden"]);
-    expect((await other.readPolicy()).policies?.unreadable).toEqual(["moods is not known here (signers, keys, abis)"]);
+    expect((await other.readPolicy()).policies?.unreadable).toEqual([
+      "moods is not a known field (known: signers, keys, abis)",
+    ]);
     await change(store, policiesOf({}));
     expect(nonces(await allocate(other, fence, [spending(lane, 1n)]))).toEqual([1]);
     await other.close();

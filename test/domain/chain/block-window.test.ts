@@ -26,8 +26,8 @@ describe("a block window", () => {
     ["the same block twice", [block(1, 1, 0), block(1, 1, 0)]],
   ])("refuses %s, when it is built and when it is extended", (_, blocks) => {
     expect(isLinked(blocks)).toBe(false);
-    expect(() => BlockWindow.of(blocks)).toThrow("are not one chain");
-    expect(() => BlockWindow.of(THREE).extend(blocks, 10)).toThrow("are not one chain");
+    expect(() => BlockWindow.of(blocks)).toThrow("do not form one chain");
+    expect(() => BlockWindow.of(THREE).extend(blocks, 10)).toThrow("do not form one chain");
   });
 
   it("returns the hashes of its blocks, and none for other heights", () => {

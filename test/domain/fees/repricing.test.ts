@@ -232,7 +232,7 @@ describe("a custom repricing strategy", () => {
     ["returns nothing", () => undefined],
   ])("that %s does not stop the lane: the market strategy is used instead", (_, propose) => {
     expect(guarded(propose).propose(refused)).toEqual(asked);
-    expect(failures).toEqual(["it proposed neither null nor fees in wei (bigint)"]);
+    expect(failures).toEqual(["the strategy proposed neither null nor fees in wei (bigint)"]);
   });
 
   it("that throws is reported with its error message", () => {

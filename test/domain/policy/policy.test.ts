@@ -186,7 +186,7 @@ describe("a policy document", () => {
     const address = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720";
     const document = { signers: { [address]: { to: [] }, [address.toLowerCase()]: {} } };
     expect(parsePolicies(document, codec)).toEqual({
-      mistakes: [`signers.${address.toLowerCase()} has a policy in another spelling`],
+      mistakes: [`signers.${address.toLowerCase()} has a second policy under another spelling`],
     });
   });
 

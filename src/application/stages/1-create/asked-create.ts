@@ -175,7 +175,8 @@ function readAll(lane: Lane, creates: unknown) {
     const create = readForwardedCreate(each, `creates.${index}`);
     const { chosen, request } = create;
     const named = { chainId: Number(request.chainId), signer: String(chosen ?? request.signer).toLowerCase() };
-    if (laneKey(named as Lane) !== laneKey(lane)) throw invalid(`creates.${index}`, "is for another signer");
+    if (laneKey(named as Lane) !== laneKey(lane))
+      throw invalid(`creates.${index}`, "is for another signer or chain than the lane of the request");
     return create;
   });
 }

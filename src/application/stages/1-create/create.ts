@@ -335,9 +335,9 @@ async function allocateAll(ports: CreatePorts, lane: OwnedLane, items: readonly 
 }
 
 const HELD =
-  "the database's history changed; this signer waits to be compared with the chain, or for an operator to resume it; nothing was accepted";
+  "the database's history changed; this signer's lane is held until it has been compared with the chain, or an operator resumes it; nothing was accepted";
 
-const UNREADABLE = "this node cannot read the policy document in force, and gives no nonce by it; nothing was accepted";
+const UNREADABLE = "this node cannot read the policy document in force, so it allocates no nonce; nothing was accepted";
 
 function answer(result: AllocateResult, intent: Intent) {
   switch (result.result) {

@@ -148,7 +148,7 @@ export class PoolChoice {
     if (asked.stickyKey !== null) {
       const signers = lanes.map((lane) => lane.signer);
       const signer = stickyMember(signers, asked.stickyKey);
-      if (signer === null) throw new Error("a pool without members");
+      if (signer === null) throw new Error("the pool has no members");
       members.choose({ chainId, signer });
       return signer;
     }
@@ -213,7 +213,7 @@ function mayTryAnother({ pool: { asked, lanes, tried }, result }: PoolItem) {
 
 function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined) {
   if (limits !== undefined && !isSpent(existing) && !isWithin(limits, existing.lane)) {
-    return forbidden("signers", "this API key is not for the signer that the pool gave this request");
+    return forbidden("signers", "this API key may not use the signer that the pool chose for this request");
   }
   return answerOwned(existing, intent);
 }
@@ -221,7 +221,7 @@ function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined)
 /** A key that is limited to signers may use a pool only if it may use all members: any of them may be chosen. */
 function refusePool(limits: Limits, pool: string, lanes: readonly Lane[]) {
   const outside = lanes.some(({ signer }) => limits.signers?.has(signer) === false);
-  if (outside) throw forbidden("signers", `this API key is not for every signer of the pool ${pool}`);
+  if (outside) throw forbidden("signers", `this API key may not use all signers of the pool ${pool}`);
   for (const { chainId } of lanes.slice(0, 1)) refuseOutside(limits, { chainId });
 }
 

@@ -85,7 +85,7 @@ export async function prepareAsking(
     if (isComplete(intent) && laneKnown) return withGas(intent, payload.gas as bigint, namedCap(payload));
     const hint = isComplete(intent)
       ? "this signer's nonce is not known yet: wait for it"
-      : "bring gas and fees to be accepted meanwhile";
+      : "set gas and fees to have the request accepted meanwhile";
     throw unavailable(`the chain does not answer; ${hint}, or try again`, error);
   }
 }

@@ -301,7 +301,7 @@ async function again({ ports, context, deadlineMs }: Proof) {
 
 function notProved() {
   return unavailable(
-    "the chain's nonce for this signer is above ours, and its endpoints do not agree on it yet; nothing was consumed",
+    "the chain reports a higher nonce for this signer than the database, but its endpoints do not agree on it yet; no nonce was used",
   );
 }
 

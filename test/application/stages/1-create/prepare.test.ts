@@ -164,7 +164,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
     bench.faults.lieAboutGas(() => LIE);
     const failure = await prepareWith(bench, { value: 1 }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
-    expect(failure).toHaveProperty("message", expect.stringMatching(/14191170 gas .* another 21000; bring gas/));
+    expect(failure).toHaveProperty("message", expect.stringMatching(/14191170 gas .* another 21000; set gas/));
     expect((await prepareWith(bench, { value: 1, gas: 21_000, ...FEES })).gas, "with gas").toBe(21_000n);
   });
 
@@ -361,7 +361,7 @@ describe("an unreachable chain while a create is prepared", () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await expect(prepareWith(bench, { gas: 21_000, ...FEES }, NEW_LANE)).rejects.toThrow(/nonce is not known/);
-    await expect(prepareWith(bench, {}, NEW_LANE)).rejects.toThrow(/bring gas and fees/);
+    await expect(prepareWith(bench, {}, NEW_LANE)).rejects.toThrow(/set gas and fees/);
   });
 
   it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
