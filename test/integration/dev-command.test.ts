@@ -18,7 +18,9 @@ describe("fencepost dev", () => {
     const sending = client.send({ signer: lane?.signer as string, payload: { bytecode } });
     await expect(sending).rejects.toMatchObject({ status: 503 });
     expect(await dev.exited).toEqual({ code: 1, signal: null });
-    expect(linesOf(dev.stderr()).at(-1)).toMatch(/^fencepost: the chain ended \(.*panicked at .*start again$/);
+    expect(linesOf(dev.stderr()).at(-1)).toMatch(
+      /^fencepost: the local chain's process exited \(.*panicked at .*start again$/,
+    );
     expect(await isListening(portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/))).toBe(false);
   });
 

@@ -80,7 +80,7 @@ describe("a test stack of startFencepost", () => {
     expect(outcome.state).toBe("CONFIRMED");
     expect(outcome.receipt?.blockHash).not.toBe(first.blockHash);
     expect(await stack.chain.rpc("eth_getTransactionCount", [stack.signers[1], "latest"])).toBe("0x1");
-    await expect(stack.chain.reorg(1_000)).rejects.toThrow(/the last 1 to \d+ blocks can be replaced/);
+    await expect(stack.chain.reorg(1_000)).rejects.toThrow(/the depth must be from 1 to \d+ blocks/);
   });
 
   it("continues at the same address after its node was killed, and loses nothing", async () => {

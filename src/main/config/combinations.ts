@@ -93,7 +93,7 @@ function refusePrivateHooks({ values, mistakes }: Resolution) {
     const host = parseUrl(values[key] ?? "")?.hostname.replace(/^\[|\]$/g, "");
     const address = host === "localhost" ? "127.0.0.1" : (host ?? "");
     if (isIP(address) === 0 || mayConnect(address)) continue;
-    mistakes.refuse(key, `is a private address: allow it in ${SETTINGS.hookNetworks.variable}, as ${address}`);
+    mistakes.refuse(key, `is a private address: to allow it, add ${address} to ${SETTINGS.hookNetworks.variable}`);
   }
 }
 
@@ -106,16 +106,16 @@ function refuseAdminPort({ values, mistakes }: Resolution) {
   if (adminPort === null) return;
   const isPublic = (url: string) => Number(new URL(url).port) === port && port !== adminPort;
   if (adminPort !== 0 && adminPort === port && (adminHost ?? host) === host) {
-    mistakes.refuse("adminPort", `is ${SETTINGS.port.variable}; it must be another port`);
+    mistakes.refuse("adminPort", `is the same port as ${SETTINGS.port.variable}; it must be another one`);
   } else if (advertiseUrl !== null && isPublic(advertiseUrl)) {
     mistakes.refuse(
       "advertiseUrl",
-      `has the port of ${SETTINGS.port.variable}; other nodes connect to ${SETTINGS.adminPort.variable}`,
+      `has the port of ${SETTINGS.port.variable}, but other nodes connect to ${SETTINGS.adminPort.variable}`,
     );
   }
   if (mode === "basic") {
-    const sent = "sends callers to the URL that other nodes know, and that leads to this port";
-    mistakes.refuse("adminPort", `does not go with ${SETTINGS.mode.variable}=basic, which ${sent}`);
+    const sent = "redirects callers to the advertised URL, and that URL has this port";
+    mistakes.refuse("adminPort", `cannot be combined with ${SETTINGS.mode.variable}=basic, which ${sent}`);
   }
 }
 
@@ -169,7 +169,7 @@ function refuseOpenNode(command: "start" | "dev", resolution: Resolution) {
   const reachable = (["host", "adminHost"] as const).find((key) => !isLoopback(values[key] ?? "localhost"));
   const reach = reachable && `${SETTINGS[reachable].variable} lets others reach it`;
   if (values.auth === "none" && reach !== undefined) {
-    mistakes.refuse("auth", `"none" is for this machine alone, and ${reach}: use 127.0.0.1, or set API keys`);
+    mistakes.refuse("auth", `"none" is for loopback addresses only, but ${reach}: use 127.0.0.1, or set API keys`);
   }
   if (!isMissing(resolution, "apiKeys", "auth")) return;
   const isSandbox = command === "dev" && hasNoChain(resolution) && isMissing(resolution, ...SIGNER_KEYS);

@@ -59,9 +59,9 @@ async function readJson(path: string): Promise<unknown> {
     return JSON.parse(text);
   } catch (error) {
     const position = /position (\d+)/.exec(String(error))?.[1];
-    if (position === undefined) throw new Error("it is not JSON");
+    if (position === undefined) throw new Error("the file is not JSON");
     const before = text.slice(0, Number(position)).split("\n");
-    throw new Error(`it is not JSON (line ${before.length}, column ${(before.at(-1) ?? "").length + 1})`);
+    throw new Error(`the file is not JSON (line ${before.length}, column ${(before.at(-1) ?? "").length + 1})`);
   }
 }
 

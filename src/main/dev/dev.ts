@@ -141,7 +141,7 @@ const NEVER = new Promise<never>(() => undefined);
 
 /** Error after the chain ended. Its blocks were in memory only, so the database would not match a new chain. */
 function chainLost(how: string) {
-  return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
+  return new EmbeddedError("ENDED", `the local chain's process exited (${how}); its blocks are lost: start again`);
 }
 
 /**
@@ -158,7 +158,7 @@ async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) 
   let restarts = 0;
   const startAgain = async (how: string) => {
     try {
-      if (++restarts > MOST_RESTARTS) throw new Error(`it ended ${restarts} times`);
+      if (++restarts > MOST_RESTARTS) throw new Error(`PostgreSQL ended ${restarts} times`);
       request.logger.log("error", {}, `${how}; it is started again`);
       const { port, restart } = await starting;
       await restart("immediate");

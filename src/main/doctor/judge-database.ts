@@ -48,7 +48,7 @@ function judgeServer({ version, standby, synchronousCommit, fsync, encoding }: O
   if (synchronousCommit === "off")
     return mistake("SYNCHRONOUS_COMMIT", "synchronous_commit is off: a crash would lose what was acknowledged");
   if (!fsync) return mistake("FSYNC", "fsync is off: a crash may lose or damage everything");
-  if (encoding !== "UTF8") return mistake("DATABASE_ENCODING", `the database is encoded in ${encoding}`);
+  if (encoding !== "UTF8") return mistake("DATABASE_ENCODING", `the database's encoding is ${encoding}, not UTF8`);
   return fine("DATABASE", `PostgreSQL ${major} answers, and waits for its disk before it acknowledges`);
 }
 
@@ -67,7 +67,7 @@ function judgePooler({ pooled }: OpenDatabase, { hasDirectUrl }: Facts): Finding
 function judgeSchema({ schema: { applied, pending, problem }, mayCreate, forbiddenTables }: OpenDatabase): Finding {
   const [first, ...others] = forbiddenTables;
   const more = others.length === 0 ? "" : ` and ${others.length} other tables`;
-  if (first !== undefined) return mistake("SCHEMA_RIGHTS", `this role may not use ${first}${more}`);
+  if (first !== undefined) return mistake("SCHEMA_RIGHTS", `this database role may not use the table ${first}${more}`);
   if (problem !== null) return mistake("SCHEMA", problem);
   if (applied === 0 && !mayCreate)
     return mistake("SCHEMA_RIGHTS", "there is no schema yet, and this role may not create one");

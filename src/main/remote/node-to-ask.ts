@@ -29,7 +29,7 @@ export async function nodeToAsk(options: RemoteOptions, { load, readProfiles }: 
   const { url, profile, apiKey } = options;
   const key = defined({ apiKey });
   if (profile !== undefined) {
-    if (url !== undefined) throw misuse("--url and --profile name two nodes: give one of them");
+    if (url !== undefined) throw misuse("--url and --profile both name a node: give only one of them");
     const { profiles } = await readProfiles();
     if (!Object.hasOwn(profiles, profile)) throw misuse(unknownProfile(profile, Object.keys(profiles)));
     return { ...(profiles[profile] as Profile), ...key };

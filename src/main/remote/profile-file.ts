@@ -50,7 +50,7 @@ function parse(text: string, file: string): Profiles {
   } catch {
     // Text that is not JSON and JSON of another shape get the same error below.
   }
-  throw misuse(`${file}: is not a file of profiles; remove it, and add them again: fencepost profile add`);
+  throw misuse(`${file}: is not a valid profile file; remove it, and add the profiles again: fencepost profile add`);
 }
 
 function isProfile(value: unknown): value is Profile {

@@ -28,7 +28,7 @@ describe("fencepost demo", () => {
     await waitUntil(() => child.stdout().includes("confirmed"), "it is under way", { giveUpMs: 150_000 });
     child.signal("SIGTERM");
     expect((await child.exited).code).toBe(1);
-    expect(child.stderr()).toBe("fencepost: interrupted; nothing of it is left running\n");
+    expect(child.stderr()).toBe("fencepost: interrupted; everything was stopped\n");
     // Surviving child processes would keep the process group alive.
     await waitUntil(() => isGone(() => child.signalGroup("SIGCONT")), "the whole group has ended");
   }, 240_000);

@@ -319,12 +319,12 @@ describe("the configuration is refused in one clear line for", () => {
     [
       "a hook at a private address that is not named",
       { env: { FENCEPOST_STUCK_HOOK: "http://127.0.0.1:9000/secret-token-of-ours" } },
-      "FENCEPOST_STUCK_HOOK: is a private address: allow it in FENCEPOST_HOOK_NETWORKS, as 127.0.0.1",
+      "FENCEPOST_STUCK_HOOK: is a private address: to allow it, add 127.0.0.1 to FENCEPOST_HOOK_NETWORKS",
     ],
     [
       "a webhook for alerts at one",
       { env: { FENCEPOST_ALERT_WEBHOOK_URL: "https://[fd00::1]/x", FENCEPOST_HOOK_NETWORKS: "10.0.0.0/8" } },
-      "FENCEPOST_ALERT_WEBHOOK_URL: is a private address: allow it in FENCEPOST_HOOK_NETWORKS, as fd00::1",
+      "FENCEPOST_ALERT_WEBHOOK_URL: is a private address: to allow it, add fd00::1 to FENCEPOST_HOOK_NETWORKS",
     ],
     [
       "a network that is none",
@@ -451,17 +451,17 @@ describe("the configuration is refused in one clear line for", () => {
     [
       "the same port twice",
       { env: { FENCEPOST_PORT: "3000", FENCEPOST_ADMIN_PORT: "3000" } },
-      "FENCEPOST_ADMIN_PORT: is FENCEPOST_PORT; it must be another port",
+      "FENCEPOST_ADMIN_PORT: is the same port as FENCEPOST_PORT; it must be another one",
     ],
     [
       "other nodes sent to the callers' port",
       { env: { FENCEPOST_ADMIN_PORT: "3001", FENCEPOST_ADVERTISE_URL: "http://node-1:3000" } },
-      "FENCEPOST_ADVERTISE_URL: has the port of FENCEPOST_PORT; other nodes connect to FENCEPOST_ADMIN_PORT",
+      "FENCEPOST_ADVERTISE_URL: has the port of FENCEPOST_PORT, but other nodes connect to FENCEPOST_ADMIN_PORT",
     ],
     [
       "callers sent to the operators' port",
       { env: { FENCEPOST_ADMIN_PORT: "3001", FENCEPOST_MODE: "basic" } },
-      "FENCEPOST_ADMIN_PORT: does not go with FENCEPOST_MODE=basic, which sends callers to the URL that other nodes know, and that leads to this port",
+      "FENCEPOST_ADMIN_PORT: cannot be combined with FENCEPOST_MODE=basic, which redirects callers to the advertised URL, and that URL has this port",
     ],
     [
       "an address for operators and no port",
@@ -502,7 +502,7 @@ describe("the configuration is refused in one clear line for", () => {
   it("`start` without API keys on an admin address that other machines can reach", () => {
     const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_ADMIN_PORT: "3001" };
     expect(mistakes({ command: "start", env: { ...open, FENCEPOST_ADMIN_HOST: "10.0.0.7" } })).toEqual([
-      'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_ADMIN_HOST lets others reach it: use 127.0.0.1, or set API keys',
+      'FENCEPOST_AUTH: "none" is for loopback addresses only, but FENCEPOST_ADMIN_HOST lets others reach it: use 127.0.0.1, or set API keys',
     ]);
     expect(mistakes({ command: "start", env: open })).toEqual([]);
   });
@@ -513,7 +513,7 @@ describe("the configuration is refused in one clear line for", () => {
     (host) => {
       const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_HOST: host };
       expect(mistakes({ command: "start", env: open })).toEqual([
-        'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+        'FENCEPOST_AUTH: "none" is for loopback addresses only, but FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
       ]);
       for (const own of ["127.0.0.1", "127.8.8.8", "localhost", "::1"]) {
         expect(mistakes({ command: "start", env: { ...open, FENCEPOST_HOST: own } })).toEqual([]);
@@ -678,7 +678,7 @@ describe("the settings that a command requires", () => {
           "FENCEPOST_API_KEYS: is required by dev, because FENCEPOST_HOST lets others reach it (name:secret, comma-separated; or FENCEPOST_HOST=127.0.0.1)",
         ]);
         expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_AUTH: "none" } })).toEqual([
-          'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
+          'FENCEPOST_AUTH: "none" is for loopback addresses only, but FENCEPOST_HOST lets others reach it: use 127.0.0.1, or set API keys',
         ]);
         expect(mistakes({ command: "dev", env: { ...env, FENCEPOST_API_KEYS: START.FENCEPOST_API_KEYS } })).toEqual([]);
       },

@@ -77,7 +77,7 @@ describe("the configuration file", () => {
     await write("fencepost.config.json", '{\n  "privateKeys": "5ecre7"\n  "port": 1 }');
     const [line = "", ...rest] = await mistakes();
     expect(rest).toEqual([]);
-    expect(line).toMatch(/^fencepost\.config\.json: cannot be read: it is not JSON( \(line 3, column \d\))?$/);
+    expect(line).toMatch(/^fencepost\.config\.json: cannot be read: the file is not JSON( \(line 3, column \d\))?$/);
     await write("fencepost.config.json", "");
     expect(await mistakes()).toHaveLength(1);
   });

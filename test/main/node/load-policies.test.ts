@@ -36,6 +36,6 @@ describe("the policies of a node", () => {
       await expect(loading).rejects.toThrow(ConfigurationError);
     }
     const wrong = loadPolicies({ policies: { file: null, document: { signers: { [SIGNER]: { maxcost: {} } } } } });
-    await expect(wrong).rejects.toThrow(`policies: signers.${SIGNER}.maxcost is not known here`);
+    await expect(wrong).rejects.toThrow(`policies: signers.${SIGNER}.maxcost is not a known field`);
   });
 });

@@ -49,7 +49,7 @@ describe("the node that a command calls", () => {
   });
 
   it("is refused if two nodes are given, or an unknown profile", async () => {
-    await expect(asked({ url: "http://n", profile: "local" })).rejects.toThrow("name two nodes");
+    await expect(asked({ url: "http://n", profile: "local" })).rejects.toThrow("both name a node");
     await expect(asked({ profile: "toString" })).rejects.toThrow(
       "there is no profile toString; there are production, local",
     );

@@ -57,7 +57,7 @@ describe("the file of command-line profiles", () => {
     "with the content %j is refused without quoting it",
     async (text) => {
       written(`${text}`);
-      await expect(profilesIn(file).readProfiles()).rejects.toThrow(/is not a file of profiles; remove it/);
+      await expect(profilesIn(file).readProfiles()).rejects.toThrow(/is not a valid profile file; remove it/);
     },
   );
 });

@@ -29,7 +29,7 @@ export async function withCluster<T>(
 ): Promise<T> {
   say(`starting PostgreSQL, an EVM chain and ${nodes === 1 ? "a node" : `${nodes} nodes`}`);
   const stop = listenForStop();
-  const interrupted = stop.received.then(() => Promise.reject(new Error("interrupted; nothing of it is left running")));
+  const interrupted = stop.received.then(() => Promise.reject(new Error("interrupted; everything was stopped")));
   const directory = await mkdtemp(join(tmpdir(), "fencepost-demo-"));
   const undo: Undo = [() => rm(directory, { recursive: true, force: true })];
   try {

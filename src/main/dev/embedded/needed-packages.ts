@@ -111,8 +111,9 @@ export async function needPackages({ ask, say, directory, ...needs }: Asking): P
   const [program = "", ...argv] = command;
   // npm's output goes to standard error, because standard output carries the ready line only.
   const [code] = await once(spawn(program, argv, { cwd: directory, stdio: ["ignore", 2, 2] }), "exit");
-  if (code !== 0) throw new EmbeddedError("NOT_INSTALLED", `npm could not add them (exit code ${code}); see above`);
+  if (code !== 0)
+    throw new EmbeddedError("NOT_INSTALLED", `npm could not install the packages (exit code ${code}); see above`);
   if (missingParts(needs).length === 0) return;
-  const here = "they were added, but not where this fencepost can find them: run";
+  const here = "the packages were installed, but not where this fencepost can find them: run";
   throw new EmbeddedError("NOT_INSTALLED", `${here} "npm install fencepost" in ${directory}, then npx fencepost dev`);
 }

@@ -79,7 +79,7 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"])
         const target = (await head()) - depth;
         const snapshot = snapshots.find(({ number }) => number === target);
         if (depth < 1 || snapshot === undefined) {
-          throw new RangeError(`reorg(${depth}): the last 1 to ${snapshots.length} blocks can be replaced`);
+          throw new RangeError(`reorg(${depth}): the depth must be from 1 to ${snapshots.length} blocks`);
         }
         await rpc("evm_revert", snapshot.id);
         snapshots = snapshots.filter(({ number }) => number < target);

@@ -24,7 +24,7 @@ function chainIn(child: Child, clock: Clock, ready: Ready, mineMethod: "anvil_mi
       return await callChain(ready.url, method, params);
     } catch (error) {
       if (error instanceof ChainRpcError || !(await settlesWithin(clock, ended, ENDING_MS))) throw error;
-      throw new EmbeddedError("ENDED", `the chain ended: ${await ended}`, { cause: error });
+      throw new EmbeddedError("ENDED", `the process of the local chain exited: ${await ended}`, { cause: error });
     }
   };
   const mine = async (blocks = 1) => void (await rpc(mineMethod, [`0x${blocks.toString(16)}`]));

@@ -72,7 +72,7 @@ async function chooseAccount(home: string): Promise<Account> {
     if (account !== null) return account;
   }
   const found = "PostgreSQL refuses to run as root and this system has no account 'nobody'";
-  throw new EmbeddedError("START_FAILED", `${found}: run as another user, or bring a database URL`);
+  throw new EmbeddedError("START_FAILED", `${found}: run as another user, or set a database URL`);
 }
 
 async function ownerOf(path: string): Promise<Account | null> {
