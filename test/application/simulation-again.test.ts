@@ -5,11 +5,14 @@ import { play } from "../support/simulation/play.ts";
 // protects [The feed] src/application/queries/reads.ts, src/adapters/postgres/stores/queries.ts
 const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
 
-it.each(REGRESSIONS)("simulation regression: seed %i, where %s, settles with all invariants held", async (seed) => {
-  await play(seed);
-});
+it.each(REGRESSIONS)(
+  "simulation regression: with seed %i, where %s, every transaction settles and all invariants hold",
+  async (seed) => {
+    await play(seed);
+  },
+);
 
-it("simulation: playing one seed twice gives identical events and RPC traffic", async () => {
+it("simulation: running one seed twice gives identical events and RPC traffic", async () => {
   const tell = async (): Promise<string> => {
     const { world } = await play(11);
     const story = { events: world.nodes.map(({ events }) => events), wire: world.chain.witness };

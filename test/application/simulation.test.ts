@@ -10,7 +10,7 @@ it(
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
   // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
-  `simulation: ${COUNT} random worlds settle with every invariant held`,
+  `simulation: in ${COUNT} random scenarios, every transaction settles and every invariant holds`,
   async () => {
     expect((await playSeeds(FIRST, COUNT)).failures).toEqual([]);
   },

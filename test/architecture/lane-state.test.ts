@@ -64,7 +64,7 @@ describe("the in-memory state of a lane", () => {
     expect(ofLane.length, ofLane.join(" ")).toBeLessThanOrEqual(AT_MOST);
   });
 
-  it("keeps its pace in immutable values that are replaced", () => {
+  it("keeps its timing in immutable values that are replaced", () => {
     for (const [path, type] of [
       ["src/domain/pace/lane-pace.ts", "LanePace"],
       ["src/domain/pace/transaction-pace.ts", "TransactionPace"],
@@ -82,7 +82,7 @@ describe("the in-memory state of a lane", () => {
     expect(inside.flatMap((file) => assignmentsOf(file, field))).toHaveLength(1);
   });
 
-  it("is not stored anywhere else, except for a listed reason", () => {
+  it("is not stored anywhere else, except for a reason given in a list", () => {
     const beside = laneMemories(source).filter(({ path }) => !AT_HOME.test(path));
     expect(beside.map(({ name }) => name).sort()).toEqual(Object.keys(BESIDE).sort());
   });
@@ -163,7 +163,7 @@ describe("the check of a lane's state", () => {
     expect(memoriesIn(text)).toEqual([]);
   });
 
-  it("ignores sets of strings in adapters, which identify lanes by types", () => {
+  it("ignores a set of strings in an adapter, where a string is not a transaction id", () => {
     expect(memoriesIn("class A { b = new Set<string>(); }", "src/adapters/http/a.ts")).toEqual([]);
   });
 

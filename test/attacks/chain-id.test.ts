@@ -9,7 +9,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const saysOne = pretend(() => "0x1");
 
 describe("an endpoint that reports another chain id", () => {
-  it("is refused at start if the database has served another chain, unless the operator names it", async ({
+  it("is refused at start if the database has served only another chain, unless the operator names the new chain id", async ({
     edr,
     nodes,
     database,

@@ -67,7 +67,7 @@ function count(proxy: RpcProxy, counted: number, fromBlock: number) {
 
 describe.concurrent("a nonce of our transaction", () => {
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("is not given up because one of two endpoints shows a foreign transaction there", async ({
+  it("is not given up if only one of two endpoints shows a foreign transaction there", async ({
     simulated,
     nodes,
     database,
@@ -118,7 +118,7 @@ describe.concurrent("a nonce of our transaction", () => {
     });
   });
 
-  it("that another program used instead of a cancelled transaction causes no payment, now or at another nonce", async ({
+  it("that another program used after a cancel does not revive the cancelled payment, at this or another nonce", async ({
     simulated,
     nodes,
     database,

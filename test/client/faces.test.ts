@@ -291,7 +291,7 @@ describe("the library and the SDK", () => {
   });
 
   // protects [The SDK and the library] src/main/library/embedded-face.ts
-  it.each(Object.keys(CALLS))("return the same answers, with only the members of the contract: %s", async (name) => {
+  it.each(Object.keys(CALLS))("return the same results, with only the members of the contract: %s", async (name) => {
     Object.assign(script, everything);
     const call = CALLS[name] as (typeof CALLS)[string];
     const [here, there] = [await call(embedded), await call(sdk)];

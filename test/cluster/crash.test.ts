@@ -42,8 +42,10 @@ async function untilAcquainted({ database }: Cluster, nodes: number): Promise<vo
   );
 }
 
-describe("after kill −9", () => {
-  it(`of an owner, ${ROUNDS} times, the next create on its lane is accepted within a second`, async ({ cluster }) => {
+describe("recovery after kill −9", () => {
+  it(`of a lane's owner: the next create on the lane is accepted within a second (${ROUNDS} rounds)`, async ({
+    cluster,
+  }) => {
     const accepted = [];
     const nodes = [...(await cluster.startAll(2, { variables: VARIABLES }))] as [ClusterNode, ClusterNode];
     for (const round of range(ROUNDS)) {
@@ -64,7 +66,7 @@ describe("after kill −9", () => {
     await auditCluster(cluster, accepted);
   });
 
-  it(`and restart of a lone node, ${ROUNDS} times, it is ready and creates within two seconds, on chain within three`, async ({
+  it(`of a lone node: it is ready and accepts a create within two seconds of its restart, on chain within three (${ROUNDS} rounds)`, async ({
     cluster,
   }) => {
     const create = createOn(PAIR, "lone");

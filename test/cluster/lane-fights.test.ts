@@ -59,7 +59,7 @@ async function fight(claimants: readonly FencepostProcess[]): Promise<readonly D
 const COUNT = isLong ? 24 : 8;
 
 describe(`${COUNT} processes that claim one lane`, () => {
-  it("have one winner; when it dies another one wins, with the next fencing token", async ({
+  it("have exactly one winner; when the winner dies, another process wins with the next fencing token", async ({
     cluster: { database },
   }) => {
     let claimants = await Promise.all(range(COUNT).map(() => startLight("claimant", database)));
@@ -115,7 +115,7 @@ async function untilSettled(cluster: Cluster, nodes: readonly ClusterNode[]): Pr
 }
 
 describe("two nodes that compete for one lane", () => {
-  it("never both accept a create, and the refusal names the owner; a new owner has a higher fencing token", async ({
+  it("never both accept a create; the refusal names the owner, and a new owner has a higher fencing token", async ({
     cluster,
   }) => {
     const options = { variables: { ...ONE_KEY, FENCEPOST_MODE: "basic" } };
@@ -160,10 +160,12 @@ async function takeoverMs({ database }: Cluster, token: number): Promise<number>
   return (rows[0] as { ms: number }).ms;
 }
 
-describe("the takeover of a lane within lease + 1 s", () => {
+describe("the takeover of a lane", () => {
   // Sixteen writers with a shared lock on the lane's row would starve a takeover for a minute. So Fencepost's writers
   // queue for an exclusive lock, and writes of a dead owner are refused.
-  it("succeeds although sixteen connections of its owner keep its row locked", async ({ cluster }) => {
+  it("succeeds within lease + 1 s although sixteen connections of the old owner keep the lane's row locked", async ({
+    cluster,
+  }) => {
     const writer = await startLight("writer", cluster.database);
     await cluster.start({ variables: ONE_KEY });
     writer.signal("SIGUSR2");
@@ -174,7 +176,7 @@ describe("the takeover of a lane within lease + 1 s", () => {
 
   // Only other programs use a shared lock on the lane's row. They starve every writer, until a takeover forces its way.
   it.for(isLong ? ["sixteen sessions of others share it without a pause"] : [])(
-    "succeeds although its row lock is never free: %s",
+    "succeeds within lease + 1 s although the lock on the lane's row is never free: %s",
     async (_, { cluster }) => {
       const nodes = await cluster.startAll(2, { variables: ONE_KEY });
       const preferred = await untilSettled(cluster, nodes);

@@ -53,9 +53,9 @@ async function isAlive({ database }: Cluster, { nodeId }: ClusterNode): Promise<
   return (await database.query(alive, [nodeId])).length === 1;
 }
 
-describe("SIGSTOP of a node whose database session holds", () => {
+describe("SIGSTOP of a node while its database session holds", () => {
   it.for(isLong ? [COUNTER, BLOCKS] : [COUNTER])(
-    "%s does not stop the completions of other nodes, even before its lease expires",
+    "%s does not keep other nodes from writing completions, even before the stopped node's lease expires",
     async ([, { stall, lock }], { cluster }) => {
       const [paused, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
       const owners = await cluster.untilSpread([paused, other], FEW.length);

@@ -132,7 +132,7 @@ describe("an owner stopped by SIGSTOP past its lease", () => {
     },
   );
 
-  it("in the middle of a batch, with lanes locked and rows half sent, leaves nothing of it behind", async ({
+  it("in the middle of a batch, with lanes locked and rows half sent, leaves nothing of the batch behind", async ({
     cluster,
   }) => {
     const [owner, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];

@@ -159,7 +159,7 @@ describe("the examples of the OpenAPI document", () => {
     expect(silent).toEqual([]);
   });
 
-  it("inside schemas match their schema", () => {
+  it("that are inside schemas match those schemas", () => {
     const withExamples = (value: unknown): JsonSchema[] => {
       if (typeof value !== "object" || value === null) return [];
       const own = Array.isArray((value as JsonSchema).examples) ? [value as JsonSchema] : [];
@@ -173,7 +173,7 @@ describe("the examples of the OpenAPI document", () => {
     }
   });
 
-  it("would fail this check if they did not match", () => {
+  it("would fail the schema check if they did not match", () => {
     expect(violations({ $ref: "#/components/schemas/CreatedTransaction" }, { txId: 7 })).not.toEqual([]);
     expect(violations({ $ref: "#/components/schemas/Transaction" }, {})).not.toEqual([]);
   });

@@ -77,7 +77,7 @@ export function describeChainContract(name: string, abilities: ChainAbilities, s
 export type Start = () => Promise<ChainHarness>;
 
 function blockTests(start: Start): void {
-  it("the chain's latest block grows by mining, linked by hash", async () => {
+  it("mining gives the chain a new latest block, which links to its parent by hash", async () => {
     const { chain, mine } = await start();
     const before = await latest(chain);
     await mine();
@@ -89,7 +89,7 @@ function blockTests(start: Start): void {
     expect(after.gasLimit).toBeGreaterThan(21_000n);
   });
 
-  it("a chain returns a tagged block at or below the latest, or null", async () => {
+  it("a chain returns for a block tag a block at or below the latest one, or null", async () => {
     const { chain, mine } = await start();
     await mine();
     const head = await latest(chain);
@@ -99,7 +99,7 @@ function blockTests(start: Start): void {
     }
   });
 
-  it("a chain returns canonical blocks in the requested order, and null above the head", async () => {
+  it("a chain returns canonical blocks in the requested order, and null above the newest block", async () => {
     const { chain, mine } = await start();
     await mine();
     await mine();
@@ -135,7 +135,7 @@ function blockTests(start: Start): void {
     expect(await chain.outcome({ txHash: NOWHERE, replay: null })).toBeNull();
   });
 
-  it("a chain with a single endpoint has no second opinion", async () => {
+  it("a chain with a single endpoint has no second endpoint to compare results with", async () => {
     const { chain, accounts } = await start();
     expect(chain.endpoints).toBe(1);
     expect(await chain.secondOpinion(0)).toEqual({ kind: "none" });
@@ -261,7 +261,7 @@ function refusalTests(start: Start): void {
     expect(await answers(h.chain, [await transfer(h, { nonce: 0, value: balance })])).toEqual(["insufficientFunds"]);
   });
 
-  it("a chain rejects what can never be mined: too little gas, too much gas, another chain id", async () => {
+  it("a chain rejects a transaction that can never be mined: too little gas, too much gas, another chain id", async () => {
     const h = await start();
     const limit = (await latest(h.chain)).gasLimit;
     expect(await answers(h.chain, [await transfer(h, { nonce: 0, gas: 20_999n })])).toEqual(["rejected"]);
@@ -367,7 +367,7 @@ function simulateTests(start: Start): void {
     expect((await h.chain.simulate({ ...call, gas: 20_999n })).outcome).toBe("gasTooLow");
   });
 
-  it("a chain uses the given gas for a receiver without code, and the estimate for one with code", async () => {
+  it("a chain's simulation returns the given gas for a receiver without code, and an estimate for one with code", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     const call = { from, to, data: "0x", value: 1n, gasWithoutCode: 20_123n } as const;
@@ -384,7 +384,7 @@ function simulateTests(start: Start): void {
     expect(await h.chain.simulateEverywhere({ from, to, data: "0x", value: 1n })).toMatchObject([{ kind: "says" }]);
   });
 
-  it("a chain returns everything that a refusal may be based on, with the block it applies to", async () => {
+  it("a chain returns the simulation, gas prices and block on which the refusal of a transaction may be based", async () => {
     const h = await start();
     const [from, to] = [account(h.accounts, 0).address, account(h.accounts, 1).address];
     const head = await h.chain.head("latest");

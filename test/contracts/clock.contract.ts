@@ -19,7 +19,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect((readings[2] ?? 0) - (readings[0] ?? 0)).toBeGreaterThanOrEqual(5);
     });
 
-    it("has a wall clock that advances with it", async () => {
+    it("has a wall clock that advances together with the monotonic one", async () => {
       const { clock, drive } = create();
       const before = clock.now();
       expect(before).toBeInstanceOf(Date);
@@ -38,7 +38,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       for (const { ms, elapsed } of await Promise.all(waits)) expect(elapsed).toBeGreaterThanOrEqual(ms);
     });
 
-    it("calls back once, later, in order of due time", async () => {
+    it("calls each callback once, asynchronously, in order of due time", async () => {
       const { clock, drive } = create();
       const calls: string[] = [];
       const done = new Promise<void>((resolve) => {
@@ -95,7 +95,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       expect(calls).toEqual(["fired"]);
     });
 
-    it("does not fire a delay beyond 2^31 ms early", async () => {
+    it("does not fire early for a delay beyond 2^31 ms", async () => {
       const { clock, drive } = create();
       const calls: string[] = [];
       const cancels = [2 ** 31, 2 ** 40].map((ms) => clock.after(ms, () => calls.push("far")));
@@ -110,7 +110,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       await Promise.all([second, drive(4)]);
     });
 
-    it("rejects a sleep with the signal's reason, at once", async () => {
+    it("rejects a sleep at once when its signal aborts, with the signal's reason", async () => {
       const { clock } = create();
       const controller = new AbortController();
       const sleeping = clock.sleep(2 ** 40, controller.signal);
@@ -119,7 +119,7 @@ export function clockContract(name: string, create: () => ClockSubject): void {
       await expect(sleeping).rejects.toBe(reason);
     });
 
-    it("rejects a sleep whose signal was aborted before", async () => {
+    it("rejects a sleep whose signal is already aborted", async () => {
       const { clock } = create();
       await expect(clock.sleep(0, AbortSignal.abort("late"))).rejects.toBe("late");
     });

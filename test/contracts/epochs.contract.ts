@@ -67,7 +67,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
     });
 
     // protects [The feed] src/adapters/postgres/statements/feed.ts
-    it("begin above every feed number that was read, and keep the completions still stored", async () => {
+    it("start their feed numbers above every number that was read, and keep the stored completions", async () => {
       const fence = await holdLane(store);
       await confirm(store, fence);
       const { lastSeq } = await store.feed(0, 1);
@@ -102,7 +102,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       });
     });
 
-    it("fence writes planned before, even after the same process has registered again", async () => {
+    it("fence writes planned before the change, even after the same process has registered again", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       await subject.changeHistory();
@@ -134,7 +134,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.loadLane(heir)).toMatchObject({ cursor: 2, reconciled: false, suspendedBy: "HISTORY" });
     });
 
-    it("stop reservations too: none is made, and none from before can be used", async () => {
+    it("stop reservations too: none is made, and none made before can be used", async () => {
       const fence = await holdLane(store);
       await allocate(store, fence, [anIntent(fence.lane)]);
       const reservationId = randomUUID();

@@ -57,7 +57,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
 
       // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-      it("that register end the previous instance of their process, whose lanes are free at once", async () => {
+      it("that register end the previous instance of the same process, and the lanes of that instance are free at once", async () => {
         const before = await register();
         const lane = aLane();
         await store.acquireLane(lane, before);
@@ -83,7 +83,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
 
       // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-      it("show the duration of their last renewal, by which others measure silence", async () => {
+      it("show for how long their last renewal is valid, so that other nodes know when they are overdue", async () => {
         const [short, long] = [await register(), await register()];
         await store.renewInstance(short, 10_000);
         await store.renewInstance(long, 60_000);
@@ -113,7 +113,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await find(id))?.dead).toBe(true);
       });
 
-      it("that stopped renewing are declared dead whatever the clock says, but at the observed counter only", async () => {
+      it("that stopped renewing are declared dead whatever the clock says, but only if their counter is unchanged", async () => {
         const id = await register();
         await store.renewInstance(id, 60_000);
         expect(await store.declareDead(id, 1, "stood-still")).toBe(false);
@@ -136,7 +136,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
     });
 
-    describe("what an instance serves", () => servingContract(context));
+    describe("the signers and chains that an instance serves", () => servingContract(context));
     describe("kills of signers", () => killsContract(context));
     describe("session locks", () => sessionLocksContract(context));
 
@@ -156,7 +156,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
       });
 
-      it("returns the owner to every other node, even if its lease has expired", async () => {
+      it("reports the owner to every other node, even if the owner's lease has expired", async () => {
         const fence = await holdLane(store);
         const other = await register();
         const owner = await find(fence.instanceId);
@@ -200,13 +200,13 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await store.acquireLane(lane, alive)).result).toBe("acquired");
       });
 
-      it("fails for its own owner once that instance is dead", async () => {
+      it("fails for the lane's owner once that instance is dead", async () => {
         const fence = await holdLane(store);
         await die(fence.instanceId);
         await expect(store.acquireLane(fence.lane, fence.instanceId)).rejects.toBeInstanceOf(InstanceOver);
       });
 
-      it("has one winner among many each time, and the token only grows", async () => {
+      it("has exactly one winner among many nodes each time, and the token only grows", async () => {
         const lane = aLane();
         const stores = await Promise.all(Array.from({ length: 6 }, () => subject.connect()));
         let last = 0;
@@ -226,7 +226,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("releasing a lane", () => {
-      it("requires its exact term", async () => {
+      it("requires the lane's exact term", async () => {
         const fence = await holdLane(store);
         expect(await store.releaseLane({ ...fence, token: fence.token + 1 })).toBe(false);
         expect(await store.releaseLane({ ...fence, instanceId: randomUUID() })).toBe(false);
@@ -251,7 +251,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       const lanesOf = (count: number): readonly Lane[] =>
         Array.from({ length: count }, (_, index) => aLane(1 + (index % 3)));
 
-      it("takes new lanes up to the limit, and none that is taken", async () => {
+      it("takes new lanes up to the limit, and no lane that has an owner", async () => {
         const [id, other] = [await register(), await register()];
         const lanes = lanesOf(10);
         const first = await store.claimLanes(lanes, id, 4);
@@ -263,7 +263,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(held).toEqual([...lanes].sort(compareLanes));
       });
 
-      it("counts lanes already owned, and reports them as kept", async () => {
+      it("counts lanes that the instance already owns, and reports them as kept", async () => {
         const id = await register();
         const lanes = lanesOf(6);
         const first = await store.claimLanes(lanes, id, 3);
@@ -294,7 +294,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.claimLanes([], id, 5)).toEqual([]);
       });
 
-      it("by several claimants at once takes every lane, none twice", async () => {
+      it("by several instances at once takes every lane, and no lane twice", async () => {
         const lanes = lanesOf(40);
         const stores = await Promise.all(Array.from({ length: 5 }, () => subject.connect()));
         const claims = await Promise.all(stores.map(async (each) => each.claimLanes(lanes, await register(), 8)));
@@ -308,7 +308,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("the list of leases", () => {
-      it("shows owner, token and start, without an owner if it was released or has died", async () => {
+      it("shows owner, token and start of each lane, and no owner if the lane was released or its owner died", async () => {
         const held = await holdLane(store);
         const released = await holdLane(store);
         await store.releaseLane(released);

@@ -109,7 +109,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       expect(heard[0]?.creates[0]?.request).toEqual({ payload: { value: (2n ** 200n).toString(), args: [["-1"]] } });
     });
 
-    it("returns one result for each create, in order, of every kind", async () => {
+    it("returns one result for each create, in order, whatever its kind", async () => {
       const results = [
         anAnswer(aForwarded(1), { nonce: null, state: "CREATED", requestId: "r-1" }),
         new FencepostError("REQUEST_ID_REUSED", "the id belongs to another payload", { txId: aForwarded(9).txId }),
@@ -178,7 +178,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       expect(asked).toEqual(answers.map(() => ({ lane, request })));
     });
 
-    it("forwards a kill, and does not take silence for a success", async () => {
+    it("forwards a kill, and treats a missing response as a failure", async () => {
       const told: Kill[] = [];
       const node = await subject.startNode(answering, undefined, (kill) => void told.push(kill));
       const kill: Kill = {
@@ -203,13 +203,13 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       expect((await unreachable(ask())).neverSent).toBe(true);
     });
 
-    it("waits for the given time, and then does not claim that nothing was done", async () => {
+    it("gives up after the given time, and does not report neverSent", async () => {
       const { url } = await subject.startNode(() => new Promise(() => undefined));
       const call = subject.peers.create(url, [aForwarded(1)], { repeat: false, withinMs: 30 });
       expect((await unreachable(call)).neverSent).toBe(false);
     });
 
-    it("does not claim that nothing was done if a response is lost, and can be used again", async () => {
+    it("does not report neverSent if a response is lost, and can be used again", async () => {
       const node = await subject.startNode(answering);
       node.loseNextReply();
       expect((await unreachable(subject.peers.create(node.url, [aForwarded(1)], ONCE))).neverSent).toBe(false);

@@ -223,7 +223,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(after.suspendedLanes).toBe(before.suspendedLanes);
     });
 
-    it("describes lanes: cursor, owner, counts, oldest transaction and head of line", async () => {
+    it("describes lanes: cursor, owner, counts, oldest transaction and lowest open transaction", async () => {
       const { fence, lane, mined } = await populate();
       const [row, ...others] = await store.lanes(lane.signer);
       expect(others).toEqual([]);

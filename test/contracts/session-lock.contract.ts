@@ -77,7 +77,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
     });
 
     // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
-    it("reports whether an earlier one existed in its process, even without a listener at that time", async () => {
+    it("reports whether its process had an earlier lock, even without a listener at that time", async () => {
       const lock = await subject.connect();
       open.push(lock);
       const first = lock.held as LockSession;

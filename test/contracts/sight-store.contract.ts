@@ -55,7 +55,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await troublesOf(fence.lane.signer)).toEqual({ lanes: [], held: [], awaiting: [] });
     });
 
-    it("reports a stuck lane with its head transaction and its number of open transactions", async () => {
+    it("reports a stuck lane with its lowest open transaction and its number of open transactions", async () => {
       const fence = await holdLane(store);
       const { intent } = await signed(fence);
       await signed(fence);
@@ -102,7 +102,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(found).toMatchObject([{ txId: intent.txId, nonce: 0, open: 2, since: expect.any(Date) }]);
     });
 
-    it("returns at most the requested number of troubled lanes, and the number of omitted ones", async () => {
+    it("returns at most the requested number of lanes with problems, and the number of omitted ones", async () => {
       for (let n = 0; n < 3; n++) {
         await commitOne(store, { kind: "suspend", fence: await holdLane(store), suspended: true });
       }
@@ -272,7 +272,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(own).toEqual([{ instanceId: one.instanceId, findings: [{ ...finding, since }] }]);
     });
 
-    it("keeps the report of an instance that has just expired, while its findings are still recent", async () => {
+    it("keeps the report of an instance that has just expired, while the report is still recent", async () => {
       const [gone, living] = [anInstance(), anInstance()];
       const since = new Date("2026-11-02T09:30:00.000Z");
       const row = {

@@ -217,7 +217,7 @@ describe("compose.yml", () => {
     expect(targets).toEqual(nodes.map(([name]) => `${name}:${port}`));
   });
 
-  it("is scraped under the job name that the alerts use, like the chart", () => {
+  it("uses the Prometheus job name that the alerts use, and so does the chart", () => {
     const { scrape_configs } = readYaml<{ scrape_configs: { job_name: string }[] }>("deploy/prometheus/prometheus.yml");
     expect(scrape_configs.map(({ job_name }) => job_name)).toEqual(["fencepost"]);
     expect(readText(`${CHART}/templates/monitoring.yaml`)).toContain("jobLabel: app.kubernetes.io/name\n");
@@ -242,12 +242,12 @@ describe("compose.yml", () => {
   });
 });
 
-describe("compose, Kubernetes and systemd, to stop a node,", () => {
+describe("stopping a node under compose, Kubernetes and systemd", () => {
   const drainSeconds = SETTINGS.drainTimeout.fallback / 1_000;
   // Seconds in which a node must stop; test/integration/shutdown.test.ts checks this with hanging dependencies.
   const least = drainSeconds + 5;
 
-  it("allow more time than its drain before they kill it", () => {
+  it("allows the node more time than its drain takes before it is killed", () => {
     for (const [name, { stop_grace_period }] of nodes) {
       expect(Number.parseInt(stop_grace_period ?? "0", 10), name).toBeGreaterThan(least);
     }
@@ -259,7 +259,7 @@ describe("compose, Kubernetes and systemd, to stop a node,", () => {
     expect(said).toBe(drainSeconds);
   });
 
-  it("signal only its Node process, not the child processes (systemd KillMode=mixed)", () => {
+  it("signals only the Node process, not its child processes (systemd KillMode=mixed)", () => {
     expect(UNIT).toMatch(/^KillMode=mixed$/m);
     expect(UNIT).toMatch(/^NoNewPrivileges=yes$/m);
     expect(UNIT).toMatch(/^ProtectSystem=strict$/m);

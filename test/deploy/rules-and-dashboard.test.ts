@@ -91,7 +91,7 @@ describe("the Grafana dashboard", () => {
   }
   const { panels } = JSON.parse(text(DASHBOARD)) as { readonly panels: readonly Panel[] };
 
-  it('has its rows in order, from "Needs attention" to "Nodes"', () => {
+  it("has its rows in order, from `Needs attention` to `Nodes`", () => {
     const rows = panels.filter(({ type }) => type === "row").map(({ title }) => title);
     expect(rows).toEqual(["Needs attention", "Flow", "Lanes", "Chain", "Database", "Nodes"]);
   });

@@ -66,7 +66,7 @@ describe("injected faults of the in-memory store", () => {
     return { clock, database, store, other, fence: await holdLane(store) };
   };
 
-  it("fail single commits, with or without the write being kept, as the fault states", async () => {
+  it("fail single commits, whose writes are stored or not, as the fault specifies", async () => {
     const { store, fence } = await world();
     for (const [fault, error, kept] of [
       ["unavailable", { name: "StoreUnavailable", busy: false }, false],
@@ -104,7 +104,7 @@ describe("injected faults of the in-memory store", () => {
     await expect(store.feed(0, 1)).resolves.toMatchObject({ epoch: 1 });
   });
 
-  it("refuse a node with the old history until it registers again, and change the epoch only once", async () => {
+  it("refuse a node with the old database history until the node registers again, and change the epoch only once", async () => {
     const { database, store, other, fence } = await world();
     database.changeHistory();
     await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);

@@ -104,7 +104,7 @@ describe("a PostgreSQL 15 server (Debian)", () => {
     await expectToWait(simulated.url, 5);
   });
 
-  it("restored from a copied data directory cannot detect that, so the operator runs migrate --after-restore", async ({
+  it("restored from a copied data directory shows no sign of that, so the operator runs migrate --after-restore", async ({
     simulated,
   }) => {
     await confirmAll(simulated.url, range(2));

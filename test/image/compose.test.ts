@@ -68,7 +68,7 @@ describe("the cluster started from compose.yml", () => {
     return createClient({ url, apiKey });
   }
 
-  it("has every node scraped by Prometheus, and its alert rules loaded", async () => {
+  it("has Prometheus scrape every node, with the alert rules loaded", async () => {
     const url = await stack.urlOf("prometheus", 9090);
     interface Targets {
       readonly activeTargets: readonly { readonly health: string; readonly labels: { readonly instance: string } }[];
@@ -149,7 +149,7 @@ describe("the cluster started from compose.yml", () => {
     );
   });
 
-  it("exits every node with code 0 on docker stop, within its grace period, and starts again", async () => {
+  it("ends every node with code 0 on docker stop, within the grace period, and starts again", async () => {
     const containers = await Promise.all(NODES.map((name) => stack.containerOf(name)));
     await docker("stop", ...containers);
     const codes = await docker("inspect", "--format={{.State.ExitCode}}", ...containers);

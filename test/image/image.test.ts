@@ -188,7 +188,7 @@ describe("the Docker image", () => {
     }
   });
 
-  it("exits with code 2 and names the file if it may not read its secrets", async ({ skip }) => {
+  it("exits with code 2 and names the file if a secret file is not readable", async ({ skip }) => {
     skip(process.getuid?.() !== 0, "not root: whose files the container cannot read cannot be made here");
     const secrets = await keepSecrets("postgres://nobody@127.0.0.1:1/none", "http://127.0.0.1:1");
     await chmod(secrets, 0o700);

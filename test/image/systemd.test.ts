@@ -96,7 +96,7 @@ describe("the service unit under systemd", () => {
     return `http://127.0.0.1:${port}`;
   }
 
-  it("sends, restarts after a kill, drains when stopped, and does not restart after a configuration error", async ({
+  it("sends transactions, restarts after a kill, drains when stopped, and does not restart after a configuration error", async ({
     database,
     simulated,
     skip,

@@ -18,7 +18,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 describe("two nodes with a separate admin port", () => {
   // protects [Attacks] src/application/authority.ts, src/main/service.ts, src/main/cli.ts
-  it("forward creates and kills over it; an API key is charged once and limited to its share of the queue", async ({
+  it("forward creates and kills over that port; a create is charged to its API key once, and the key's queue share applies", async ({
     simulated,
     nodes,
   }) => {

@@ -38,7 +38,7 @@ describe("1,000 concurrent creates on one signer", () => {
     expect(completions.every(({ state }) => state === "CONFIRMED")).toBe(true);
   });
 
-  it("do so despite two kill -9 meanwhile: repeated requests return the accepted transactions", async ({
+  it("are each mined once despite two kill -9 meanwhile: repeated requests return the accepted transactions", async ({
     database,
     edr,
     nodes,

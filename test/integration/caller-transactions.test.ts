@@ -164,7 +164,7 @@ function full(index: number, prefix: string) {
   return { signer, requestId, payload, metadata, allowNoCode: true };
 }
 
-describe.each(Object.entries(LIBRARIES))("send inside a database transaction of %s", (name, open) => {
+describe.each(Object.entries(LIBRARIES))("a send inside a database transaction of %s", (name, open) => {
   let library: Opened;
   beforeAll(() => {
     library = open(database.url);
@@ -172,7 +172,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a database transaction of 
   afterAll(() => library.close());
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/intake.ts
-  it("is sent after the commit, complete and under the returned id", async () => {
+  it("is executed after the commit, with all fields and under the returned id", async () => {
     const intent = full(1, name);
     let txId = "";
     await library.transaction(async (client, order) => {
@@ -202,7 +202,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a database transaction of 
     expect(await orders(`${name}-2`)).toEqual([]);
   });
 
-  it("creates one transaction for a request id that is used twice in it", async () => {
+  it("creates one transaction for a request id that is used twice in the database transaction", async () => {
     const ids: string[] = [];
     await library.transaction(async (client) => {
       for (const _ of [1, 2]) ids.push((await fencepost.send(transfer(3, name), { client })).txId);

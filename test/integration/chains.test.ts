@@ -139,7 +139,7 @@ describe("every transaction is confirmed exactly once with", () => {
     expect(contracts.map(({ answer }) => answer)).toEqual(["unknown", "unknown", "unknown", "unknown"]);
   });
 
-  it("an endpoint that limits the rate: it gets no call until its Retry-After, and the other serves", async ({
+  it("an endpoint that limits the rate: it gets no call until its Retry-After, and the other endpoint serves meanwhile", async ({
     stage,
     database,
   }) => {
@@ -202,7 +202,7 @@ describe("a gas price that rises above the offer", () => {
     },
   );
 
-  it("above the ceiling leads to STUCK in the feed, not settled, and to CONFIRMED when it falls", async ({
+  it("and above the ceiling makes the transaction STUCK (not settled) in the feed, and CONFIRMED once the price falls", async ({
     stage,
     database,
   }) => {

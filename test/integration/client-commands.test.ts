@@ -81,7 +81,7 @@ describe("the client commands of the command line", () => {
     expect((await json(fencepost(["list", "--state", "CONFIRMED", "--all", "--json"]))).items).toHaveLength(2);
   });
 
-  it("suspend a lane, show what waits and why, and resume it: suspend, watch, explain, resume", async ({
+  it("suspend, watch, explain and resume: suspend a lane, show what waits and why, and resume the lane", async ({
     fencepost,
   }) => {
     await fencepost(["suspend", SIGNER, "--reason", "lunch"]);

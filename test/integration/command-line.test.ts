@@ -38,7 +38,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
   });
 
-  it("names its port if it is in use, suggests --port, and stops what it had started", async ({ seeded }) => {
+  it("names its port if the port is in use, suggests --port, and stops what it had started", async ({ seeded }) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as { port: number };
@@ -63,7 +63,7 @@ describe("fencepost start", () => {
   });
 
   it.for(["FENCEPOST_DATABASE_URL", "FENCEPOST_RPC_URL", "FENCEPOST_PRIVATE_KEYS", "FENCEPOST_API_KEYS"])(
-    "without %s exits with 2 and one line that names it",
+    "without %s exits with 2 and one line that names the missing setting",
     async (missing, { fencepost }) => {
       const { [missing]: _, ...rest } = complete("http://127.0.0.1:1", "postgres://u:p@127.0.0.1:1/d");
       const start = fencepost.run(["start"], rest);

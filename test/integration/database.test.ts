@@ -34,7 +34,7 @@ const post = (url: string, body: unknown) =>
   });
 
 describe("a database outage", () => {
-  it("gives 503 with Retry-After for reads and writes, and the node recovers by itself afterwards", async ({
+  it("causes 503 with Retry-After for reads and writes, and the node recovers by itself afterwards", async ({
     postgres,
     database,
     simulated,
@@ -93,7 +93,7 @@ describe("a database outage", () => {
 });
 
 describe("a database crash under load", () => {
-  it("loses nothing that was accepted; other requests fail clearly, and are accepted once when repeated", async ({
+  it("loses no accepted request; all others fail with a clear error, and are accepted once when repeated", async ({
     postgres,
     database,
     simulated,
@@ -133,7 +133,7 @@ describe("a database crash under load", () => {
 describe("a database connection that breaks at COMMIT", () => {
   const FAULTS: readonly CommitFault[] = ["cut-after", "cut-before", "hold-answer", "stall-before"];
 
-  it("leaves no request in doubt: each is stored once, whatever response its caller got", async ({
+  it("loses and duplicates no request: each is stored once, whatever response its caller got", async ({
     postgres,
     database,
     simulated,

@@ -121,7 +121,7 @@ describe("Fencepost's signer for ethers", () => {
 
 describe("with ethers, a transaction that is signed again", () => {
   // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
-  it("is awaited as the same one after a reprice, and reported as replaced after a cancel", async () => {
+  it("is awaited as the same transaction after a reprice, and reported as replaced after a cancel", async () => {
     const signer = signerOn();
     await stack.chain.pauseMining();
     onTestFinished(() => stack.chain.resumeMining());
@@ -169,7 +169,7 @@ describe("with ethers, a refusal", () => {
     expect(await sentBy(signer)).toHaveLength(1);
   });
 
-  it("applies to signing requests, a foreign account and a signer without a provider, and nothing is sent", async () => {
+  it("is the result of a signing request, of an account that is not the signer's, or of a missing provider; nothing is sent", async () => {
     const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
     await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);

@@ -34,7 +34,7 @@ function usurp({ chain }: SimulatedServer): string | undefined {
 }
 
 describe.concurrent("if another program uses the key,", () => {
-  it("the transaction whose nonce it consumed fails with the foreign hash, and the others continue", async ({
+  it("the transaction whose nonce that program consumed fails and names the other hash, and later transactions continue", async ({
     simulated,
     nodes,
     database,
@@ -145,7 +145,7 @@ describe.concurrent("a chain node that signs with its own key", () => {
     expect(hashes.every(({ raw_transaction }) => raw_transaction === null)).toBe(true);
   });
 
-  it("is handled if it loses responses: transactions are found by sender and nonce, and each runs once", async ({
+  it("may lose responses: its transactions are found by sender and nonce, and each runs once", async ({
     simulated,
     nodes,
     database,
@@ -162,7 +162,7 @@ describe.concurrent("a chain node that signs with its own key", () => {
     expect(metrics).toContain('fencepost_gray_zone_total{result="adopted"} 3');
   });
 
-  it("is read block by block if it has pruned its state", async ({ simulated, nodes, database }) => {
+  it("is queried block by block if it has pruned its state", async ({ simulated, nodes, database }) => {
     simulated.chain.holdKeys(KEY_OF_NODE);
     const { client } = await nodes.start(simulated.url, atNode);
     simulated.faults.prune(1);

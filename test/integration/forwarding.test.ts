@@ -86,7 +86,7 @@ describe("two nodes in separate processes", () => {
     expect(codes).toEqual(["REQUEST_ID_REUSED", "SUBMISSION_REJECTED"]);
   });
 
-  it("in basic mode name the owner instead, and the SDK retries there if it was given that address", async ({
+  it("in basic mode refuse and name the owner, and the SDK retries there if it was given the owner's address", async ({
     edr,
     nodes,
   }) => {

@@ -143,7 +143,7 @@ const sending = (work: Promise<string>): Promise<Sent> =>
 
 describe("on /rpc, a response lost after the commit", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  it("from the database leaves one transaction, and the sender gets its hash or its id", async ({
+  it("on its way from the database leaves one transaction, and the sender gets its hash or its id", async ({
     edr,
     nodes,
     database,
@@ -187,7 +187,7 @@ describe("on /rpc, a response lost after the commit", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  it("from the node leaves one transaction, also if the client repeats the request with repeat=merge", async ({
+  it("on its way from the node leaves one transaction, also if the client repeats the request with repeat=merge", async ({
     edr,
     nodes,
     database,

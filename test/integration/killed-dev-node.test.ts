@@ -9,7 +9,7 @@ import { range, transfer } from "../support/transfers.ts";
 
 const launcher = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
 
-it("after a node of fencepost dev is killed, another one at the same address finishes its transactions", async ({
+it("after a node of fencepost dev is killed, another node at the same address finishes its transactions", async ({
   database,
   edr,
 }) => {

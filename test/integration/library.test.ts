@@ -149,7 +149,7 @@ describe("createFencepost", () => {
     expect(await fencepost.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("streams stable blocks in order, each once, below the depth, also across a reorg", async ({
+  it("streams stable blocks in order, each once and only at the required depth, even across a reorg", async ({
     embed,
     simulated,
   }) => {
@@ -248,7 +248,7 @@ describe("send inside the caller's database transaction", () => {
     expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));
   });
 
-  it("is an alias if the request id is used by then, or REQUEST_ID_REUSED if the payload differs", async ({
+  it("becomes an alias if its request id was used meanwhile, or REQUEST_ID_REUSED if the payload differs", async ({
     embed,
     simulated,
     database,

@@ -188,7 +188,7 @@ describe("a create is refused with 422 and consumes nothing for", () => {
 });
 
 describe("a request id", () => {
-  it("creates one transaction, used a hundred times at once and with the signer in three casings", async ({
+  it("creates one transaction even if it is used a hundred times at once, with the signer in three casings", async ({
     edr,
     nodes,
     database,

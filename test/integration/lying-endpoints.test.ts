@@ -33,7 +33,7 @@ const deployment = { ...transfer(0), payload: { bytecode: LOGGING_INIT_CODE } };
 
 describe.concurrent("an endpoint that reports false receipts", () => {
   it.for([1, 2])(
-    "as one of %i decides no outcome; the true receipt does once it is reported, and nothing is revised",
+    "as one of %i endpoints decides no outcome; the true receipt decides it once reported, and no outcome is revised",
     async (endpoints, { edr, nodes, database }) => {
       const proxies: readonly RpcProxy[] = await Promise.all(range(endpoints).map(() => startRpcProxy(edr.url)));
       try {

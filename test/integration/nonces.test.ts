@@ -190,7 +190,7 @@ describe("a hole from a reserved nonce", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
-  it("blocks no other transaction by default: the caller's own is searched for, then a placeholder fills it", async ({
+  it("blocks no other transaction by default: the caller's own transaction is searched for, then a placeholder fills the hole", async ({
     edr,
     nodes,
     database,
@@ -250,7 +250,11 @@ describe("a hole from a reserved nonce", () => {
     expect(error).toMatchObject({ status: 429, code: "QUOTA_EXCEEDED", problem: { rule: "maxReservations" } });
   });
 
-  it("makes the head STUCK if configured so, with the nonce and the reason", async ({ edr, nodes, database }) => {
+  it("makes the lane's lowest open transaction STUCK if configured so, with the nonce and the reason", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const { client } = await nodes.start(edr.url, { FENCEPOST_EXPIRED_RESERVATIONS: "hole" });
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER, ttl: 1 });
     const behind = await client.send(transfer(1));

@@ -202,7 +202,7 @@ describe("a takeover during a cancel", () => {
 describe("a stuck hook over HTTP", () => {
   const SECRET = "s3cret-of-the-hook";
 
-  it("gets a signed request about a head that is too old, its CANCEL is applied, and alerts reach the webhook", async ({
+  it("gets a signed request about a transaction that blocks its lane too long, its CANCEL is applied, and alerts reach the webhook", async ({
     held,
     nodes,
     database,

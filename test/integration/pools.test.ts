@@ -7,7 +7,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const POOL = { FENCEPOST_POOLS: `payouts=${SIGNER}+${OTHER_SIGNER}` };
 
 describe("a signer pool whose lanes belong to two nodes", () => {
-  it("creates one transaction per request, even if both nodes get it at once, on both signers", async ({
+  it("creates one transaction per request, even if both nodes get the request at once, and uses both signers", async ({
     simulated,
     nodes,
   }) => {

@@ -146,7 +146,7 @@ describe("replicas that embed the library", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("continue if one is killed meanwhile: accepted requests are sent, and none twice", async ({
+  it("continue if one of them is killed: accepted requests are sent, and none twice", async ({
     replicas,
     edr,
     database,

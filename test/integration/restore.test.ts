@@ -31,7 +31,7 @@ const ONE_KEY = { FENCEPOST_PRIVATE_KEYS: KEYS[0] };
 
 describe("a database that was restored while no node ran", () => {
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("assigns no nonce and sends nothing until an operator resumes, then reuses no known nonce", async ({
+  it("assigns no nonce and sends nothing until an operator resumes the lanes, then reuses no known nonce", async ({
     database,
     simulated,
     nodes,

@@ -59,7 +59,7 @@ describe("a node with a retention age", () => {
 
   const REFUSED = { code: "REQUEST_ID_REUSED", status: 409, message: expect.stringContaining("kept no more") };
 
-  it("deletes everything older, except the fact that a request id was used", async () => {
+  it("deletes everything older than that age, except the fact that a request id was used", async () => {
     for (const table of ["payload", "attempt", "receipt", "step", "completion", "pool_choice"])
       expect([table, await count(table)]).toEqual([table, 0]);
     expect(await rows.query("SELECT FROM fencepost.spent_request")).toHaveLength(4);
@@ -112,7 +112,7 @@ describe("a node with a retention age", () => {
     await expect(fencepost.send(transfer(0, "old")), "nor is it the refused one's now").rejects.toMatchObject(REFUSED);
   });
 
-  it("returns the start of the feed to a reader below it, and continues for a reader at it", async () => {
+  it("returns the feed's new start to a reader that is below it, and continues for a reader at that start", async () => {
     const below = fencepost.completionsPage({ after: truncatedAt - 1 });
     await expect(below).rejects.toMatchObject({ code: "FEED_TRUNCATED", status: 410, resumeAfter: truncatedAt });
     const sent = await fencepost.send(transfer(7, "young"));

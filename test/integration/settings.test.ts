@@ -46,7 +46,7 @@ describe.concurrent("nonces that the endpoint reports as used by others", () => 
 });
 
 describe.concurrent("a full queue", () => {
-  it("answers 429 with Retry-After, consumes nothing for it, and loses no accepted request", async ({
+  it("answers 429 with Retry-After, consumes nothing for the refused request, and loses no accepted one", async ({
     simulated,
     nodes,
     database,

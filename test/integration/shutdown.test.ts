@@ -63,7 +63,7 @@ describe("SIGTERM", () => {
     await audit({ database, rpcUrl: simulated.url, witnessed });
   });
 
-  it("makes /readyz report draining, answers requests in progress, and ends long polls", async ({
+  it("makes /readyz report draining; the node answers requests in progress, and ends long polls", async ({
     simulated,
     nodes,
   }) => {
@@ -119,7 +119,7 @@ describe("SIGTERM", () => {
     }
   });
 
-  it("ends the node in time while the database hangs, and accepts no further request", async ({
+  it("ends the node in time while the database hangs, and no further request is accepted", async ({
     simulated,
     database,
   }) => {

@@ -149,7 +149,7 @@ const SCRIPT = (end: string) => `
 
 describe("the processes and files of a test stack", () => {
   // protects [Wallet libraries, and tests of callers] src/main/dev/embedded/chain/child.ts, src/main/testing/start-fencepost.ts, src/main/testing/test-databases.ts
-  it("are removed when the process that started it ends or is killed", async () => {
+  it("are removed when the process that started the stack ends or is killed", async () => {
     const start = async (end: string) => {
       const child = spawnScript(["--input-type=module", "-e", SCRIPT(end)]);
       const { children } = (await child.ready) as unknown as { readonly children: readonly number[] };

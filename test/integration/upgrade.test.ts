@@ -14,7 +14,7 @@ async function bringForward(database: Database, name: string, worksWith: string)
 }
 
 describe("a database schema of a newer version", () => {
-  it("lets a node start that is one release older; an even older one exits with a line that says what to do", async ({
+  it("lets a node that is one release older start; an even older node exits with one line that states what to do", async ({
     simulated,
     nodes,
     database,

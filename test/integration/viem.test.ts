@@ -147,7 +147,7 @@ describe("a viem wallet client with Fencepost's transport", () => {
 });
 
 describe("with viem, a transaction that Fencepost reprices", () => {
-  it("is found under its new hash, by a caller that waited and by one that asks later", async () => {
+  it("is found under its new hash, by a caller that was waiting and by one that requests the receipt later", async () => {
     const client = wallet();
     const { hash, dearer } = await repriced(client);
     expect(await client.getTransaction({ hash })).toMatchObject({ hash, blockNumber: null, value: 1n, nonce: 0 });
@@ -240,7 +240,7 @@ describe("with viem, a refusal", () => {
     expect(await sentBy(client.account.address)).toHaveLength(1);
   });
 
-  it("applies to messages, typed data and blob transactions, and nothing is sent", async () => {
+  it("is the result of signing a message or typed data, or of a blob transaction; nothing is sent", async () => {
     const client = wallet();
     await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
     const typed = client.signTypedData({

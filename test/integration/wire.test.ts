@@ -37,7 +37,7 @@ const untilReady = (url: string, ready: boolean) =>
   waitUntil(async () => (await fetch(`${url}/readyz`)).ok === ready, `readyz says ${ready}`);
 
 describe.concurrent("a broadcast whose response is lost", () => {
-  it('is one transaction with one nonce: the same bytes are sent again and answered "already known"', async ({
+  it("is one transaction with one nonce: the same bytes are sent again and answered `already known`", async ({
     simulated,
     nodes,
     database,

@@ -57,7 +57,7 @@ async function isAwake(url: string): Promise<boolean> {
 }
 
 describe("workers of fencepost start --workers", () => {
-  it("share a port and have one each; a dead worker is restarted under its node id; all stop together", async ({
+  it("share one port and have another port each; a dead worker is restarted under its node id; all stop together", async ({
     simulated,
     database,
   }) => {
@@ -88,7 +88,7 @@ describe("workers of fencepost start --workers", () => {
     expect(await database.query("SELECT 1 FROM fencepost.lane WHERE owner_instance IS NOT NULL")).toEqual([]);
   });
 
-  it("do not wait for a paused worker: the other continues, and takes over its lanes after the lease", async ({
+  it("do not wait for a paused worker: the other worker continues, and takes over the lanes of the paused one after the lease", async ({
     simulated,
     database,
   }) => {

@@ -41,7 +41,7 @@ describe("the command line", () => {
     expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 
-  it("prints the effective configuration of file and environment, masked", async () => {
+  it("prints the effective configuration of file and environment, with secrets masked", async () => {
     writeFileSync(join(directory, "fencepost.config.json"), '{ "host": "::1" }');
     const { code, stdout } = await run(["config", "--json"], {
       FENCEPOST_PORT: "4000",

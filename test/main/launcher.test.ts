@@ -153,7 +153,7 @@ describe("the command line as a process", () => {
     expect(await run(launcher, ["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
-  it("refuses an invalid configuration with exit code 2 and one line each, and prints nothing on standard output", async () => {
+  it("refuses an invalid configuration with exit code 2 and one line per mistake, and prints nothing on standard output", async () => {
     const { code, stdout, stderr } = await run(launcher, ["start"], { FENCEPOST_LEASE_DURATION: "10" });
     expect(code).toBe(2);
     expect(stdout).toBe("");

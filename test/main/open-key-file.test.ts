@@ -6,7 +6,7 @@ import { createFencepost, type TelemetryEvent } from "../../src/index.ts";
 import { foreignFile } from "../support/foreign-file.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-it("a key file that other users can read and another user owns raises an alert with its name", async () => {
+it("a key file that other users can read and another user owns raises an alert with the file's name", async () => {
   const folder = await mkdtemp(join(tmpdir(), "fencepost-open-key-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = await foreignFile(folder);

@@ -41,8 +41,8 @@ export function walkCrashes(nth: 1 | 2 | 5): void {
   let world: World;
   afterEach(() => world.close());
 
-  describe.each(WALKED)("after a crash right behind the effect %s", (failpoint) => {
-    it(`at its passage number ${nth}, another node finishes every transaction once`, async () => {
+  describe.each(WALKED)("a crash right after the effect %s", (failpoint) => {
+    it(`(occurrence number ${nth}) lets another node finish every transaction once`, async () => {
       world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
       await crashAndFinish(world, failpoint, nth);
     });

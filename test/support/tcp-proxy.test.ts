@@ -25,7 +25,7 @@ async function clientOf(proxy: TcpProxy) {
   return client;
 }
 
-it("the TCP proxy drops the response to the next successful COMMIT, and passes on that of a refused one", async () => {
+it("the TCP proxy drops the response to the next successful COMMIT, but passes on the response to a refused one", async () => {
   const proxy = await TcpProxy.start(await serverSaying("ROLLBACK\0", "COMMIT\0"));
   onTestFinished(() => proxy.close());
   const client = await clientOf(proxy);

@@ -47,7 +47,7 @@ describe("the pending view of an attempt", () => {
     expect(pendingView(sampleTransaction(), hashOf(9))).toBeNull();
   });
 
-  it("uses the attempt with the lowest ordinal, or none while that one has no hash", () => {
+  it("uses the attempt with the lowest ordinal, or none while that attempt has no hash", () => {
     const attempts = kinds("initial", "reprice");
     expect(firstAttempt(sampleTransaction({ attempts: attempts.toReversed() }))?.txHash).toBe(hashOf(1));
     const unsaid = [{ ...attempt(1, "initial"), txHash: null }, attempt(2, "reprice")];

@@ -63,7 +63,7 @@ describe("contract call arguments on the command line", () => {
     ["pause()", []],
     ["pause", null],
     ["broken(", null],
-  ])("have the parameter types of their signature: %s has %j", (signature, types) => {
+  ])("get their types from the function signature: %s has the types %j", (signature, types) => {
     expect(parameterTypes(signature)).toEqual(types);
   });
 

@@ -34,7 +34,7 @@ describe("fencepost signers", () => {
     expect((await run(["signers"], { signers: async () => [] })).stdout).toBe("there is no signer\n");
   });
 
-  it("prints one lane with its nonce gaps and decisions", async () => {
+  it("prints one lane with its nonce gaps and the operators' decisions", async () => {
     const at = "2026-01-01T00:00:00.000Z";
     const decisions = [
       { action: "suspend", actor: "operator:ops", reason: "lunch", nodeId: null, fencingToken: 1, at },

@@ -27,7 +27,7 @@ describe("the CLI commands that run a node", () => {
     }
   });
 
-  it("print a curl command that sends from the first account for dev, and a ready line with --json", async () => {
+  it("print, for dev, a curl command that sends from the first account, or a ready line with --json", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready(devNode);
     const { stdout } = await run(["dev"], { dev });
     const body = /^ {4}curl -s http:\/\/127\.0\.0\.1:3000\/api\/v1\/tx .*-d '(.+)'$/m.exec(stdout)?.[1] ?? "";
@@ -35,12 +35,12 @@ describe("the CLI commands that run a node", () => {
     expect(JSON.parse((await run(["--json", "dev"], { dev })).stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("print a placeholder in the curl command of dev if an API key is required", async () => {
+  it("print, for dev, a placeholder in the curl command if an API key is required", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
   });
 
-  it("print the table of demo, and fail if a transaction was lost or repeated, or a nonce was skipped", async () => {
+  it("print, for demo, a table of results, and fail if a transaction was lost or repeated or a nonce was skipped", async () => {
     const report = {
       accepted: 10,
       confirmed: 10,
@@ -106,7 +106,7 @@ describe("the output of the CLI", () => {
     );
   });
 
-  it("is aligned for config, with the environment variable's name if the variable set the value", async () => {
+  it("is aligned for config, and names the environment variable that set a value", async () => {
     const rows = [
       { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
       { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
@@ -142,7 +142,7 @@ describe("wrong usage of the CLI", () => {
     expect(stderr.match(/\n/g)).toHaveLength(1);
   });
 
-  it("without any command prints the help", async () => {
+  it("prints the help if no command is given", async () => {
     const { code, stderr } = await run([]);
     expect(code).toBe(EXIT_CODES.misused);
     expect(stderr).toContain("Usage: fencepost");
@@ -249,7 +249,7 @@ describe("a CLI command that calls a running node", () => {
     );
   });
 
-  it("stops one signer or all signers, and lists the nodes that confirmed it and whether it is durable", async () => {
+  it("stops one signer or all, and prints which nodes confirmed the stop and whether the stop is durable", async () => {
     const orders: unknown[] = [];
     const state = {
       durable: false,

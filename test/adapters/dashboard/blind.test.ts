@@ -47,7 +47,7 @@ describe.skipIf(browserPath === undefined)("the dashboard without good responses
   afterAll(() => browser?.close());
 
   // protects [Everything at once] src/adapters/dashboard/public/sight.js
-  it("names the database in a red headline while every response is a 503, and turns green after a good one", async () => {
+  it("shows a red headline that names the database while every response is a 503, and a green one after a good response", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { isCalm: true, heldMs: 300, scene: database.scene });
     await open("#/");

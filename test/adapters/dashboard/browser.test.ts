@@ -321,7 +321,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   });
 
   // protects [Attacks] src/adapters/dashboard/public/dom.js
-  it("renders no link with a script: URL from a chain's explorer setting", async () => {
+  it("renders no link if a chain's explorer setting is a script URL", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path, query }) =>
         path !== "/overview" || query.has("wait")

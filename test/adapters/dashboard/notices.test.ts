@@ -8,7 +8,7 @@ const SHARED = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
 let browser: Browser;
 
-describe.skipIf(browserPath === undefined)("a dashboard notice of foreign use of a signer's key", () => {
+describe.skipIf(browserPath === undefined)("the dashboard notice that another program uses a signer's key", () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   });
@@ -17,7 +17,7 @@ describe.skipIf(browserPath === undefined)("a dashboard notice of foreign use of
 
   afterAll(() => browser?.close());
 
-  it("is listed first in red, with Acknowledge, Suspend and Stop, each of which asks for a reason", async () => {
+  it("is listed first, in red, with the buttons Acknowledge, Suspend and Stop, each of which asks for a reason", async () => {
     const { page, node, open, complaints } = await visit(browser);
     await open("#/");
     const trouble = page.locator(".trouble[data-code=EXTERNAL_KEY_USE]");
@@ -44,7 +44,7 @@ describe.skipIf(browserPath === undefined)("a dashboard notice of foreign use of
     expect(complaints).toEqual([]);
   });
 
-  it("is also on its lane's page, with the same buttons and earlier acknowledgements", async () => {
+  it("is also shown on the lane's page, with the same buttons and with earlier acknowledgements", async () => {
     const { page, open } = await visit(browser);
     await open(`#/lanes/8453/${SHARED}`);
     const notice = page.locator(".foreign-use");

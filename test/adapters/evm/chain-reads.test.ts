@@ -35,7 +35,7 @@ describe("opening a chain", () => {
     return chain;
   }
 
-  it("reads the chain id from any endpoint that is up if no chain id is configured", async () => {
+  it("without a configured chain id, reads the chain id from any endpoint that is up", async () => {
     const [dead, alive] = await servers(10, 10);
     dead?.failAlways(DOWN);
     const chain = await open([dead?.url ?? "", alive?.url ?? ""]);
@@ -54,7 +54,7 @@ describe("opening a chain", () => {
     await expect(open(urls, 1)).rejects.toThrow(/^chain 1 is configured, but \S+ serves chain 31337$/);
   });
 
-  it("succeeds with a configured chain id while no endpoint is up, and fails without one", async () => {
+  it("while no endpoint is up, succeeds only if the chain id is configured", async () => {
     const [dead] = await servers(10);
     dead?.failAlways(DOWN);
     const urls = [dead?.url ?? ""];
@@ -251,7 +251,7 @@ describe("receipts from an endpoint", () => {
   it.each([
     ["accepts no batches", { code: -32600, message: "batch requests are not supported" }],
     ["limits calls per second", { code: -32005, message: "too many requests" }],
-  ])("are read in one call if many of a block are needed, although the endpoint %s", async (_, error) => {
+  ])("are read in one call if many receipts of one block are needed, although the endpoint %s", async (_, error) => {
     const { server, chain } = await bench();
     const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
     server.refuseBatches({ jsonrpc: "2.0", id: null, error });
@@ -276,7 +276,7 @@ describe("receipts from an endpoint", () => {
     [-32000, "Method not found"],
   ])(
     // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
-    "are fetched by hash in a batch if the node lacks eth_getBlockReceipts (%i %s), which is tried once",
+    "are fetched by hash in a batch if the node lacks eth_getBlockReceipts (%i %s); that method is tried only once",
     async (code, message) => {
       const { server, chain } = await bench();
       server.on("eth_getBlockReceipts", refuse(code, message));
@@ -329,7 +329,7 @@ describe("receipts from an endpoint", () => {
     expect(await chain.receipts([hashOf(1)])).toEqual([null]);
   });
 
-  it("are refused as a bad answer if they are of another transaction", async () => {
+  it("are refused as a bad answer if they belong to another transaction", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(2));
     await expect(chain.receipts([hashOf(1)])).rejects.toThrow(/another receipt/);
@@ -352,9 +352,9 @@ describe("receipts from an endpoint", () => {
   });
 });
 
-describe("transaction counts and balances from an endpoint", () => {
+describe("account and block data from endpoints", () => {
   it.each(["0x", "5", 5, null, "0x20000000000000", "-0x1"])(
-    "are refused as a bad answer if the result is %j",
+    "is refused as a bad answer if a transaction count is %j",
     async (value) => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionCount", () => value);
@@ -362,7 +362,7 @@ describe("transaction counts and balances from an endpoint", () => {
     },
   );
 
-  it("are requested with the given block tag", async () => {
+  it("is requested with the given block tag", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionCount", ([, tag]) => (tag === "pending" ? "0x7" : "0x5"));
     expect(await chain.transactionCount(ADDRESS, "latest")).toEqual({ count: 5, endpoint: server.url });
@@ -370,7 +370,7 @@ describe("transaction counts and balances from an endpoint", () => {
     expect(await chain.balance(ADDRESS)).toBe(10n ** 18n);
   });
 
-  it("are read from every endpoint, with each endpoint's head", async () => {
+  it("includes every endpoint's transaction count, and whether the endpoint has reached the required block", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     server.on("eth_getTransactionCount", () => "0x2d");
     other.on("eth_getTransactionCount", () => "0x5");
@@ -388,7 +388,7 @@ describe("transaction counts and balances from an endpoint", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("are an error if every endpoint serves another chain", async () => {
+  it("is an error if every endpoint serves another chain", async () => {
     const { server, chain } = await bench({ chainId: 31_337 });
     server.on("eth_getBlockByNumber", ([number]) => blockJson(Number(number)));
     await chain.blocksByNumber([0]);
@@ -399,7 +399,7 @@ describe("transaction counts and balances from an endpoint", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 0)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("come with a second opinion on a block's hash, which another endpoint confirms or contradicts", async () => {
+  it("includes whether a second endpoint confirms or contradicts a block hash", async () => {
     const { other, chain } = await bench({ endpoints: 2 });
     expect(await chain.secondOpinion(7)).toEqual({ kind: "agreed", hash: hashOf(1_007) });
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
@@ -413,7 +413,7 @@ describe("transaction counts and balances from an endpoint", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts
-  it("come with a second opinion on a block's hash even if the preferred endpoint sometimes fails", async () => {
+  it("includes a second endpoint's hash of a block even if the preferred endpoint sometimes fails", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
     server.failAlways(DOWN);

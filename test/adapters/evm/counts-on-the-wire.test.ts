@@ -61,7 +61,7 @@ const PROVED = LANES_OF_ALL.map(() => ({ status: "fulfilled", value: USED }));
 
 describe("transaction counts of fifty new lanes in one poll", () => {
   // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/adapters/evm/reads/read-sent.ts
-  it("are read in one request per endpoint, with one head block for all lanes", async () => {
+  it("are read in one request per endpoint, together with one read of the newest block for all lanes", async () => {
     const opened = await open();
     expect(await floorsOf(opened)).toEqual(PROVED);
     // Reading the count of each lane separately took 51 requests and 200 calls.
@@ -71,7 +71,7 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts
-  it("are read in the batch sizes that an endpoint accepts, each batch after its own head block", async () => {
+  it("are read in batches of the size that an endpoint accepts, each batch after its own read of the newest block", async () => {
     const opened = await open();
     opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
     expect(await floorsOf(opened)).toEqual(PROVED);
@@ -83,7 +83,7 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("are read for the other lanes if the endpoint refuses one of them", async () => {
+  it("are still read for the other lanes if the endpoint refuses the count of one lane", async () => {
     const opened = await open();
     const [refused] = LANES_OF_ALL as [OwnedLane];
     opened.other.on("eth_getTransactionCount", ([address]) => {
@@ -101,14 +101,14 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   });
 });
 
-describe("a transaction count that is read in another batch than the endpoint's head block", () => {
+describe("a transaction count that is read in another batch than the endpoint's newest block", () => {
   const TOO_LARGE = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } };
 
   it.each([
     ["no batches", 1],
     ["two calls at once", 2],
     // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts, src/adapters/evm/rpc/transport.ts
-  ])("is never older than that head block, for an endpoint that accepts %s", async (_, longest) => {
+  ])("is never older than that block, for an endpoint that accepts %s", async (_, longest) => {
     const { chain, server } = await bench();
     server.refuseBatches(TOO_LARGE, longest);
     // Block 8 has one more transaction of each signer. It arrives during the request for the newest block number, after

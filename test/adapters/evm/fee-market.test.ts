@@ -24,7 +24,7 @@ const refuse = (code: number, message: string) => () => {
 };
 
 describe("the fee market read from an endpoint", () => {
-  it("has the base fees including the next block's, and the tips of blocks with transactions, in one round trip", async () => {
+  it("is read in one round trip: base fees including the next block's, and tips of blocks that have transactions", async () => {
     const { server, chain } = await bench();
     await chain.head("latest");
     const before = server.requests.length;
@@ -37,7 +37,7 @@ describe("the fee market read from an endpoint", () => {
     expect(server.calls("eth_feeHistory")[0]?.params).toEqual(["0x64", "latest", [25]]);
   });
 
-  it("uses only as many of the newest values as were requested, however many the endpoint returns", async () => {
+  it("contains only as many of the newest values as were requested, even if the endpoint returns more", async () => {
     const { server, chain } = await bench();
     const many = <T>(item: (index: number) => T) => Array.from({ length: 5_000 }, (_, index) => item(index));
     const endless = {
@@ -67,7 +67,7 @@ describe("the fee market read from an endpoint", () => {
     expect(await chain.feeMarket()).toMatchObject({ baseFees: [0n, 0n], priorityFees: [] });
   });
 
-  it("uses the head block if eth_feeHistory is missing, and the base fee if eth_gasPrice is missing", async () => {
+  it("uses the newest block's base fee if the node lacks eth_feeHistory or eth_gasPrice", async () => {
     const { server, chain } = await bench();
     server.on("eth_feeHistory", refuse(-32601, "no history"));
     server.on("eth_gasPrice", refuse(-32601, "no price"));

@@ -69,7 +69,7 @@ function pin(proxy: RpcProxy, head: number): Rule {
 
 describe("reads from two endpoints of a real chain", () => {
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
-  it("skip a preferred endpoint with a stuck head after a minute, and use it again when it has caught up", async () => {
+  it("skip the preferred endpoint once it has had no new block for a minute, and use it again when it has caught up", async () => {
     const { preferred, chain, pass, secondsUntil, alerts } = await stage();
     await pass(5);
     const still = pin(preferred, 5);
@@ -81,7 +81,7 @@ describe("reads from two endpoints of a real chain", () => {
     await secondsUntil(async () => isRead());
   });
 
-  it("take no second opinion from the other endpoint after its head was stuck for a minute", async () => {
+  it("do not use the other endpoint to confirm block hashes once it has had no new block for a minute", async () => {
     const { spare, chain, pass, secondsUntil } = await stage();
     await pass(25);
     pin(spare, 5);

@@ -34,7 +34,7 @@ it("a finalized block that one of three endpoints invents is outvoted, also at t
 });
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("a finalized block never gets a false number that one of two endpoints reports for its real hash", async () => {
+it("a finalized block's number is never taken from one of two endpoints that reports a false number for the real hash", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -102,7 +102,7 @@ it("an endpoint that no longer supports a block tag after a reconnect loses its 
 });
 
 // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
-it("costs besides gas that one of two endpoints reports are counted, and marked as unsure", async () => {
+it("costs besides gas that only one of two endpoints reports are counted, and marked as uncertain", async () => {
   const { chain, proxies, transfers, mine, close } = await startLyingEndpoints(2);
   try {
     await submitFreely(chain, transfers);
@@ -129,7 +129,7 @@ it("costs besides gas that one of two endpoints reports are counted, and marked 
 });
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("a foreign transaction is not accepted while one of two endpoints shows other contents for it", async () => {
+it("another program's transaction is not accepted while two endpoints show different contents for it", async () => {
   const { chain, proxies, mine, sender, transfers, close } = await startLyingEndpoints(2);
   try {
     await submitFreely(chain, transfers);

@@ -70,7 +70,7 @@ describe("simulating a transaction", () => {
   );
 
   // protects [Holes] src/adapters/evm/reads/simulate-call.ts
-  it("reads no block, because the head follower has the newest gas limit", async () => {
+  it("reads no block, because the newest block's gas limit is already known", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -98,7 +98,7 @@ describe("simulating a transaction", () => {
     });
   });
 
-  it("compares the value with the sender's balance itself, because some nodes do not", async () => {
+  it("includes its own comparison of the value with the sender's balance, because some nodes do not compare them", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     expect((await chain.simulate({ ...CALL, value: 10n ** 18n + 1n })).outcome).toBe("insufficientFunds");
@@ -256,7 +256,7 @@ describe("simulating a transaction", () => {
 describe("the gas of a plain transfer to a receiver without code", () => {
   const PLAIN: Call = { ...CALL, value: 1n, gasWithoutCode: 21_000n };
 
-  it("is the known cost, whatever the node estimates, and is found in the same request", async () => {
+  it("is the known cost, whatever the node estimates, and needs no extra request to check for code", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xd88a42");
     server.on("eth_getCode", () => "0x");
@@ -313,7 +313,7 @@ describe("simulating a transaction on every endpoint", () => {
     expect(await chain.simulateEverywhere(CALL)).toEqual([{ kind: "silent" }, says(21_000n)]);
   });
 
-  it("returns head and fee market of each endpoint too, and reads the head first", async () => {
+  it("also returns each endpoint's newest block and fee market, and reads the block first", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     for (const [each, gas] of [
       [server, "0xd88a42"],

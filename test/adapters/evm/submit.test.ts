@@ -56,7 +56,7 @@ describe("submitting transactions to an endpoint", () => {
     expect(b.server.requests.filter((each) => each.calls.length === 4)).toHaveLength(1);
   });
 
-  it("is unknown if the reply is lost, and returns already known when the same bytes are sent again", async () => {
+  it("has an unknown result if the reply is lost, and the result `already known` when the same bytes are sent again", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "swallow" });
@@ -151,7 +151,7 @@ describe("submitting transactions with several endpoints", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("uses no further endpoint after a kill", async () => {
+  it("calls no further endpoint after a kill", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.failAlways(DOWN);
@@ -162,7 +162,7 @@ describe("submitting transactions with several endpoints", () => {
     expect(sent(b.other)).toEqual([]);
   });
 
-  it("repeats only the transactions without an answer at the next endpoint, in order", async () => {
+  it("sends to the next endpoint, in order, only the transactions that got no answer", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.failNext({ kind: "reorder" }, { kind: "swallow" });
@@ -177,7 +177,7 @@ describe("submitting transactions with several endpoints", () => {
     expect(sent(b.other)).toEqual([]);
   });
 
-  it("asks the second endpoint only to confirm a final rejection", async () => {
+  it("calls the second endpoint only if a final rejection must be confirmed", async () => {
     const b = await bench({ endpoints: 2 });
     const [first, second, third] = raws(3);
     const refuse = refusing("transaction type not supported");
@@ -195,7 +195,7 @@ describe("submitting transactions with several endpoints", () => {
     ["with too high a nonce", "nonce too high", "rejected"],
     ["invalid for an unknown reason", "hmm", "rejected"],
   ])(
-    "returns the right result of a final rejection if the second endpoint finds the transaction %s",
+    "considers the second endpoint's refusal after a final rejection by the first: a transaction %s",
     async (_, words, answer) => {
       const b = await bench({ endpoints: 2 });
       b.server.on("eth_sendRawTransaction", refusing("oversized data"));
@@ -204,7 +204,7 @@ describe("submitting transactions with several endpoints", () => {
     },
   );
 
-  it("leaves a rejection unknown while the second endpoint does not answer, and accepts it once that one is down", async () => {
+  it("leaves a rejection unknown while the second endpoint does not answer, until that endpoint counts as down", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.on("eth_sendRawTransaction", refusing("oversized data"));
@@ -225,7 +225,7 @@ describe("submitting transactions with several endpoints", () => {
   });
 
   // protects [Attacks] src/adapters/evm/rpc/endpoints.ts, src/domain/transaction/attempts.ts, src/adapters/postgres/statements/attempt.ts
-  it("sends private transactions only to private endpoints, and nothing to read-only endpoints", async () => {
+  it("sends private transactions only to private endpoints, and no transaction to read-only endpoints", async () => {
     const [hidden, open, read] = [await startFaultyRpc(), await startFaultyRpc(), await startFaultyRpc()];
     const urls = [`${read.url}#send=never`, open.url, `${hidden.url}#send=only`];
     for (const server of [hidden, open, read]) takeAll(server);
@@ -244,7 +244,7 @@ describe("submitting transactions with several endpoints", () => {
     }
   });
 
-  it("never sends a private payload that a node signs to a public endpoint, even if the private one fails", async () => {
+  it("never asks a public endpoint to sign and send a private payload, even if the private endpoint fails", async () => {
     const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
     const { chain } = await bench({ urls: [open.url, `${hidden.url}#send=only`] });
     try {
@@ -260,7 +260,7 @@ describe("submitting transactions with several endpoints", () => {
     }
   });
 
-  it("is unknown if all endpoints are down", async () => {
+  it("has an unknown result if all endpoints are down", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.failAlways(DOWN);
     b.other.failAlways({ kind: "cut" });
@@ -315,7 +315,7 @@ describe("a rejection that names a gas cap per transaction", () => {
   });
 
   // protects [Attacks] src/application/operations/transaction-actions.ts, src/adapters/evm/submit/submit-transactions.ts
-  it("is returned without the cap if only a private endpoint was used while others are up", async () => {
+  it("is returned without the cap if only a private endpoint was used while other endpoints are up", async () => {
     const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
     hidden.on("eth_sendRawTransaction", tooHigh(1_500_000));
     const { chain } = await bench({ urls: [`${hidden.url}#send=only`, open.url] });
@@ -329,7 +329,7 @@ describe("a rejection that names a gas cap per transaction", () => {
   });
 
   // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/chain-context.ts
-  it("is returned with a cap for two endpoints only if both name one, and then with the higher cap", async () => {
+  it("is returned with the higher cap if two endpoints each name one, and without a cap if only one of them does", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", tooHigh(1_500_000));
     b.other.on("eth_sendRawTransaction", tooHigh(16_777_216));

@@ -75,7 +75,7 @@ describe("operator actions over HTTP", () => {
     expect(orders).toHaveLength(2);
   });
 
-  it("are 409 and name the mined transaction if they come too late", async () => {
+  it("answer 409 and name the mined transaction if they come too late", async () => {
     const mined = sampleHash(3);
     const act = () =>
       Promise.reject(new FencepostError("CONFLICT", "it was mined in block 12", { txId, txHash: mined }));
@@ -89,7 +89,7 @@ describe("operator actions over HTTP", () => {
     });
   });
 
-  it("are 409 if another node owns the lane, with the owner in body and header", async () => {
+  it("answer 409 if another node owns the lane, with the owner's URL in body and header", async () => {
     const ownerUrl = "http://10.0.0.8:3000";
     const act = () => Promise.reject(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
     const response = await post(httpApp({ act }), `/api/v1/tx/${txId}/cancel`, { reason: "r" });

@@ -6,7 +6,7 @@ import { OPEN } from "../../../src/application/loops/reception.ts";
 import { httpOptions } from "../../support/http-app.ts";
 
 describe("new HTTP connections", () => {
-  it("count as a burst from the second event loop turn in a row with a new one, until a turn without one", () => {
+  it("count as a burst once two event loop turns in a row had some, until a turn had none", () => {
     let turnEnded: () => void = () => undefined;
     const arrivals = arrivalsOf({ soon: (callback) => (turnEnded = callback) });
     const turn = (brings: number) => {

@@ -56,11 +56,14 @@ describe("the content encoding of a request", () => {
     return httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload, headers });
   }
 
-  it.each(["gzip", "br", "identity, gzip"])("%s is refused by its name, not as invalid JSON", async (encoding) => {
-    const response = await encoded(encoding);
-    expect(response.statusCode).toBe(400);
-    expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-encoding" });
-  });
+  it.each(["gzip", "br", "identity, gzip"])(
+    "%s is refused as a bad content encoding, not as invalid JSON",
+    async (encoding) => {
+      const response = await encoded(encoding);
+      expect(response.statusCode).toBe(400);
+      expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-encoding" });
+    },
+  );
 
   it("identity is accepted", async () => {
     expect((await encoded("identity")).statusCode).toBe(202);

@@ -56,7 +56,7 @@ describe("/api/v1/keys", () => {
     });
   });
 
-  it("adds a second secret to a key with the same limits, but no third secret and none with other limits", async () => {
+  it("adds a second secret to a key if the limits are the same, but never a third secret or one with other limits", async () => {
     await withKeys(async (app) => {
       const post = (payload: object) => app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
       const statuses = [];
@@ -133,7 +133,7 @@ describe("an API key stored in the database", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
-  it("is answered with 503, not 401, while the node starts; configured keys already work", async () => {
+  it("gets 503, not 401, while the node starts; configured keys already work", async () => {
     const liveKeys = new LiveKeys({ clock: createManualClock(), trustedMs: 1_000, quotas: NO_QUOTAS });
     await withKeys(
       async (app) => {

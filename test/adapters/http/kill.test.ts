@@ -76,7 +76,7 @@ describe("the kill switch over HTTP", () => {
     expect((await ask("DELETE", "/kill")).statusCode).toBe(503);
   });
 
-  it("requires an API key, and accepts no query", async () => {
+  it("requires an API key, and accepts no query string", async () => {
     const { ask, kill, endKill } = bench();
     for (const method of ["POST", "DELETE"] as const) {
       expect((await ask(method, "/kill", undefined, "Bearer stranger")).statusCode).toBe(401);

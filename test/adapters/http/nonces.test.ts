@@ -48,7 +48,7 @@ describe("POST /api/v1/nonces", () => {
     expect(reserveNonce).toHaveBeenCalledWith(payload);
   });
 
-  it("answers 200 with the existing reservation if the request is repeated, in any state", async () => {
+  it("answers 200 with the existing reservation, whatever its state, if the request is repeated", async () => {
     const existing = { outcome: "existing" as const, reservation: reservation({ state: "EXPIRED" }) };
     const app = httpApp({ reserveNonce: async () => existing });
     const response = await app.inject({ method: "POST", url: "/api/v1/nonces", payload: { signer: SIGNER } });
@@ -96,7 +96,7 @@ describe("a nonce reservation over HTTP", () => {
     expect(releaseNonce).toHaveBeenCalledTimes(2);
   });
 
-  it("is answered with 409 and the transaction id if a transaction already uses it", async () => {
+  it("is refused with 409 and the transaction id if a transaction already uses it", async () => {
     const over = new FencepostError("CONFLICT", "it is SUBMITTED", { txId: sampleTxId(5) });
     const app = httpApp({ releaseNonce: async () => Promise.reject(over) });
     const response = await app.inject({ method: "POST", url: `${PATH}/release` });
@@ -104,7 +104,7 @@ describe("a nonce reservation over HTTP", () => {
     expect(response.json()).toMatchObject({ code: "CONFLICT", txId: sampleTxId(5) });
   });
 
-  it("accepts a blob transaction, and refuses a larger body with 413", async () => {
+  it("accepts a raw transaction as large as a blob transaction, and refuses a larger body with 413", async () => {
     const submitReserved = vi.fn(async () => sampleCreated());
     const app = httpApp({ submitReserved });
     const submit = (bytes: number) =>

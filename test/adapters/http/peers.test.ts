@@ -105,13 +105,13 @@ describe("the authentication of another node", () => {
     }
   });
 
-  it("is answered with 404 if this node accepts no forwarded requests", async () => {
+  it("gets 404 if this node accepts no forwarded requests", async () => {
     const response = await httpApp().inject({ method: "POST", url: PATH, headers: { authorization: AUTHORIZATION } });
     expect(response.statusCode).toBe(404);
     expect(response.json()).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("is answered with 503 while this node starts, so that the sender tries other nodes", async () => {
+  it("gets 503 while this node starts, so that the sender tries other nodes", async () => {
     const starting = () => Promise.reject(unavailable("this node is starting"));
     const { post } = bench(undefined, { peer: { admit: starting, create: async () => [], act: done, kill: nothing } });
     const response = await post(sound);
@@ -147,7 +147,7 @@ describe("a create forwarded by another node", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("may have no owner, if it comes from an older node or from a caller without an API key", async () => {
+  it("may name no API key, if an older node sent it or the caller had none", async () => {
     const { post, create } = bench();
     const { owner: _, ...unnamed } = sound.creates[0] as (typeof sound.creates)[number];
     expect((await post({ ...sound, creates: [unnamed] })).statusCode).toBe(200);
@@ -205,7 +205,7 @@ describe("the response to forwarded creates", () => {
     ]);
   });
 
-  it("is 500, never a code that means nothing was done, once the creates were handed over", async () => {
+  it("after the creates were handed over, is 500 on a failure, never a code that means that nothing was done", async () => {
     const error = vi.fn();
     const { post } = bench(() => Promise.reject(unavailable("the database does not answer")), { logger: { error } });
     const response = await post(sound);
@@ -233,7 +233,7 @@ describe("an operator action forwarded by another node", () => {
     expect(act).toHaveBeenCalledExactlyOnceWith(lane, { action: "suspend", body: { reason: "because" }, owner: null });
   });
 
-  it("is refused inside a 200 response, and answered with 500 after an internal failure", async () => {
+  it("gets a refusal inside a 200 response, and 500 after an internal failure", async () => {
     const { post, act } = bench();
     act.mockResolvedValueOnce(unavailable("the database is away"));
     const refused = await post(asked, AUTHORIZATION, ACTIONS);

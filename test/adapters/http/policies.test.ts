@@ -30,7 +30,7 @@ describe("the policy routes over HTTP", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("are 403 for a key without the scope operate that names another key, and the refusal is audited", async () => {
+  it("answer 403 if a key without the scope operate names another key, and that refusal is audited", async () => {
     const refusals: Refusal[] = [];
     const secrets = { submit: "s".repeat(22), operate: "o".repeat(22) };
     const apiKeys: ApiKey[] = [

@@ -31,7 +31,7 @@ function bench() {
 
 describe("an API key with a rate limit", () => {
   // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
-  it("creates as many at once as its rate, then gets 429, and may create again after Retry-After", async () => {
+  it("may create as many transactions at once as its rate, then gets 429, and may create again after Retry-After", async () => {
     const { clock, refusals, create, post } = bench();
     const answers = [];
     for (let each = 0; each < 4; each++) answers.push(await post(SLOW));

@@ -154,7 +154,7 @@ describe("the HTTP server of a node", () => {
     await closed;
   });
 
-  it("aborts requests on close that are still open after the grace period", async () => {
+  it("on close, aborts requests that are still open after the grace period", async () => {
     const clock = createManualClock();
     const entered = deferred();
     const { server, url } = await serve(
@@ -232,7 +232,7 @@ describe("an HTTP request on the wire", () => {
   });
 
   // protects [Attacks] src/adapters/http/server.ts
-  it("has the same timeout on a shared port", () => {
+  it("has a timeout on a shared port too", () => {
     const { app } = createHttpApp(httpOptions());
     expect(serverLike(app.server).requestTimeout).toBe(30_000);
   });
@@ -275,7 +275,7 @@ describe("an HTTP request on the wire", () => {
   it.each([
     ["is announced", "content-length: 900000", "x".repeat(500_000), "x".repeat(400_000)],
     ["is not", "transfer-encoding: chunked", `7a120\r\n${"x".repeat(500_000)}\r\n`, "3\r\nxxx\r\n0\r\n\r\n"],
-  ])("with too large a body is answered while the client still sends, if its length %s", async (...how) => {
+  ])("with too large a body is answered while the client still sends, if the body's length %s", async (...how) => {
     const [, length, begin, rest] = how;
     const { url } = await serve();
     const socket = connect(Number(new URL(url).port), "127.0.0.1");

@@ -226,7 +226,7 @@ describe("GET /api/v1/tx/{txId}", () => {
 });
 
 describe("GET /api/v1/tx/by-request", () => {
-  it("is not parsed as a transaction id, and its query is passed on", async () => {
+  it("is not handled as GET /api/v1/tx/{txId}, and its query is passed on", async () => {
     const transactionByRequest = answering(sampleTransaction());
     const response = await httpApp({ transactionByRequest }).inject({
       url: "/api/v1/tx/by-request",

@@ -74,7 +74,7 @@ describe("a signed request from another node", () => {
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("may arrive up to eight thousand requests out of order", async () => {
+  it("may arrive out of order, up to about eight thousand requests late", async () => {
     expect(await ask(signed({ number: 8_000 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("replayed");
@@ -97,7 +97,7 @@ describe("a signed request from another node", () => {
     expect(await ask(caught)).toBe("receiver");
   });
 
-  it("is admitted if it names an earlier instance of this process, because it may have been sent just before", async () => {
+  it("is admitted if it names an earlier instance of this process, because it may have been sent before the new one registered", async () => {
     rows.register(receiver, "http://receiver");
     receiver.know(rows.rows);
     expect(await ask(signed())).toBe("in");

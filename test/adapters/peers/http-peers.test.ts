@@ -68,7 +68,7 @@ describe("a request to another node", () => {
     ["/behind/a/proxy", "/behind/a/proxy/internal/v1/creates"],
     ["/behind/a/proxy//", "/behind/a/proxy/internal/v1/creates"],
     ["/?x=1#y", "/internal/v1/creates"],
-  ])("is sent to a path below the advertised URL, if that ends with %s", async (suffix, path) => {
+  ])("is sent to a path below the advertised URL, also if that URL ends with %s", async (suffix, path) => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     rows.register(rows.peers(), `${peer.url}${suffix}`);
     await connect().create(`${peer.url}${suffix}`, ONE, ONCE);
@@ -225,7 +225,7 @@ describe("a request to another node was certainly not carried out after", () => 
   it.each([
     [400, "INVALID_REQUEST"],
     [413, "PAYLOAD_TOO_LARGE"],
-  ])("the response %i %s, which is the result of every create", async (status, code) => {
+  ])("the response %i %s, which becomes the result of every create in the request", async (status, code) => {
     peer.behave({ kind: "answer", status, body: problem(code, { path: "creates.0.txId" }) });
     const outcomes = await connect().create(peer.url, TWO, ONCE);
     expect(outcomes.map((result) => result instanceof FencepostError && result.code)).toEqual([code, code]);

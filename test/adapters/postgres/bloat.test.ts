@@ -62,7 +62,7 @@ describe("the row versions that a transaction writes", () => {
     expect(of("step")).toMatchObject({ inserted: 0, updated: 0 });
   });
 
-  it("include payload, attempt and receipt exactly once, which are never updated", () => {
+  it("include payload, attempt and receipt exactly once each, because those rows are never updated", () => {
     for (const name of ["payload", "attempt", "receipt"])
       expect(of(name)).toMatchObject({ inserted: COUNT, updated: 0 });
   });
@@ -86,7 +86,7 @@ describe("the row versions of one transaction on each of many lanes", () => {
   afterAll(() => server.remove());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("include one version of the lane's row per commit that changes a count, and no other row of counts", async () => {
+  it("include one version of the lane's row per commit that changes its counts; no other row stores counts", async () => {
     await liveOnMany(server.url, LANES);
     const client = await connectClient(server.url);
     const tables = await waitUntil(() => readCounters(client, LANES), "the server has counted everything");

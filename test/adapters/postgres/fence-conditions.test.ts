@@ -90,7 +90,7 @@ describe("every SQL statement that checks the fence", () => {
   });
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
-  it("has a test case that fails for every condition that is removed from the statement", async () => {
+  it("has, for each of its conditions, a test case that fails if the condition is removed", async () => {
     const unnoticed: string[] = [];
     let mutants = 0;
     for (const each of subjects) {

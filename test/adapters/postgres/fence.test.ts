@@ -147,7 +147,7 @@ describe("a lane takeover", () => {
     expect(await store.claimLanes(lanes, heir.instanceId, 3)).toHaveLength(3);
   });
 
-  it("by 24 instances at once has one winner each time, and the fencing token counts the winners", async () => {
+  it("by 24 instances at once has one winner each time, and each win increases the fencing token by one", async () => {
     const lane = aLane();
     const stores = await Promise.all(Array.from({ length: 24 }, () => subject.connect()));
     for (let term = 1; term <= 3; term++) {

@@ -13,7 +13,7 @@ import { connectClient, createPostgresSubject, type PostgresSubject } from "./po
  * A request sent inside the caller's own database transaction: the business row and the payment commit together, or
  * neither does.
  */
-describe("sending within the caller's database transaction", () => {
+describe("a send within the caller's database transaction", () => {
   let subject: PostgresSubject;
   let store: Store;
   let caller: Client;
@@ -35,7 +35,7 @@ describe("sending within the caller's database transaction", () => {
     client.query("INSERT INTO public.orders VALUES ($1, $2)", [id, txId]);
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
-  it("returns the owner's decision if the sender withdraws a request that the owner has already begun", async () => {
+  it("cannot be withdrawn once the lane's owner has begun to process it", async () => {
     const lane = aLane();
     const { instanceId } = anInstance();
     const leftId = randomUUID();
@@ -95,7 +95,7 @@ describe("sending within the caller's database transaction", () => {
     await doomed.end().catch(() => undefined);
   });
 
-  it("blocks no other transaction while it is open, not even one with the same request id", async () => {
+  it("blocks no other transaction while the caller's transaction is open, not even one with the same request id", async () => {
     const fence = await holdLane(store);
     const mine = anIntent(fence.lane, { requestId: "42" });
     await caller.query("BEGIN");
@@ -177,7 +177,7 @@ describe("sending within the caller's database transaction", () => {
     });
   });
 
-  it("refuses values that the table cannot store at once, in the caller's transaction", async () => {
+  it("fails immediately, inside the caller's transaction, if the table cannot store its values", async () => {
     await expect(insertIntake(caller, anIntent(aLane(), { requestId: "x".repeat(256) }))).rejects.toMatchObject({
       constraint: "intake_request_id",
     });

@@ -41,7 +41,7 @@ describe("deleting old rows by retention", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Retention] src/adapters/postgres/stores/old-rows.ts
-    "deletes all rows and stores the request id's hash, or nothing, if the commit got no answer (%s)",
+    "deletes a transaction's rows and stores its request id's hash, or does neither, if the commit got no answer (%s)",
     async (fault) => {
       const fence = await holdLane(direct);
       const requestId = `of ${fault}`;
@@ -62,7 +62,7 @@ describe("deleting old rows by retention", () => {
 
   it.each(["cut-before", "cut-after"] as const)(
     // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
-    "truncates the feed and moves its mark, or neither, if the commit got no answer (%s)",
+    "truncates the feed and moves its start position, or does neither, if the commit got no answer (%s)",
     async (fault) => {
       const fence = await holdLane(direct);
       await anOldTransaction(direct, fence);

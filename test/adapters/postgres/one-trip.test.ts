@@ -69,7 +69,7 @@ describe("an allocation in one database round trip", () => {
     return subject.client.query(`UPDATE fencepost.lane SET ${change} WHERE signer = $1`, [fence.lane.signer]);
   }
 
-  it("follows the owner's previous write, and stores the same rows with the database's time", async () => {
+  it("continues at the lane's next nonce, and stores transaction and history with the database's time", async () => {
     const intents = [anIntent(fence.lane, { requestId: "a" }), anIntent(fence.lane)];
     const results = await interfering(allocate(store, fence, intents), async () => undefined);
     expect(nonces(results)).toEqual([1, 2]);
@@ -91,7 +91,7 @@ describe("an allocation in one database round trip", () => {
     }
   });
 
-  it("may contain several lanes, each with its own cursor", async () => {
+  it("may contain several lanes, each with its own next nonce", async () => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane), anIntent(other.lane)]);
     const write = (of: Fence) => ({
@@ -132,7 +132,7 @@ describe("an allocation in one database round trip", () => {
     expect([await cursor(), await count()]).toEqual(isMoved ? [8, 2] : [1, 1]);
   });
 
-  it("starts at the lane's current cursor if another writer has moved it", async () => {
+  it("starts at the lane's current next nonce if another writer has changed it", async () => {
     const results = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
     expect(nonces(results)).toEqual([7]);
     expect([await cursor(), await count()]).toEqual([8, 2]);
@@ -188,7 +188,7 @@ describe("an allocation in one database round trip", () => {
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 
-  it("changes nothing if only its BEGIN failed: neither the cursor, nor a row, nor the commit marker", async () => {
+  it("changes nothing if only its BEGIN failed: no next nonce, no row and no commit marker", async () => {
     const intent = anIntent(fence.lane);
     const begins = proxy.spoil(BEGIN, BEGIN.replace("BEGIN", "BEGAN"));
     const markers = () => subject.client.query("SELECT slot, marker FROM fencepost.commit_marker ORDER BY 1, 2");
@@ -236,7 +236,7 @@ describe("an allocation in one database round trip", () => {
     expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
   });
 
-  it("is used again after a failure, but not for the next commit", async () => {
+  it("is not attempted for the commit after a failed one, but is attempted again later", async () => {
     await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 5"));
     const again = proxy.holdAt(ONE_TRIP);
     let tried = false;

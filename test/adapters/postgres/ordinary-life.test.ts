@@ -130,7 +130,7 @@ describe("the stored history of a transaction", () => {
   });
 
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql, src/adapters/postgres/statements/history.ts
-  it("counts a repeated step, which becomes a history row", async () => {
+  it("stores a repeated step as one history row with a count", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     const [, , before] = await store.history(txId);

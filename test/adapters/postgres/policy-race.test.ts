@@ -148,7 +148,7 @@ describe("a policy limit", () => {
     });
 
     // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
-    it("changes only after an allocation that was first has committed, and applies from then on", async () => {
+    it("changes only after an earlier allocation has committed, and the new limit applies from then on", async () => {
       const lane = aLane(7);
       const [store, other] = [await open(policiesOf({})), await open(policiesOf({}))];
       const fence = await take(store, lane);
@@ -184,7 +184,7 @@ describe("a policy limit", () => {
       expect(await create(store, await take(store, early))).toBe("forbidden");
     });
 
-    it("stops allocations of every node at once, repeatedly, and the change is blocked by none of them", async () => {
+    it("takes effect on every node at once, at each of several changes, and no allocation blocks a change", async () => {
       const admin = await open(policiesOf({}));
       const stores = await Promise.all([1, 2, 3].map(() => open(policiesOf({}))));
       const lanes = stores.map(() => aLane(8));

@@ -56,7 +56,7 @@ describe("concurrent requests to a pool of signers", () => {
   const count = async (sql: string) => Number((await subject.client.query<{ n: string }>(sql)).rows[0]?.n);
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("create one transaction each if the same request ids are sent in two batches on several lanes", async () => {
+  it("create one transaction per request id if the same ids are sent in two batches on several lanes", async () => {
     const fences = await Promise.all(
       stores.map(async (store) => [await holdLane(store), await holdLane(store)] as const),
     );
@@ -88,7 +88,7 @@ describe("concurrent requests to a pool of signers", () => {
   });
 
   // protects [Pools] src/adapters/postgres/statements/pool-choice.ts
-  it("are inserted in one order, whatever the order of the batch and its lanes, so that they cannot deadlock", async () => {
+  it("are inserted in a fixed order, whatever the order of the batch and its lanes, so that they cannot deadlock", async () => {
     const fences = [await holdLane(direct), await holdLane(direct)] as const;
     const ids = requests(20).sort().reverse();
     await create(direct, [

@@ -110,7 +110,7 @@ describe("reads on large tables", () => {
   });
 });
 
-describe("reads on many lanes with few rows each", () => {
+describe("reading one page from many lanes with few rows each", () => {
   let subject: PostgresSubject;
 
   beforeAll(async () => {
@@ -120,13 +120,13 @@ describe("reads on many lanes with few rows each", () => {
   afterAll(() => subject.close());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
-  it("of a page of signers touch a few rows of each lane, not all live rows", async () => {
+  it("for a list of signers touches only a few rows of each lane, not the rows of all open transactions", async () => {
     const buffers = await countBuffers(subject.client, (connections) => queriesFrom(connections).lanesAfter(null, 100));
     expect(buffers / 100).toBeLessThan(60);
   });
 
   // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
-  it.each(orders)("of a page of in-flight transactions do not collect all of them, %s first", async (order) => {
+  it.each(orders)("for a list of in-flight transactions does not read all of them (%s first)", async (order) => {
     const filter = { state: "TRACKING", order, limit: 51 } as const;
     const buffers = await countBuffers(subject.client, (connections) => findPage(connections, filter));
     expect(buffers).toBeLessThan(FOUND_BY_KEY + MOST_BUFFERS);
@@ -162,7 +162,7 @@ describe("the look-up of request ids on many lanes", () => {
     ["that are not there", (n: number) => `new-${n}`, 0],
     ["that each of the lanes has used", (n: number) => `r${n % 10}`, LANES],
     // protects [Reads] src/adapters/postgres/statements/transaction.ts
-  ])("searches each id once, not on every lane, for ids %s", async (_, requestId, found) => {
+  ])("searches each id once, not once per lane, for ids %s", async (_, requestId, found) => {
     const asked = Array.from({ length: LANES }, (_, n) => ({
       lane: { chainId: BUSY_CHAIN, signer: signerAt(n) },
       requestIds: [requestId(n)],

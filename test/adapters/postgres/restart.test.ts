@@ -91,7 +91,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     expect(snapshot).toMatchObject({ cursor: last + 1 });
   });
 
-  it("keeps acknowledged transactions, has no refused ones and loses no nonce after a crash within batches", async () => {
+  it("after a crash within batches has all acknowledged transactions, no refused ones, and no lost nonce", async () => {
     const fences = [await holdLane(store), await holdLane(store)];
     const answers = fences.map((): Answers => ({ created: [], denied: [], unknown: [] }));
     let stop = false;
@@ -133,7 +133,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     return false;
   }
 
-  it("with another timeline refuses all earlier instances, and starts a new feed epoch above every sequence number", async () => {
+  it("with another timeline refuses all earlier instances, and begins a new feed epoch with higher sequence numbers", async () => {
     const fence = await holdLane(store);
     await confirm(store, fence);
     await confirm(store, fence);
@@ -170,7 +170,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     await other.close();
   });
 
-  it("starts a new feed epoch above every sequence number seen if the feed has lost some of them", async () => {
+  it("begins a new feed epoch above all sequence numbers that a process has seen, if the feed has lost some of them", async () => {
     const fence = await holdLane(store);
     await commitOne(store, { kind: "reconcile", fence, floor: 0 });
     await confirm(store, fence);

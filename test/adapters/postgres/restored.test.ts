@@ -89,7 +89,7 @@ describe("the check for a restored database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("notices a table that was created anew under a running process, even if none of its own rows are missing", async () => {
+  it("notices a table that was created anew while a process runs, even if none of that process's rows are missing", async () => {
     await onDatabase(name, async (store) => {
       await store.registerInstance(anInstance());
       await makeTableAnew(name);

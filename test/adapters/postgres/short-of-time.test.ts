@@ -74,7 +74,7 @@ describe("one database round trip", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/statements/node-instance.ts
-  it("is enough to publish a session lock, or that there is none", async () => {
+  it("is enough to publish which session lock a node holds, or that it holds none", async () => {
     const { instanceId } = await holdLane(counted);
     await counted.renewInstance(instanceId, LEASE_MS);
     const lock = await openSessionLock(subject.url);
@@ -134,7 +134,7 @@ describe("one database round trip after the database's history has changed", () 
   });
 
   // protects [Short of time] src/adapters/postgres/statements/session.ts
-  it("renews nothing, and the ordinary transaction then reports why", async () => {
+  it("renews no heartbeat, and the ordinary transaction then reports why", async () => {
     const { instanceId } = await holdLane(there);
     await other.client.query("UPDATE fencepost.feed SET epoch = epoch + 1");
     await expect(there.renewInstance(instanceId, LEASE_MS)).rejects.toMatchObject({ name: "HistoryChanged" });
@@ -146,7 +146,7 @@ describe("one database round trip after the database's history has changed", () 
     ["the recorded system is another one", "UPDATE fencepost.database_history SET system_identifier = 'another'"],
     ["the recorded WAL position is higher", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
     // protects [Short of time] src/adapters/postgres/statements/session.ts
-  ])("registers nothing if %s, and the ordinary transaction then begins an epoch", async (_, change) => {
+  ])("registers no instance if %s, and the ordinary transaction then begins a new feed epoch", async (_, change) => {
     const before = anInstance();
     await there.registerInstance(before);
     await other.client.query("UPDATE fencepost.feed SET last_seq = 5");
@@ -215,7 +215,7 @@ describe("a database transaction that the server ended because it was idle", () 
   }
 
   // protects [Short of time] src/adapters/postgres/session/errors.ts, src/adapters/postgres/session/write-transaction.ts
-  it("is retried without looking up its outcome, and its create is answered once", async () => {
+  it("is retried without looking up its outcome, and its create gets one result", async () => {
     const [fence, other] = [await settled(() => holdLane(store)), await settled(() => holdLane(store))];
     await settled(() => allocate(store, other, [anIntent(other.lane)]));
     const telemetry = recordTelemetry();

@@ -87,7 +87,7 @@ describe("a node that stalls during a database write", () => {
     await paused.close();
   });
 
-  it("while it holds the feed's counter makes other completions busy for a short time, and delays no create", async () => {
+  it("while it holds the feed's counter briefly causes busy errors for other completions, but delays no create", async () => {
     const fence = await holdLane(store);
     const { intent, attempt } = await mine(store, fence);
     const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
@@ -131,7 +131,7 @@ describe("a node that stalls during a database write", () => {
     expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
   });
 
-  it("behind a lock that another session holds gets a busy error, not fenced and not unknown", async () => {
+  it("behind a lock that another session holds gets a busy error, not the result fenced or unknown", async () => {
     const fence = await holdLane(store);
     const holder = await connectClient(subject.url);
     await holder.query("BEGIN");

@@ -52,7 +52,7 @@ function unlessBusy(error: unknown): null {
   throw error;
 }
 
-describe("a lane whose row lock is shared without a pause", () => {
+describe("a lane whose row lock other sessions share without a pause", () => {
   it("can still be claimed when its owner is dead, and allocates under the new term", async () => {
     const { fence, heir } = await leftBehind();
     const free = aLane();

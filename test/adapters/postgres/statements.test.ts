@@ -50,7 +50,7 @@ describe("the SQL statements of the program", () => {
     expect(switches("open-read")).toContain("enable_seqscan=off");
   });
 
-  it("are one constant each, prepared under its name, and all of them are found by this test", () => {
+  it("are one constant each, prepared under its own name, and this test finds all of them", () => {
     const dashed = (constant: string) => constant.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     for (const { constant, statement } of statements) expect(statement.name).toBe(`fencepost:${dashed(constant)}`);
     expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);
@@ -151,7 +151,7 @@ const LOOPS = [
  */
 const PAGES = /^page-(final|live|intake)/;
 
-describe.each(["never analysed", "analysed while empty"])("query plans on tables %s", (when) => {
+describe.each(["never analysed", "analysed while empty"])("query plans on tables that were %s", (when) => {
   beforeAll(async () => {
     if (when === "analysed while empty") await client.query("ANALYZE");
   });
@@ -174,7 +174,7 @@ describe.each(["never analysed", "analysed while empty"])("query plans on tables
   });
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("count transactions to be signed among live ones, not among all that a lane ever had", async () => {
+  it("count the transactions to be signed by reading unfinished transactions only, not all that the lane ever had", async () => {
     expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
   });
 

@@ -129,7 +129,7 @@ describe("a database commit without an answer", () => {
     expect(row).toMatchObject({ counter: 2, lanes: 1 });
   });
 
-  it("is waited for if it is the first commit of its slot and no row is visible yet", async () => {
+  it("is waited for if its slot has no earlier commit and its row is not visible yet", async () => {
     const fresh = await openPostgresStore({
       clock: systemClock,
       leaseDurationMs: 12_000,

@@ -38,7 +38,7 @@ describe("the logger", () => {
     expect(capture({ level: "silent" }).log.enabled("fatal")).toBe(false);
   });
 
-  it("accepts fields as encoded JSON, at the same level and in the same form", () => {
+  it("writes fields that are given as encoded JSON in the same form as other fields", () => {
     const { log, lines } = capture();
     log.logMembers("info", '"nonce":7,"txHash":null', 'say "when"');
     log.logMembers("debug", '"nonce":8', "dropped");

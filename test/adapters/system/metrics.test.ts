@@ -263,7 +263,7 @@ describe("metrics", () => {
     expect(await value(metrics, "alert_total", { code: "CHAIN_DOWN" })).toBe(1);
   });
 
-  it("show a nonce drift until it is proved or the lane allocates a nonce again", async () => {
+  it("show a nonce drift until the chain's count is proved or the lane allocates a nonce again", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     const drift = { type: "nonce.drift", cursor: 5, chainCount: 10, proved: false } as const;
     const read = (signer: string) => value(metrics, "nonce_drift", { chain_id: "1", signer: signer.toUpperCase() });
@@ -389,7 +389,7 @@ it("a metric counts each transition into a final state by outcome, but not trans
   expect(await outcome("TRACKING", "MINED")).toBeUndefined();
 });
 
-it("metrics show whether a chain is reachable, and its head block", async () => {
+it("metrics show whether a chain is reachable, and its newest block", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const up = () => value(metrics, "chain_up", { chain_id: "1" });
   metrics.sink({ type: "chain.head", chainId: 1, number: 7, hash: txHash });
@@ -409,7 +409,7 @@ it.each([
   ["time_to_broadcast_seconds", "the promised latency under load, and one block of 12 s", [0.02, 0.15, 12]],
   ["rpc_duration_seconds", "a node on the same machine, and one that times out", [0.001, 30]],
   ["http_request_duration_seconds", "a read, and a long poll that times out", [0.001, 30]],
-])("%s has a bucket for %s", async (name, _, edges) => {
+])("the histogram %s has a bucket for %s", async (name, _, edges) => {
   const metrics = createMetrics({ processMetrics: false });
   everyGauge(metrics);
   for (const event of everyLabel()) metrics.sink(event);
@@ -419,7 +419,7 @@ it.each([
   expect(bounds).toEqual(expect.arrayContaining(edges));
 });
 
-it("metrics count heads that block their lanes, and transactions that become STUCK", async () => {
+it("metrics count transactions that block their lane, and transactions that become STUCK", async () => {
   const metrics = createMetrics({ processMetrics: false });
   metrics.sink({ type: "lane.blocked", lane, txId: "t", nonce: 1, behind: 2 });
   const move = { type: "tx.transition", lane, txId: "t", nonce: 1, from: "TRACKING", subState: null, txHash } as const;

@@ -75,7 +75,7 @@ describe("an alert webhook's message format", () => {
     ["feishu", '{"code":19001,"msg":"param invalid"}', "refused the alert: param invalid"],
     ["slack", "ok", null],
     ["feishu", "<html>", null],
-  ])("%s: reads the refusal from the body of a 200 response %s", (format, answer, refusal) => {
+  ])("%s: a refusal is recognised in the body of a 200 response, such as %s", (format, answer, refusal) => {
     expect(refusalIn(format, answer)).toBe(refusal);
   });
 });

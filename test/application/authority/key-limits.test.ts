@@ -200,7 +200,7 @@ describe("API key limits on a node", () => {
   });
 
   // protects [Attacks] src/domain/keys/principal.ts, src/application/stages/1-create/create.ts, src/application/operations/reservations.ts
-  it("answer a request id that another key owns with REQUEST_ID_REUSED, without details of its transaction", async () => {
+  it("answer REQUEST_ID_REUSED for a request id that another key used, without details of that key's transaction", async () => {
     world = new World();
     const { node } = await world.startNode();
     const unlimited = { signers: null, chains: null };

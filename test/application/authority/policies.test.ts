@@ -154,7 +154,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/stages/3-sign/sign.ts
-  it("bounds the first attempt's fee by the counted cost, even if the market has risen; a later attempt pays more", async () => {
+  it("bounds the first attempt's fee by the counted cost, even if market fees have risen; only a later attempt pays more", async () => {
     const entry = await start(
       { maxCost: { perDay: `${10n ** 18n}` } },
       { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
@@ -238,7 +238,7 @@ describe("a policy", () => {
   );
 
   // protects [Attacks] src/application/detours/intake.ts
-  it("ends an intent of the intake table that breaks a rule as FAILED_FINAL/REJECTED, with the rule", async () => {
+  it("ends an intent from the intake table that breaks a rule: it becomes FAILED_FINAL/REJECTED, with the rule's name", async () => {
     const entry = await start({ to: [TO] });
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
     const [allowed, refused] = [normalise(ports, transfer()), normalise(ports, to(OTHER))];
@@ -287,7 +287,7 @@ describe("a policy", () => {
     expect(policies).toEqual({ signers: { [SIGNER]: { maxValue: { perTransaction: "1" } } } });
   });
 
-  it("raises one alert when it changes, on the first node that starts with it", async () => {
+  it("raises one alert after a change, on the first node that starts with the changed policy", async () => {
     const entry = await start({ to: [TO] });
     const next = await world.startNode();
     const changed = ({ events }: WorldNode) =>
@@ -296,7 +296,7 @@ describe("a policy", () => {
   });
 });
 
-describe("a placeholder for an expired reservation", () => {
+describe("a placeholder transaction for an expired nonce reservation", () => {
   const silence = async (policies: object, options: WorldOptions = {}) => {
     const entry = await start({}, { ...options, policies: policiesOf(policies) });
     const signed: number[] = [];
@@ -348,7 +348,7 @@ describe("a placeholder for an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("requested by an operator may also replace a key's transaction beyond the key's limits; a cancel may not", async () => {
+  it("that an operator requests may also replace a key's transaction beyond the key's limits; a cancel may not", async () => {
     const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${WORST}` } } } }) });
     world.holdBlocks();
     const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));
@@ -381,7 +381,7 @@ describe("a placeholder for an expired reservation", () => {
   });
 
   // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is not signed if it exceeds the signer's policy: the head becomes STUCK with the violated rule", async () => {
+  it("is not signed if it exceeds the signer's policy: the lane's next transaction becomes STUCK with the violated rule", async () => {
     const signers = { [SIGNER]: { maxCost: { perDay: `${WORST}` } } };
     const { entry, behind, signed, nonce } = await silence({ signers });
     await world.until(() => ops.row(behind).state === "STUCK");

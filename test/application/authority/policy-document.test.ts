@@ -73,7 +73,7 @@ describe("the policy document", () => {
     expect(alerts(other, "POLICY_FILE_DIFFERS")).toMatchObject([{ type: "alert" }, { type: "alert.resolved" }]);
   });
 
-  it("in an unreadable format stops nonce allocation: creates get 503, pending ones wait, and an alert is raised", async () => {
+  it("in an unreadable format stops nonce allocation: creates get 503, pending transactions wait, and an alert is raised", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     const ofTomorrow = { document: { moods: [] }, hash: "0x01" } as const;

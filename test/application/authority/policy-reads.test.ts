@@ -86,7 +86,7 @@ describe("reading policy usage", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("with a limited key that names another signer or key is refused, without revealing whether that exists", async () => {
+  it("with a limited key that names another signer or key is refused, without revealing whether that signer or key exists", async () => {
     const policyUsage = vi.fn(async () => all);
     const api = limitedTo(key(["read", "operate"], LIMITED), scriptedApi({ policyUsage }));
     for (const query of [{ signer: OTHER }, { key: "other" }, { key: "unheard-of" }]) {

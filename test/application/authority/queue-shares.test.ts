@@ -54,7 +54,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
-  it("regains a slot only when a transaction is mined, and loses it if a reorg makes that pending again", async () => {
+  it("regains a slot only when a transaction is mined, and loses it again if a reorg makes that transaction pending", async () => {
     const [node] = (await start()) as [WorldNode];
     await batch(node, "greedy", 4);
     await world.clock.advance(20_000);
@@ -152,7 +152,7 @@ describe("an API key with a share of a lane's queue", () => {
     expect((await batch(asked as WorldNode, "greedy", 1))[0]).toMatchObject(FULL);
   });
 
-  it("is counted by one database read; without any limited key, nothing is read", async () => {
+  it("has its used slots counted by one database read; nothing is read if no key is limited", async () => {
     const [node] = (await start()) as [WorldNode];
     let reads = 0;
     const read = node.store.openOf.bind(node.store);
@@ -167,7 +167,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/lane/queue-shares.ts
-  it("gets UNAVAILABLE while its used slots cannot be read, and is counted at the next create", async () => {
+  it("gets UNAVAILABLE while its used slots cannot be read; they are counted at the next create", async () => {
     const [node] = (await start()) as [WorldNode];
     await world.settle(node.node.api.create(transfer()));
     const read = node.store.openOf.bind(node.store);

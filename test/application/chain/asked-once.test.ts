@@ -27,7 +27,7 @@ describe("the fee market of a chain", () => {
     expect(asked.times).toBe(2);
   });
 
-  it("is read again at a new head", async () => {
+  it("is read again after a new block", async () => {
     const { context, asked } = marketBench();
     await context.feeMarket();
     context.forget();

@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 
 describe("a signer's transaction count", () => {
-  it("has the endpoint that returned it, the block and the time of the request", async () => {
+  it("names the endpoint that returned it, the block, and the time of the request", async () => {
     await clock.advance(5);
     const fact = { count: 7, endpoint: "a", atBlock: 12, askedAtMs: 5 };
     expect(await counts.mined(ONE, ANEW)).toEqual(fact);
@@ -70,7 +70,7 @@ describe("a signer's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("that never arrives delays no other signer, and its own signer only up to the age limit of a count", async () => {
+  it("that never arrives delays no other signer, and delays its own signer only for the maximum age of a count", async () => {
     answer = (signer) => (signer === ONE ? new Promise(() => undefined) : Promise.resolve(7));
     const hanging: CountFact[] = [];
     void counts.mined(ONE, ANEW).then((fact) => hanging.push(fact));
@@ -89,8 +89,8 @@ describe("a signer's transaction count", () => {
   });
 });
 
-describe("waiters for the next poll", () => {
-  it("resume together if they began at the same time, and never before a whole interval has passed", async () => {
+describe("callers that wait for the next poll", () => {
+  it("resume together if they began to wait at the same time, and never before a whole interval has passed", async () => {
     const over: string[] = [];
     const wait = (name: string) => void counts.nextPoll().then(() => over.push(name));
     wait("first");
@@ -109,7 +109,7 @@ describe("the count that the next nonce is compared with", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
-  it("may come from any other request in the meantime, but not from before a failed batch", async () => {
+  it("may have been read for any other purpose in the meantime, but not before the lane's last failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];
     bench.faults.lieAboutNonce((honest) => read.push(bench.clock.monotonicMs()) * 0 + honest);

@@ -36,7 +36,7 @@ describe("a transaction's first fee", () => {
     ["the last base fee, without a fee history", { baseFees: [FORTUNE], priorityFees: [] }],
     ["the tips", { baseFees: [GWEI] }],
     // protects [Sent again, priced again, stuck] src/application/chain/chain-context.ts
-  ])("is bounded by the base fees of followed blocks if one endpoint lies about %s", async (_, market) => {
+  ])("is bounded by the base fees of earlier blocks if one endpoint lies about %s", async (_, market) => {
     const bench = await offered(market);
     const most = 10n * usualBaseFee(bench) + 2n * GWEI;
     for (const wishes of [{}, { type: "legacy" }] as const) {
@@ -46,7 +46,7 @@ describe("a transaction's first fee", () => {
     }
   });
 
-  it("follows the base fees of the blocks: one lying head changes little, and lasting higher fees are paid", async () => {
+  it("follows the blocks' base fees: one block with a false base fee changes little, and lasting higher fees are paid", async () => {
     const bench = await offered({ baseFees: [20n * GWEI], priorityFees: [GWEI] });
     const { follower } = bench.context;
     bench.simulated.setBaseFee(FORTUNE);
@@ -64,7 +64,7 @@ describe("a transaction's first fee", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
-  it("ignores base fees of headers that do not match their block hash, once other headers did", async () => {
+  it("ignores the base fee of a header that does not match its block hash, if earlier headers matched theirs", async () => {
     const bench = createChainBench();
     const { follower } = bench.context;
     const head = bench.chain.head.bind(bench.chain);
@@ -89,7 +89,7 @@ describe("a transaction's first fee", () => {
     expect(follower.seenBaseFees.slice(-2)).toEqual([20n * GWEI, 21n * GWEI]);
   });
 
-  it("is bounded by the fee market's own base fees if two endpoints agree on the header", async () => {
+  it("is bounded by the fee market's own base fees if two endpoints agree on the block header", async () => {
     const market = { baseFees: [100n * GWEI], priorityFees: [GWEI] };
     const bench = await offered(market);
     expect(await capOf(bench)).toBeLessThan(100n * GWEI);
@@ -102,14 +102,17 @@ describe("a transaction's first fee", () => {
     ["have no base fee", null, { baseFees: [] }],
     ["have the same false base fee from the first one on", FORTUNE, {}],
     // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
-  ])("ends at the configured ceiling, and names it, if blocks %s", async (_, baseFee, market: Partial<FeeMarket>) => {
-    const bench = await offered(market, { chain: { baseFee } });
-    for (const wishes of [{}, { type: "legacy" }] as const) {
-      const { fees, reached } = await bench.context.price(wishes, TRANSFER);
-      expect(feeCap(fees)).toBe(MOST);
-      expect(reached).toEqual({ most: MOST, variable: "FENCEPOST_MAX_FEE_GWEI" });
-    }
-  });
+  ])(
+    "is limited to the configured ceiling, and names the ceiling's setting, if blocks %s",
+    async (_, baseFee, market: Partial<FeeMarket>) => {
+      const bench = await offered(market, { chain: { baseFee } });
+      for (const wishes of [{}, { type: "legacy" }] as const) {
+        const { fees, reached } = await bench.context.price(wishes, TRANSFER);
+        expect(feeCap(fees)).toBe(MOST);
+        expect(reached).toEqual({ most: MOST, variable: "FENCEPOST_MAX_FEE_GWEI" });
+      }
+    },
+  );
 
   it("for a high gas limit is bounded by the ceiling on gas times fee", async () => {
     const bench = await offered({ baseFees: [] }, { chain: { baseFee: null } });

@@ -52,7 +52,7 @@ describe("the gas cap of one transaction", () => {
     expect(on.cap).toBeNull();
   });
 
-  it("is unknown if the block gas limit is unknown too", () => {
+  it("is unknown if nothing is known about the chain, not even its block gas limit", () => {
     expect(limits(31_337, null, null).limits.most).toBeNull();
   });
 });

@@ -37,7 +37,7 @@ function numbers(blocks: readonly { readonly number: number }[]): readonly numbe
   return blocks.map(({ number }) => number);
 }
 
-describe("the head follower on a chain faster than its polls", () => {
+describe("the follower of new blocks, on a chain faster than its polls,", () => {
   /** Returns the requests of each poll. Requests sent before the first response count as one batch. */
   async function looks(blocks: readonly number[]) {
     const asked: string[][] = [];
@@ -71,7 +71,7 @@ describe("the head follower on a chain faster than its polls", () => {
   }
 
   // protects [Many lanes] src/application/chain/head-follower.ts
-  it("requests the head together with as many blocks as the previous poll had", async () => {
+  it("requests the newest block together with as many blocks as the previous poll found", async () => {
     expect(await looks([4, 4, 6, 3, 1, 0, 1])).toEqual([
       "head | 101 to 103",
       "head 105 to 107 |",
@@ -84,7 +84,7 @@ describe("the head follower on a chain faster than its polls", () => {
   });
 
   // protects [Many lanes] src/application/chain/head-follower.ts
-  it("still follows the chain if the blocks requested together with the head are unavailable", async () => {
+  it("still follows the chain if the blocks requested together with the newest block are unavailable", async () => {
     const { simulated, chain, telemetry } = await following(100);
     let fails = false;
     const follower = new HeadFollower(
@@ -106,7 +106,7 @@ describe("the head follower on a chain faster than its polls", () => {
   });
 });
 
-describe("the head follower without pending transactions", () => {
+describe("the follower of new blocks, without pending transactions,", () => {
   async function resting() {
     const asked: string[] = [];
     const bench = await following(100);
@@ -129,7 +129,7 @@ describe("the head follower without pending transactions", () => {
   }
   const nothing = (): boolean => false;
 
-  it("requests only the head, and skips the other blocks without reporting a gap", async () => {
+  it("requests only the newest block, and skips the other blocks without reporting a gap", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     for (const count of [4, 4, 1, 7]) {
       simulated.mine(count);
@@ -167,7 +167,7 @@ describe("the head follower without pending transactions", () => {
     expect(other.drain().items.flatMap(({ added }) => numbers(added))).toEqual([101, 102, 103, 104]);
   });
 
-  it("reports a gap if a reorg goes below the skipped blocks, without reading parent after parent", async () => {
+  it("reports a gap, without reading parent after parent, if a reorg goes below the skipped blocks", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     simulated.mine(4);
     await follower.advance(nothing);
@@ -181,8 +181,8 @@ describe("the head follower without pending transactions", () => {
   });
 });
 
-describe("the head follower's first poll", () => {
-  it("fills the window below the head, and reports to subscribers that blocks may have been missed", async () => {
+describe("the first poll of the follower of new blocks", () => {
+  it("fills the window below the newest block, and reports to subscribers that blocks may have been missed", async () => {
     const { follower, simulated, telemetry } = await following(500);
     const subscription = follower.subscribe();
     expect([follower.head, follower.window.tip]).toEqual([null, null]);
@@ -203,7 +203,7 @@ describe("the head follower's first poll", () => {
     expect(follower.window.oldest?.number).toBe(0);
   });
 
-  it("fails if the node has no block, if one below the head is missing, or if the chain moved during the read", async () => {
+  it("fails if the node has no block, if one below the newest is missing, or if the chain moved during the read", async () => {
     const none = await following(3, { head: async () => null });
     await expect(none.follower.advance()).rejects.toThrow("no latest block");
     const holes = await following(3, { blocksByNumber: async (asked) => asked.map(() => null) });
@@ -218,8 +218,8 @@ describe("the head follower's first poll", () => {
   });
 });
 
-describe("the head follower on a growing chain", () => {
-  it("reports nothing new if the head is the same", async () => {
+describe("the follower of new blocks, on a growing chain,", () => {
+  it("reports nothing new if the newest block is the same", async () => {
     const { follower } = await following(10);
     await follower.advance();
     const subscription = follower.subscribe();
@@ -262,7 +262,7 @@ describe("the head follower on a growing chain", () => {
   });
 });
 
-describe("the head follower after a reorg", () => {
+describe("the follower of new blocks, after a reorg", () => {
   it.each([1, 3, 20])(
     "of depth %i reports removed blocks in descending and added blocks in ascending order",
     async (depth) => {
@@ -316,7 +316,7 @@ describe("the head follower after a reorg", () => {
   });
 });
 
-describe("the head follower with a faulty endpoint", () => {
+describe("the follower of new blocks, with a faulty endpoint,", () => {
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
   it("changes nothing if the endpoint falls behind, inside the window or below it", async () => {
     const { follower, simulated, faults } = await following(200);
@@ -363,7 +363,7 @@ describe("the head follower with a faulty endpoint", () => {
   });
 });
 
-describe("subscribers of the head follower", () => {
+describe("subscribers of the follower of new blocks", () => {
   it("have separate buffers: a slow one loses the oldest blocks and is notified, a fast one is not affected", async () => {
     const bench = createChainBench({ settings: { blockQueueLength: 3 } });
     bench.simulated.mine(10);

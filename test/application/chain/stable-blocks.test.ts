@@ -77,7 +77,7 @@ describe("the stream of stable blocks", () => {
     expect(asked.filter((number) => number === 500)).toHaveLength(1);
   });
 
-  it("begins at the current head, or with the first block of an empty chain", async () => {
+  it("begins at the newest block, or with the first block of an empty chain", async () => {
     const bench = await at(10);
     const [stream, early] = [follow(bench, { depth: 0 }), createChainBench()];
     const waiting = follow(early, { depth: 0 });
@@ -135,7 +135,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(20);
   });
 
-  it("repeats no height if the head follower is still on the old branch", async () => {
+  it("repeats no height if the follower of new blocks is still on the old branch", async () => {
     const bench = await at(20);
     bench.simulated.reorg(2);
     const stream = follow(bench, { depth: 1, from: 15 });
@@ -161,7 +161,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(19);
   });
 
-  it("continues after a gap where it stopped", async () => {
+  it("after a gap continues where it stopped", async () => {
     const bench = await at(20, { settings: { blockQueueLength: 1 } });
     const stream = follow(bench, { depth: 3 });
     await bench.clock.advance(0);

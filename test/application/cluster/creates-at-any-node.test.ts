@@ -73,7 +73,7 @@ describe("creates sent to any node", () => {
   });
 
   it.each(["basic", "worker-queue"] as const)(
-    "(%s) reach the signer of a node that has just joined at once",
+    "in mode %s find the signer of a node that has just joined, without delay",
     async (mode) => {
       world = new World({ node: { mode } });
       const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });

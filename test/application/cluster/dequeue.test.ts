@@ -55,7 +55,7 @@ it("the owner dequeues all pending requests for its lanes in one pass, in batche
 });
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-it("the owner does not dequeue a request again in the pass that put it back because the lane was lost", async () => {
+it("the owner puts back a request if its lane was lost, and does not dequeue it again in the same pass", async () => {
   const { asked, putBack, look } = bench([aRequest(1)], () => notLeader("lost"));
   await look();
   expect(asked).toEqual([1, 0]);

@@ -24,7 +24,7 @@ describe("an embedded node beside a reachable node", () => {
     checkInvariants(world);
   });
 
-  it("takes over the lanes when the reachable node dies, and releases them when one starts again", async () => {
+  it("takes over the lanes when the reachable node dies, and releases them when a reachable node starts again", async () => {
     world = new World();
     const embedded = await world.startNode({ embedded: true });
     const first = await world.startNode();

@@ -6,7 +6,7 @@ let world: World;
 afterEach(() => world.close());
 
 describe("takeover of lanes", () => {
-  it("after a node's crash: the others get fair shares within lease duration + 1 s", async () => {
+  it("after a node's crash: the other nodes get fair shares within lease duration + 1 s", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 4);
     const crashed = nodes[0] as WorldNode;

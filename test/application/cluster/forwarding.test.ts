@@ -76,7 +76,7 @@ describe("concurrent creates forwarded to the same node", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/adapters/postgres/rows/transaction-fields.ts
-  it("keep the name of the API key that sent each, and so does a reservation", async () => {
+  it("each keep the name of the API key that sent them, as nonce reservations do", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const asked = nodes.find((node) => node !== ownerOf(nodes, SIGNER)) as WorldNode;
@@ -113,7 +113,7 @@ describe("concurrent creates forwarded to the same node", () => {
 });
 
 describe("a create at a node that no longer owns the lane", () => {
-  it("because it is shutting down: it does not reacquire the lane, and the next node accepts the create", async () => {
+  it("because the node is shutting down is accepted by the next node, and the first node does not reacquire the lane", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const leaving = ownerOf(nodes, SIGNER);
@@ -136,7 +136,7 @@ describe("a create at a node that no longer owns the lane", () => {
     checkInvariants(world);
   });
 
-  it("because its lease expired: it returns NOT_LEADER without an owner URL, and stores nothing", async () => {
+  it("because its lease expired gets NOT_LEADER without an owner URL, and stores nothing", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const cut = ownerOf(nodes, SIGNER);
@@ -147,7 +147,7 @@ describe("a create at a node that no longer owns the lane", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("because it was fenced while the create was queued: the create is forwarded and stored once", async () => {
+  it("because the node was fenced while the create was queued is forwarded, and stored once", async () => {
     world = new World();
     const nodes = await startNodes(3);
     const fenced = ownerOf(nodes, SIGNER);
@@ -205,7 +205,7 @@ describe("a create queued on a node that was paused past its lease", () => {
     checkInvariants(world);
   });
 
-  it("is forwarded even if its write had begun and that connection was closed", async () => {
+  it("is forwarded even if its write had begun and the write's connection was closed", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const paused = ownerOf(nodes, SIGNER);

@@ -53,7 +53,7 @@ describe("hand-over of lanes", () => {
     checkInvariants(world);
   });
 
-  it("to a node that joins gives it its share, and delays no create by more than 250 ms", async () => {
+  it("to a node that joins gives that node its share, and delays no create by more than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = [...(await startNodes(world, 2))];
     const waits: number[] = [];
@@ -108,7 +108,7 @@ describe("hand-over of lanes", () => {
     expect(world.clock.monotonicMs() - atMs).toBeLessThanOrEqual(5_000);
   });
 
-  it("moves the lanes of a node that lost the chain for a lease duration to a node that still has it", async () => {
+  it("moves lanes from a node that has not reached the chain for a lease duration to a node that reaches it", async () => {
     world = new World();
     const nodes = await startNodes(world, 2);
     const cut = nodes.find((node) => isOwner(world, node, SIGNER)) as WorldNode;

@@ -46,7 +46,7 @@ describe("an action on a lane", () => {
     for (const node of [owner, other]) expect(await ask(node, "refuse")).toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is refused with the owner's URL in basic mode", async () => {
+  it("in basic mode is refused with an error that contains the owner's URL", async () => {
     const { owner, other } = split(await startNodes("basic"));
     expect(await ask(other, "echo")).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: owner.url } });
     expect(await ask(owner, "echo")).toMatchObject({ url: owner.url });

@@ -59,7 +59,7 @@ const nonces = ({ creates }: { readonly creates: readonly ForwardedCreate[] }) =
   creates.map((each) => each.request.nonce);
 
 describe("creates enqueued for a lane's owner", () => {
-  it("contain the transaction id, the API key's name and the request of each", async () => {
+  it("are stored with the transaction id, the API key's name and the request of each", async () => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(2), true);
     await turns();
@@ -134,7 +134,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("take at most one MiB per row; a larger one is refused alone", async () => {
+  it("take at most one MiB per row; only a create that alone exceeds this is refused", async () => {
     const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
     const results = enqueue(creates, true);
@@ -184,7 +184,7 @@ describe("creates enqueued for a lane's owner", () => {
     expect(await results).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: uuid(0) } }]);
   });
 
-  it("may be accepted without an owner's response, unless one in the row names its nonce or a pool", async () => {
+  it("may be accepted without an owner's response, unless one create in the row names its nonce or a pool", async () => {
     const { rows, enqueue } = bench();
     void enqueue(some(2), true, {});
     await turns();

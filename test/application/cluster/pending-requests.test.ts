@@ -114,7 +114,7 @@ describe("a request enqueued for a lane's owner", () => {
     expect(written).toEqual([50, 30]);
   });
 
-  it("is read at once when a hint says that the owner has responded", async () => {
+  it("has its result read at once when a hint reports that the owner has responded", async () => {
     let answer: string | null = null;
     const { clock, road, ask } = bench(() => answer);
     let isAnswered = false;

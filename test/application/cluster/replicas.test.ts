@@ -160,7 +160,7 @@ describe("a create that the lane's owner refuses", () => {
   it.each([
     ["a field that is not there", { payload: { to: TO, vlaue: 1 } }, "INVALID_REQUEST"],
     ["a signer that no node has", { signer: `0x${"c".repeat(40)}` }, "UNKNOWN_SIGNER"],
-  ])("is refused by the replica without asking the owner if it has %s", async (_, wrong, code) => {
+  ])("is refused by the replica itself, without a request to the owner, if it has %s", async (_, wrong, code) => {
     const { other, signer } = await pair();
     expect(await world.refusal(send(other, transfer({ signer, ...wrong })))).toMatchObject({ code });
     expect(world.database.state.lastIntakeId).toBe(0);
@@ -279,7 +279,7 @@ describe("intake rows left by a node of the previous release", () => {
     asIntent(anIntent({ chainId: CHAIN_ID, signer }, { payload: { to: TO, gasPrice: 2_000_000_000n }, ...overrides }));
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("are processed, or declined with only the reason stored", async () => {
+  it("are processed or refused; of a refused one, only the reason is stored", async () => {
     const { signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -297,7 +297,7 @@ describe("intake rows left by a node of the previous release", () => {
   });
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("under one request id make the transaction whose id a caller already received", async () => {
+  it("that share a request id become one transaction, with the id that a caller has already received", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
     const unheard = intentOf(signer, { requestId: "told" });
@@ -313,7 +313,7 @@ describe("intake rows left by a node of the previous release", () => {
 
 describe("a write to the table of pending requests", () => {
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("without a response has an unknown outcome with the id; a repeat finds the same transaction", async () => {
+  it("without a response has an unknown outcome, reported with the transaction id; a repeat finds the same transaction", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const request = transfer({ signer, requestId: "unheard" });

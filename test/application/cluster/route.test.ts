@@ -56,7 +56,7 @@ describe("a signer whose key no live node holds", () => {
   });
 });
 
-describe("an action on a lane that is reloaded meanwhile, without another node", () => {
+describe("an action on a lane that is reloaded meanwhile, on the only node,", () => {
   it("is retried after the reload, not refused", async () => {
     const clock = createManualClock();
     const router = loneRouter({ serves: true, hasKey: true, clock });

@@ -11,7 +11,7 @@ async function create(entry: WorldNode, count: number): Promise<void> {
 }
 
 describe("two nodes", () => {
-  it("in basic mode with one lane: the second node refuses a create with the owner's URL", async () => {
+  it("in basic mode with one lane: the second node refuses a create, and its error contains the owner's URL", async () => {
     world = new World({ node: { mode: "basic" } });
     const first = await world.startNode();
     const second = await world.startNode();

@@ -179,7 +179,7 @@ describe("a pool create that was enqueued for one lane and got no result", () =>
 
 describe("a create enqueued for the lane's owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it.each(KINDS)("is checked by the owner for the API key that the replica received: it %s", async (_, request) => {
+  it.each(KINDS)("is checked by the owner against the API key that the replica received: it %s", async (_, request) => {
     const policies = policiesOf({
       keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
     });
@@ -198,7 +198,7 @@ describe("a create enqueued for the lane's owner", () => {
     expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
   });
 
-  it("awaits approval above the threshold, from any node; with a named nonce it is refused", async () => {
+  it("above the approval threshold awaits approval, whichever node receives it, but is refused if it names a nonce", async () => {
     const policies = policiesOf({ keys: { shop: { requireApproval: { aboveValue: "5", expiresAfter: "1h" } } } });
     const { other, owner, signer } = await pair({ policies });
     const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
@@ -226,7 +226,7 @@ describe("a create enqueued for the lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("is refused by the database's clock if it is dequeued after its validUntil", async () => {
+  it("is refused if it is dequeued after its validUntil, by the database's clock", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const validUntil = new Date(world.clock.now().getTime() + 2_000).toISOString();

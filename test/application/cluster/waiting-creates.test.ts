@@ -59,7 +59,7 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
     expect(noncesOf(signer)).toEqual([0]);
   });
 
-  it("succeeds for only one of many concurrent creates with that nonce", async () => {
+  it("succeeds only once if many concurrent creates name the same nonce", async () => {
     const { other, owner, signer } = await pair();
     const asked = Array.from({ length: 12 }, (_, index) => {
       const payload = { to: TO, value: String(index), gas: 21_000, gasPrice: "2000000000" };

@@ -14,7 +14,7 @@ async function ready(endpoints: 1 | 2): Promise<ChainBench> {
   return bench;
 }
 
-describe("the gas limit of a cancel or a placeholder", () => {
+describe("the gas limit of a cancel or placeholder transaction", () => {
   it("follows the chain's estimate, if that exceeds a plain transfer's gas", async () => {
     const bench = await ready(1);
     bench.faults.lieAboutGas(() => 45_000n);
@@ -35,7 +35,7 @@ describe("the gas limit of a cancel or a placeholder", () => {
   });
 
   // protects [Holes] src/application/detours/another-attempt.ts
-  it("is a plain transfer's if there is no fee market to judge a higher estimate by", async () => {
+  it("is a plain transfer's if there is no fee market by which a higher estimate could be checked", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
     bench.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });

@@ -135,15 +135,15 @@ describe("rows of the intake table", () => {
     expect(results(bench.writes)).toEqual([]);
   });
 
-  it("fail with an unexpected error instead of hiding it", async () => {
+  it("pass on an unexpected error instead of hiding it", async () => {
     const bench = await ready();
     Object.assign(bench.context, { marketFor: () => Promise.reject(new TypeError("a mistake of ours")) });
     await expect(take(bench, row(1, { payload: BARE }))).rejects.toThrow(TypeError);
   });
 });
 
-describe("an intake row with a request id that exists", () => {
-  it("becomes an alias of the transaction if the payload is the same, and is refused otherwise", async () => {
+describe("an intake row whose request id may already exist", () => {
+  it("becomes an alias of the existing transaction if the payload is the same, and is refused otherwise", async () => {
     const bench = await ready();
     const [same, other] = [row(1, { requestId: "r" }), row(2, { requestId: "r" })];
     bench.control.answer = (write) =>
@@ -168,16 +168,19 @@ describe("an intake row with a request id that exists", () => {
     ["with the same payload", {}, { result: "alias", of: "the first" }],
     ["with another payload", { fingerprint: "0x01" } as const, { event: "refuseReusedRequestId" }],
     ["only as an intake row itself", { state: "CREATED" } as const, { event: "refuse" }],
-  ])("%s is compared with the existing request before any refusal", async (_, overrides, expected) => {
-    const bench = await ready();
-    bench.simulated.revertCallsTo(TO, "0x");
-    const refused = row(1, { requestId: "r", payload: BARE });
-    bench.rows.existing = [existing(refused, overrides)];
-    await takeAtTwoBlocks(bench, refused);
-    expect(results(bench.writes).at(-1)).toMatchObject(expected);
-  });
+  ])(
+    "%s is compared with the existing request before it is refused for another reason",
+    async (_, overrides, expected) => {
+      const bench = await ready();
+      bench.simulated.revertCallsTo(TO, "0x");
+      const refused = row(1, { requestId: "r", payload: BARE });
+      bench.rows.existing = [existing(refused, overrides)];
+      await takeAtTwoBlocks(bench, refused);
+      expect(results(bench.writes).at(-1)).toMatchObject(expected);
+    },
+  );
 
-  it("is refused like any other row if that request is the row itself, or if it has no request id", async () => {
+  it("is refused like any other row if no other request has its id, or if it has no id", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { requestId: "r", payload: BARE });
@@ -189,7 +192,7 @@ describe("an intake row with a request id that exists", () => {
     expect(results(bench.writes)).toMatchObject([{ event: "refuse" }, { intakeId: 2, event: "refuse" }]);
   });
 
-  it("or without one is refused if the database cannot store it", async () => {
+  it("is refused if the database cannot store it", async () => {
     const bench = await ready();
     bench.control.answer = (write) =>
       write.kind === "allocate"
@@ -204,7 +207,7 @@ describe("an intake row with a request id that exists", () => {
 });
 
 describe("the intake of a lane that is lost", () => {
-  it("ends no more rows, and does not read more", async () => {
+  it("ends no more rows, and reads no more rows", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await take(bench, row(0, { payload: BARE }));
@@ -227,7 +230,7 @@ describe("a full page of intake rows", () => {
     expect(await take(await ready(), ...full())).toBe(true);
   });
 
-  it("of a lane that waits for the chain is not read again; rows of other lanes come next", async () => {
+  it("of a lane that waits for the chain is not read again; rows of other lanes are read next", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     const other = createStageBench({ cursor: 5 }).lane;
@@ -239,7 +242,7 @@ describe("a full page of intake rows", () => {
     });
   });
 
-  it("of a lane with a distrusted chain or a failed commit is not read again; rows of other lanes come next", async () => {
+  it("of a lane with a distrusted chain or a failed commit is not read again; rows of other lanes are read next", async () => {
     const bench = await ready();
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });

@@ -30,7 +30,7 @@ const states = () => world.database.state.completions.map(({ state }) => state);
 describe("a transaction signed before the gas cap was known", () => {
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
   it.each(["move", "heal"] as const)(
-    "is signed again with less gas, and confirmed (hole policy %s)",
+    "is signed again with less gas, and confirmed (holePolicy %s)",
     async (holePolicy) => {
       const entry = await start({ settings: { holePolicy } });
       const first = await create(entry, call());
@@ -50,7 +50,7 @@ describe("a transaction signed before the gas cap was known", () => {
   );
 
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("makes the cap known: the next one stays within it, and one that needs more is refused", async () => {
+  it("makes the cap known: the lane's next transaction stays within it, and one that needs more gas is refused", async () => {
     const entry = await start();
     await create(entry, call());
     await world.allSettled(1);
@@ -65,7 +65,7 @@ describe("a transaction signed before the gas cap was known", () => {
   });
 
   // protects [Holes] src/application/detours/reprice.ts
-  it("is not signed again if the caller set the gas: the head becomes STUCK with the reason", async () => {
+  it("is not signed again if the caller set the gas: it becomes STUCK with the reason", async () => {
     const entry = await start();
     const { txId } = await create(entry, call({ gas: 20_000_000 }));
     await world.until(() => row(txId)?.state === "STUCK");
@@ -82,7 +82,7 @@ describe("a transaction signed before the gas cap was known", () => {
   });
 
   // protects [Holes] src/application/detours/holes.ts
-  it("waits for a gas estimate before the hole policy applies to it", async () => {
+  it("waits for a gas estimate before holePolicy applies to it", async () => {
     const entry = await start({ settings: { holePolicy: "heal" } });
     const { txId } = await create(entry, call());
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_estimateGas" });
@@ -108,7 +108,7 @@ describe("a transaction signed before the gas cap was known", () => {
     expect(row(txId)?.attempts).toHaveLength(2);
   });
 
-  it("is not signed again if maxAttempts is 1: the new attempt would count", async () => {
+  it("is not signed again if maxAttempts is 1, because signing again would be a second attempt", async () => {
     const entry = await start({ settings: { maxAttempts: 1 } });
     const { txId } = await create(entry, call());
     await world.until(() => row(txId)?.state === "STUCK");

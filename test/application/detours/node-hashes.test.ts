@@ -32,7 +32,7 @@ const create = (entry: WorldNode) => world.settle(entry.node.api.create(transfer
 const rowOf = (txId: string) => world.rows().find((row) => row.txId === txId);
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("if a signing node returns a wrong hash, its mined transaction with our nonce and content confirms ours", async () => {
+it("if the node that signs returns a wrong hash, the mined transaction with our nonce and content still confirms ours", async () => {
   const entry = await open({ staleReceiptTimeoutMs: 5_000 });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -45,7 +45,7 @@ it("if a signing node returns a wrong hash, its mined transaction with our nonce
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("if a signing node returns the hash of a foreign transaction, that transaction's block confirms nothing", async () => {
+it("if the node that signs returns the hash of a foreign transaction, our transaction is not confirmed when that one is mined", async () => {
   const entry = await open({ stuckAfterMs: 5_000 });
   const other: Address = `0x${"0d".repeat(20)}`;
   const { hash } = world.chain.injectForeign(other);
@@ -66,7 +66,7 @@ async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode
 }
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("if one of two endpoints lies about the transaction mined at our nonce, our own is not taken for foreign", async () => {
+it("if one of two endpoints lies about the transaction mined at our nonce, our own transaction is not treated as foreign", async () => {
   const entry = await openBesideLiar({ value: 999n });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -75,7 +75,7 @@ it("if one of two endpoints lies about the transaction mined at our nonce, our o
 });
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("if one of two endpoints lies about the transaction mined at our nonce, a foreign one is not taken for ours", async () => {
+it("if one of two endpoints lies about the transaction mined at our nonce, a foreign transaction is not treated as ours", async () => {
   const entry = await openBesideLiar({ to: TO, value: 1n, data: "0x" });
   misname(entry, { hash: NOBODYS, does: false });
   world.holdBlocks();

@@ -112,27 +112,30 @@ describe("a reservation marked as used with a foreign transaction's hash", () =>
     ["of another signer", 0, OTHER],
     ["at another nonce", 7, SIGNER],
     // protects [Reservations] src/application/stages/5-receipt/receipt.ts
-  ] as const)("(%s) is not confirmed when that is mined: it is STUCK, and can be cancelled", async (...named) => {
-    const [, nonce, from] = named;
-    const entry = await open({ settings: { stuckAfterMs: 5_000 } });
-    const { reservationId } = await reserve(entry);
-    const rawTransaction = await signed(nonce, from);
-    const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
-    const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash }));
-    if (from === SIGNER) world.chain.setNonce(SIGNER, 7);
-    world.chain.submit(rawTransaction);
-    await world.until(() => world.chain.receipt(txHash) !== null);
-    if (from === SIGNER) world.chain.setNonce(SIGNER, 0);
-    const behind = await ops.create(entry);
-    await world.until(() => ops.row(txId).state === "STUCK");
-    expect(ops.row(txId).history.at(-1)?.reason).toContain(`${txHash} is another transaction`);
-    await ops.act(entry, "cancel", { txId });
-    await ops.settled(txId, behind);
-    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
-    expect(ops.outcome(behind)).toBe("CONFIRMED");
-  });
+  ] as const)(
+    "becomes STUCK instead of confirmed when the foreign transaction is mined, and can be cancelled (%s)",
+    async (...named) => {
+      const [, nonce, from] = named;
+      const entry = await open({ settings: { stuckAfterMs: 5_000 } });
+      const { reservationId } = await reserve(entry);
+      const rawTransaction = await signed(nonce, from);
+      const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
+      const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash }));
+      if (from === SIGNER) world.chain.setNonce(SIGNER, 7);
+      world.chain.submit(rawTransaction);
+      await world.until(() => world.chain.receipt(txHash) !== null);
+      if (from === SIGNER) world.chain.setNonce(SIGNER, 0);
+      const behind = await ops.create(entry);
+      await world.until(() => ops.row(txId).state === "STUCK");
+      expect(ops.row(txId).history.at(-1)?.reason).toContain(`${txHash} is another transaction`);
+      await ops.act(entry, "cancel", { txId });
+      await ops.settled(txId, behind);
+      expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+      expect(ops.outcome(behind)).toBe("CONFIRMED");
+    },
+  );
 
-  it("is checked again if the chain could not return that, and delays no other receipt", async () => {
+  it("is checked again later if the chain could not return the foreign transaction, and delays no other receipt", async () => {
     const entry = await open();
     const before = await ops.create(entry);
     await ops.settled(before);
@@ -219,7 +222,7 @@ describe("explain, for a transaction above an unused nonce,", () => {
   });
 });
 
-it("explain does not report the owner as silent because the chain is slow to return a count", async () => {
+it("explain does not report the owner as silent if the only cause is a chain that returns its transaction count slowly", async () => {
   const entry = await open();
   world.holdBlocks();
   const txId = await ops.sent(entry);

@@ -73,7 +73,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("moves the next nonce past foreign transactions once proved, and changes no pending transaction", async () => {
+  it("moves the next nonce past foreign transactions once these are proved, and changes no pending transaction", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 4);
@@ -86,7 +86,7 @@ describe("the comparison of a lane with the chain", () => {
     await world.allSettled(2);
   });
 
-  it("with pending counts skips foreign nonces in the mempool, and leaves our transactions unchanged", async () => {
+  it("with pending counts skips nonces that foreign transactions hold in the mempool, and changes none of our transactions", async () => {
     const entry = await settledLane({ settings: { nonceChainQuery: "pending" } });
     world.holdBlocks();
     await create(entry, 1);
@@ -210,7 +210,7 @@ describe("a chain that differs from the known one", () => {
     ["was reset and has another first block", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
     // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
-  ])("because it %s: the lane stops, sends and decides nothing, and resumes with the known chain", async (_, other) => {
+  ])("(it %s) stops the lane: nothing is sent or decided until the known chain is back", async (_, other) => {
     const entry = await settledLane({ settings: { pollIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
@@ -275,7 +275,7 @@ describe("a chain that differs from the known one", () => {
   );
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("is not assumed because one endpoint differs while another does not respond", async () => {
+  it("is not assumed if one endpoint differs while another does not respond", async () => {
     const entry = await settledLane();
     const another = { chainId: 5, genesisHash: null };
     entry.rpc.identity = async () => another;
@@ -316,7 +316,7 @@ describe("a chain that differs from the known one", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
-  it("gets no broadcast of queued transactions, even if an operator resumes the lane meanwhile", async () => {
+  it("receives no queued transactions, even if an operator resumes the lane meanwhile", async () => {
     const entry = await settledLane();
     const lane = (action: "suspend" | "resume") => {
       const order = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;
@@ -353,7 +353,7 @@ describe("a chain that differs from the known one", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("with the same genesis is detected by a count below transactions that are final beyond any reorg", async () => {
+  it("with the same genesis block is detected by a transaction count below nonces that no reorg can free again", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mine(100);
@@ -401,7 +401,7 @@ describe("a chain that differs from the known one", () => {
     await world.allSettled(2);
   });
 
-  it("is not assumed because of a lower count while the transactions are watched for reorgs", async () => {
+  it("is not assumed from a lower transaction count while our transactions are still monitored for reorgs", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     await create(entry, 1);

@@ -118,7 +118,7 @@ describe("a lane held after the database's history changed", () => {
     expect(lane.cursor).toBe(3);
   });
 
-  it("delays no other lane if it fails, and at most 64 lanes read the chain at once", async () => {
+  it("delays no other lane if its recovery fails, and at most 64 lanes read the chain at once", async () => {
     const { run, aHeldLane, seen, writer } = bench({ latest: [5] });
     const lanes = Array.from({ length: 200 }, () => aHeldLane());
     const [failing, stopped] = lanes as [OwnedLane, OwnedLane];
@@ -133,7 +133,7 @@ describe("a lane held after the database's history changed", () => {
     expect(seen.most).toBeLessThanOrEqual(64);
   });
 
-  it("stays held if it was fenced meanwhile, and is not compared again once it is reconciled", async () => {
+  it("stays held if its write was fenced, and is not compared with the chain again once it is reconciled", async () => {
     const { run, aHeldLane, seen, writer } = bench({ latest: [8] });
     const lane = aHeldLane();
     writer.write = async () => ({ status: "fenced" });

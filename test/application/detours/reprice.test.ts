@@ -74,7 +74,7 @@ async function scene(
 const alerts = ({ bench }: Scene) => bench.telemetry.of("alert").map(({ code }) => code);
 
 describe("a transaction whose fee is below the market", () => {
-  it("is signed again once a node accepted it, and is found by its new hash from the commit on", async () => {
+  it("is signed again with a higher fee after a node accepted it, and its new hash is tracked once committed", async () => {
     const { bench, tx, run } = await scene();
     expect(await run()).toBe("signed");
     expect(eventsOf(bench.writes)).toEqual(["reprice tx 1"]);
@@ -89,7 +89,7 @@ describe("a transaction whose fee is below the market", () => {
   });
 
   it.each(["cancel", "replace", "placeholder"] as const)(
-    "of kind %s is signed again with the same kind, because the kind decides the outcome",
+    "with an attempt of kind %s is signed again with the same kind, because the kind decides the outcome",
     async (kind) => {
       const { bench, run } = await scene([attempt(1), attempt(2, { kind, fees: offer(25n) })]);
       expect(await run()).toBe("signed");

@@ -43,7 +43,7 @@ describe("nonces skipped because of a false count", () => {
     checkInvariants(world);
   });
 
-  it("are named by the STUCK head by default, and given to the next transactions", async () => {
+  it("make the transaction above them STUCK with a reason that names them, and are given to the next transactions", async () => {
     const entry = await liedTo(2, "move");
     await world.until(() => world.rows()[1]?.state === "STUCK");
     const said = world.rows()[1]?.history.find(({ event }) => event === "stick")?.reason;
@@ -69,7 +69,7 @@ describe("nonces skipped because of a false count", () => {
 });
 
 describe("nonces skipped because another program used them", () => {
-  it("are not holes if a second endpoint has seen them used, whatever the first one counts", async () => {
+  it("are not treated as nonce gaps if a second endpoint reports them as used, whatever count the first one reports", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry);
@@ -88,7 +88,7 @@ describe("nonces skipped because another program used them", () => {
 
 describe("nonces not proved to be unused", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
-  it("are not treated as holes while one endpoint's count is too low and the other lags behind", async () => {
+  it("are not treated as nonce gaps while one endpoint's count is too low and the other endpoint lags behind", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const late = new Faults();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: late } });
@@ -111,8 +111,8 @@ describe("nonces not proved to be unused", () => {
   });
 });
 
-describe("a head that waits for its block", () => {
-  it("is not treated as blocked by a hole if an endpoint lags behind final transactions", async () => {
+describe("a lane's lowest open transaction", () => {
+  it("is not reported as blocked by a nonce gap while an endpoint lags behind final transactions", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const entry = await world.startNode();
     for (let index = 0; index < 3; index++) await create(entry);

@@ -32,7 +32,7 @@ describe("a chain node that refuses future nonces", () => {
     expect(arrivals).toEqual([...arrivals].sort((a, b) => (a ?? 0) - (b ?? 0)));
   });
 
-  it("gets a transaction into nearly every block, once the window has closed", async () => {
+  it("still mines a transaction in nearly every block after the send window has closed", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 10);
@@ -75,7 +75,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/domain/pace/lane-pace.ts
-  it("and is replaced by one that accepts them: the window reopens without an operator", async () => {
+  it("is sent many nonces at once again, without an operator, after a change to a node that accepts them", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -90,7 +90,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/stages/4-broadcast/note-answer.ts
-  it("only above a gap is sent its dropped transactions first, then the rest", async () => {
+  it("only above a gap is first sent the transactions that it dropped, and then the rest", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseGaps" } },
       settings: { resubmitIntervalMs: 600_000 },
@@ -110,7 +110,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 });
 
-describe("a chain that is final at the first block", () => {
+describe("a chain whose blocks are final at once", () => {
   // protects [Chains that differ] src/domain/chain/finality.ts
   it("completes transactions that it mines on arrival, without waiting for more blocks", async () => {
     world = new World({ settings: { confirmations: 0 } });
@@ -166,7 +166,7 @@ describe("a chain without base fees", () => {
 
 describe("nodes at different heights behind one URL", () => {
   it.each([1, 3, 10])(
-    "%i blocks apart: the lagging node causes no withdrawal, no second attempt and no decision",
+    "cause no withdrawal, no second attempt and no decision if they are %i blocks apart",
     async (lag) => {
       world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
       world.chain.mine(20);
@@ -185,7 +185,7 @@ describe("nodes at different heights behind one URL", () => {
     },
   );
 
-  it("one of which has stopped: transactions complete through the other", async () => {
+  it("do not prevent transactions from completing if one of them has stopped", async () => {
     world = new World({ settings: { confirmations: 2 } });
     world.chain.mine(20);
     const entry = await world.startNode();

@@ -61,7 +61,7 @@ describe.each(["confirmations", "safe", "finalized"] as const)(
 
 it.each(["confirmations", "safe"] as const)(
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  "invented blocks of one endpoint, with finality by %s, do not end the watch for reorgs",
+  "blocks invented by one endpoint, with finality by %s, do not end the monitoring of final transactions for reorgs",
   async (finality) => {
     const entry = await open(finality);
     const txId = await ops.create(entry);
@@ -97,11 +97,11 @@ describe("blocks invented by one of two endpoints", () => {
   });
 });
 
-describe.each(["safe", "finalized"] as const)("if one of two endpoints does not support the tag %s", (finality) => {
-  // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it.each(["first", "second"] as const)(
-    "and it is the %s one, the other endpoint's tag decides finality",
-    async (which) => {
+describe.each(["safe", "finalized"] as const)(
+  "two endpoints, one of which does not support the finality tag %s,",
+  (finality) => {
+    // protects [False receipts] src/adapters/evm/reads/agree.ts
+    it.each(["first", "second"] as const)("(the %s one) decide finality by the other endpoint's tag", async (which) => {
       const entry = await open(finality, undefined, (endpoints) => {
         endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
       });
@@ -110,6 +110,6 @@ describe.each(["safe", "finalized"] as const)("if one of two endpoints does not 
       const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
       expect(depth).toBeGreaterThanOrEqual(5);
       checkInvariants(world);
-    },
-  );
-});
+    });
+  },
+);

@@ -35,10 +35,10 @@ async function open(endpoints: 1 | 2): Promise<WorldNode & { readonly elsewhere:
 const disagreements = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
-describe.each([1, 2] as const)("with %i endpoints, a false receipt that says", (endpoints) => {
+describe.each([1, 2] as const)("with %i endpoints, a false receipt", (endpoints) => {
   it.each(Object.entries(LIES))(
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-    "%s: decides nothing; once the receipt is honest, the outcome is decided and never revised",
+    "(claim: %s) decides nothing; once the receipt is correct, the outcome is decided and never revised",
     async (_, lie) => {
       const entry = await open(endpoints);
       entry.faults.lieAboutReceipts(lie);
@@ -53,7 +53,7 @@ describe.each([1, 2] as const)("with %i endpoints, a false receipt that says", (
   );
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
-  it("it reverted: raises one alert with both versions, and is explained on every node", async () => {
+  it("that reports a revert raises one alert with both versions, and explain names the disagreement on every node", async () => {
     const entry = await open(endpoints);
     const { faults } = entry;
     faults.lieAboutReceipts(LIES["it reverted"] as ReceiptLie);
@@ -73,7 +73,7 @@ describe.each([1, 2] as const)("with %i endpoints, a false receipt that says", (
 });
 
 describe("with two endpoints", () => {
-  it("a false receipt from the second endpoint decides no more than one from the first", async () => {
+  it("a false receipt decides nothing, even if the second endpoint is the one that returns it", async () => {
     const entry = await open(2);
     entry.elsewhere.lieAboutReceipts(LIES["it reverted"] as ReceiptLie);
     const txId = await ops.create(entry);
@@ -97,7 +97,7 @@ describe("with two endpoints", () => {
   });
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
-  it("an endpoint that responds but returns no blocks causes an alert after a minute, and is explained", async () => {
+  it("an endpoint that responds but returns no blocks causes an alert after a minute, and is named by explain", async () => {
     const entry = await open(2);
     const heal = entry.elsewhere.inject(
       { kind: "error", code: -32_000, message: "no" },

@@ -69,7 +69,7 @@ describe("an accepted transaction, refused by one of two endpoints,", () => {
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("is not rejected for a revert that only one reports, and delays no other intake row", async () => {
+  it("is not rejected for a revert that only one endpoint reports, and delays no other intake row", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     const [refused, behind, later] = [intent({ to: CONTRACT, value: "1" }), intent(), intent()];
@@ -86,7 +86,7 @@ describe("an accepted transaction, refused by one of two endpoints,", () => {
     checkInvariants(world);
   });
 
-  it("delays newer rows by a few passes at most, however many are refused", async () => {
+  it("delays newer intake rows by a few passes at most, however many transactions are refused like this", async () => {
     const entry = await twoEndpoints();
     const { rpc } = entry;
     const prospects = rpc.prospects.bind(rpc);
@@ -154,7 +154,7 @@ describe("an accepted transaction, refused by one of two endpoints,", () => {
     expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
   });
 
-  it("differs from a new create, which is refused at once and consumes nothing", async () => {
+  it("is retried, unlike a new create, which is refused at once and consumes nothing", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     const create = transfer({ payload: { to: CONTRACT, value: "1" } });

@@ -13,7 +13,7 @@ async function create(node: Awaited<ReturnType<World["startNode"]>>, count: numb
 }
 
 describe("an RPC endpoint", () => {
-  it("that is down: creates with gas and fees on a known lane are accepted, others refused, and all recover later", async () => {
+  it("that is down does not stop creates with gas and fees on a known lane; other creates are refused until it is back", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -31,7 +31,7 @@ describe("an RPC endpoint", () => {
     checkInvariants(world);
   });
 
-  it("that is down: a create on a new lane is refused with 503 and consumes nothing", async () => {
+  it("that is down makes a create on a new lane fail with 503, and nothing is consumed", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" });
@@ -59,7 +59,7 @@ describe("an RPC endpoint", () => {
     checkInvariants(world);
   });
 
-  it("that fails only for receipts: no outcome is decided until it responds again", async () => {
+  it("that fails only for receipts delays every outcome until it responds again", async () => {
     world = new World();
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -73,7 +73,7 @@ describe("an RPC endpoint", () => {
 });
 
 describe("reorgs", () => {
-  it("of depth 3 that drop mined transactions: all are CONFIRMED again with the same nonces, and the feed is correct", async () => {
+  it("of depth 3 that drop mined transactions only delay them: all are CONFIRMED with the same nonces, and the feed is correct", async () => {
     world = new World({ settings: { confirmations: 5 } });
     const entry = await world.startNode();
     await create(entry, 30);
@@ -88,7 +88,7 @@ describe("reorgs", () => {
   });
 
   it.each([1, 10])(
-    "of depth %i that remove a reverted receipt: no outcome was reported, and the same attempt succeeds",
+    "of depth %i that remove a revert before its outcome was reported let the same attempt succeed",
     async (depth) => {
       world = new World({ settings: { confirmations: 12 } });
       const entry = await world.startNode();
@@ -113,7 +113,7 @@ describe("reorgs", () => {
     },
   );
 
-  it("that move a transaction to another block: it is found again without another broadcast", async () => {
+  it("that move a transaction to another block cause no other broadcast: the transaction is found again", async () => {
     world = new World({ settings: { confirmations: 6 } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -125,7 +125,7 @@ describe("reorgs", () => {
     expect(world.chain.witness.length).toBe(sent);
   });
 
-  it("deeper than finality: the feed gets REORGED, and then the outcome again", async () => {
+  it("deeper than finality are reported as REORGED in the feed, followed by the new outcome", async () => {
     world = new World({ settings: { confirmations: 2 } });
     const entry = await world.startNode();
     await create(entry, 4);
@@ -140,7 +140,7 @@ describe("reorgs", () => {
     expect(entry.events).toContainEqual(expect.objectContaining({ type: "alert", code: "DEEP_REORG" }));
   });
 
-  it("that change stored confirmations count as a new fork, and the watch ends past its depth", async () => {
+  it("that change stored confirmations count as a new fork, and monitoring for reorgs still ends at its depth", async () => {
     world = new World({ settings: { confirmations: 4 } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -155,7 +155,7 @@ describe("reorgs", () => {
 });
 
 describe("the chain's transaction count", () => {
-  it("above our next nonce makes the next create wait for proof, and sets its nonce", async () => {
+  it("above our next nonce makes the next create wait until the count is proved, and then sets its nonce", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode();
     await create(entry, 5);
@@ -192,7 +192,7 @@ describe("the chain's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("that is always too high is not used while the other endpoint is always one block behind", async () => {
+  it("that one endpoint always reports too high is not used, even if the other endpoint is always one block behind", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const late = new Faults();
     late.trail(1);

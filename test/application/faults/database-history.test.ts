@@ -85,7 +85,7 @@ describe("a promoted standby without data loss", () => {
     checkInvariants(world);
   });
 
-  it("allocates no nonce and broadcasts nothing while the chain's count cannot be read", async () => {
+  it("lets nodes allocate no nonce and broadcast nothing while the chain's transaction count cannot be read", async () => {
     world = new World();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -110,7 +110,7 @@ describe("a promoted standby without data loss", () => {
     checkInvariants(world);
   });
 
-  it("ignores a transaction count that a second read does not confirm", async () => {
+  it("makes nodes ignore a transaction count that a second read does not confirm", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -170,7 +170,7 @@ describe("a database restored from a backup", () => {
     );
   });
 
-  it("starts an epoch above every sequence number already read, and keeps the remaining feed readable", async () => {
+  it("starts a feed epoch above every sequence number already read, and the remaining completions stay readable", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -189,7 +189,7 @@ describe("a database restored from a backup", () => {
     expect(left.items.map(({ seq }) => seq)).toEqual([1]);
   });
 
-  it("also holds intake rows of suspended lanes, without delaying rows of other lanes", async () => {
+  it("leaves intake rows of suspended lanes waiting, without delaying the rows of other lanes", async () => {
     world = new World();
     const entry = await world.startNode();
     world.database.changeHistory(true);

@@ -43,7 +43,7 @@ describe("a lane that hangs", () => {
     await world.until(() => count(OTHER) === 3, 20_000);
   });
 
-  it("while its count is read delays no concurrent create of another lane", async () => {
+  it("while its transaction count is read delays no concurrent create of another lane", async () => {
     const entry = await startKnown({ settings: { nonceStateTimeoutMs: 0 } });
     const { rpc } = entry;
     const counted = rpc.transactionCount.bind(rpc);

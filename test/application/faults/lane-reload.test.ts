@@ -51,7 +51,7 @@ function order(action: "suspend" | "resume" | "realign") {
 }
 
 describe("a lane that is reloaded", () => {
-  it("includes a nonce reserved during the reload: it expires, and the transactions above it proceed", async () => {
+  it("includes a nonce reserved during the reload: the reservation expires, and the transactions above it proceed", async () => {
     const entry = await startKnown({ settings: { holePolicy: "heal", nonceStateTimeoutMs: 0 } });
     const count = holdNext(entry, "transactionCount");
     const reserving = entry.node.api.reserveNonce({ signer: SIGNER, ttl: 5 });
@@ -110,7 +110,7 @@ describe("a lane that is reloaded", () => {
     await expect(world.settle(realigning)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("gets no holes from a search that began before the reload, because it would never fill them", async () => {
+  it("stores no nonce gaps found by a search that began before the reload, because it would never fill them", async () => {
     const bench = createStageBench({ cursor: 9, tracking: [trackedRecord(8)] });
     const look = () => findSkipped(bench);
     for (let looks = 0; looks < 2; looks++) {

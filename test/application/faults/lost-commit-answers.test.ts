@@ -51,7 +51,7 @@ const SCENES: Readonly<Partial<Record<LaneWrite["kind"], Scene>>> = {
 describe("a commit that succeeded but whose response was lost", () => {
   // protects [Reads] src/application/lane/term.ts
   it.each(Object.entries(SCENES))(
-    "for the write %s: the lane is reloaded, includes the write, and continues",
+    "(write %s) makes the lane reload, and the reloaded lane includes the write and continues",
     async (kind, scene) => {
       world = new World({ signers: [SIGNER], settings: { reconciliationIntervalMs: 10_000, holePolicy: "heal" } });
       const entry = await world.startNode();

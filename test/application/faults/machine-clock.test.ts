@@ -38,7 +38,7 @@ it.each([
   ["behind", -HOUR_MS],
 ])(
   // protects [The fence] src/application/database-clock.ts
-  "with a machine clock an hour %s, pending age follows the database: alert and stuck hook come neither early nor late",
+  "with a machine clock an hour %s, a transaction's age follows the database's clock, so alert and stuck hook come on time",
   async (_, aheadMs) => {
     const { asked, node, codes } = await sentByAnother(aheadMs);
     expect(node.node.gauges().oldestPendingAgeSeconds).toBeLessThan(PATIENCE_MS / 1_000);

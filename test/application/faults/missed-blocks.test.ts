@@ -68,7 +68,7 @@ describe("blocks mined while no node was running", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "REORGED", "REORGED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("may remove reported transactions: the watch lasts until the old blocks can be read", async () => {
+  it("may remove reported transactions: monitoring for reorgs does not end before the old blocks can be read", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -88,7 +88,7 @@ describe("blocks mined while no node was running", () => {
     checkInvariants(world);
   });
 
-  it("may exceed the watch depth: the watch ends, and only after the chain has confirmed the outcome", async () => {
+  it("may exceed the depth of reorg monitoring, which then ends once the chain has confirmed the outcome again", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -108,8 +108,8 @@ describe("blocks mined while no node was running", () => {
   });
 });
 
-describe("a head follower that lost blocks", () => {
-  it("because its buffer was full: all pending transactions are looked up by hash", async () => {
+describe("the block follower, after it lost blocks", () => {
+  it("because its buffer was full, causes a lookup by hash of all pending transactions", async () => {
     world = new World({
       settings: { blockQueueLength: 1, staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null },
     });
@@ -134,7 +134,7 @@ describe("a head follower that lost blocks", () => {
     checkInvariants(world);
   });
 
-  it("because a reorg is deeper than its window: transactions are withdrawn, looked up and broadcast again", async () => {
+  it("because a reorg was deeper than its window, causes transactions to be withdrawn, looked up and broadcast again", async () => {
     world = new World({ settings: { confirmations: 400, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.chain.mine(5);
@@ -148,7 +148,7 @@ describe("a head follower that lost blocks", () => {
   });
 });
 
-describe("receipts of a block that the endpoint cannot return", () => {
+describe("receipts of a block, while the endpoint cannot return them,", () => {
   it("are fetched by block when the endpoint responds again, without a lookup by hash", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null } });
     const entry = await world.startNode();

@@ -15,7 +15,7 @@ async function confirmOne(entry: WorldNode): Promise<void> {
 
 describe("a commit that fails", () => {
   it.each<CommitFault>(["unavailable", "unknown-lost"])(
-    "(%s) during allocation: the create gets 503, and nothing is stored",
+    "(%s) during allocation makes the create fail with 503, and nothing is stored",
     async (fault) => {
       world = new World();
       const entry = await world.startNode();
@@ -29,7 +29,7 @@ describe("a commit that fails", () => {
     },
   );
 
-  it("(unknown, yet committed) during allocation: 503 with the id and `outcome: unknown`, and the transaction is sent", async () => {
+  it("with an unknown outcome during allocation returns 503 with the id and `outcome: unknown`; a committed transaction is sent", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -42,7 +42,7 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
-  it("(unknown, yet committed) during a suspend: nothing is broadcast any more, as stored in the database", async () => {
+  it("with an unknown outcome during a suspend still stops all broadcasts if the database did commit it", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -61,7 +61,7 @@ describe("a commit that fails", () => {
     expect(world.chain.witness).toHaveLength(sent);
   });
 
-  it("(busy) is retried without an error for the caller", async () => {
+  it("because the database is busy is retried without an error for the caller", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -73,7 +73,7 @@ describe("a commit that fails", () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6])(
-    "in any way at write number %i after a create: all transactions are confirmed once",
+    "in any way at write number %i after a create still lets each transaction be confirmed exactly once",
     async (nth) => {
       for (const fault of ["unavailable", "unknown-lost", "unknown-committed"] as const) {
         world = new World({ settings: { resubmitIntervalMs: 3_000 } });
@@ -201,7 +201,7 @@ describe("request ids", () => {
     expect(world.rows().length).toBe(1);
   });
 
-  it("match for any letter case of the signer, also within one batch; another payload is refused", async () => {
+  it("are matched whatever the letter case of the signer, also within one batch; another payload is refused", async () => {
     world = new World();
     const entry = await world.startNode();
     const upper = `0x${SIGNER.slice(2).toUpperCase()}`;

@@ -134,7 +134,7 @@ describe("after a jump of the base fee", () => {
 describe("a fee that only one endpoint reports", () => {
   it.each(["reprice", "cancel"] as const)(
     // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
-    "is not paid by a %s: the action is refused at once, with the numbers",
+    "is not paid by a %s: the action is refused at once, with the fee in the error",
     async (action) => {
       const { node, txId } = await waiting();
       const [first] = caps(txId);

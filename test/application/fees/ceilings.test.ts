@@ -85,7 +85,7 @@ function caps(txId: string): readonly bigint[] {
 
 describe("a fee market with extreme prices", () => {
   it.each(LIES.flatMap(([what, lie]) => [1, 2].map((endpoints) => [what, endpoints, lie] as const)))(
-    "with %s is paid no more than the ceiling, with an alert, by %d endpoints",
+    "(%s) leads to no fee above the ceiling, and to an alert, with %d endpoints",
     async (_, endpoints, lie) => {
       const node = await startLying(lie, {}, endpoints);
       const txId = await ops.create(node, { payload: BARE });
@@ -148,7 +148,7 @@ describe("the ceiling on gas cost", () => {
   const GUZZLER = `0x${"cc".repeat(20)}` as const;
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("refuses a create before a nonce is allocated, if the remaining fee is below the base fee", async () => {
+  it("refuses a create before a nonce is allocated, if the fee that it permits is below the base fee", async () => {
     // With 21,000 gas, the cost ceiling allows 100 gwei per gas, which equals the base fee. With 22,000 gas, it allows
     // a little less.
     const dear = { baseFee: 100n * GWEI, price: GWEI };

@@ -45,7 +45,7 @@ function events(row: TransactionRow | undefined): readonly string[] {
 
 describe("a market fee above the fee of sent transactions", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("leads to repricing: head first, at least a tenth more in both fields, one attempt each is mined", async () => {
+  it("causes repricing in nonce order, with at least a tenth more in both fee fields, and every transaction is mined", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -104,7 +104,7 @@ describe("a market fee above the fee of sent transactions", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/lane/owned-lane.ts
-  it("that falls again: the older, cheaper attempt may still be mined", async () => {
+  it("that falls again may still let the older, cheaper attempt be mined", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -134,7 +134,7 @@ describe("a market fee above the fee of sent transactions", () => {
   });
 });
 
-describe("two endpoints with different fee markets", () => {
+describe("repricing, with two endpoints that report different fee markets,", () => {
   const LOW: FeeMarket = { baseFees: [7n], priorityFees: [0n], gasPrice: 7n };
   const UNPRICED = { maxFeePerGas: undefined, maxPriorityFeePerGas: undefined, gas: "21000" };
 
@@ -150,7 +150,7 @@ describe("two endpoints with different fee markets", () => {
   }
 
   // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
-  it("offer the lower fee first, and reach the higher one within ten blocks", async () => {
+  it("offers the lower fee first, and reaches the higher one within ten blocks", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: GWEI, gasPrice: 51n * GWEI };
     const entry = await differing({ ...LOW, dearer });
     world.chain.setBaseFee(50n * GWEI);
@@ -166,7 +166,7 @@ describe("two endpoints with different fee markets", () => {
     checkInvariants(world);
   });
 
-  it("raise the fee step by step if a node refuses it as underpriced", async () => {
+  it("raises the fee step by step if a node refuses it as underpriced", async () => {
     const dearer = { baseFee: 7n, tip: 3n * GWEI, gasPrice: 3n * GWEI };
     const entry = await differing({ ...LOW, agreed: true, dearer }, { minimumTip: 2n * GWEI });
     await create(entry, 1, UNPRICED);
@@ -176,7 +176,7 @@ describe("two endpoints with different fee markets", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/chain/disputes.ts, src/application/queries/node-reports.ts
-  it("raise one alert per minute, and are shown in attention and explain until they agree", async () => {
+  it("raises one alert per minute, and attention and explain show the disagreement until it ends", async () => {
     const disputed = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const entry = await differing({ ...LOW, disputed });
     world.holdBlocks();
@@ -195,7 +195,7 @@ describe("two endpoints with different fee markets", () => {
     expect(await attention()).not.toContain("RPC_DISAGREES");
   });
 
-  it("do not raise the fee if blocks accept the lower one", async () => {
+  it("does not raise the fee if blocks accept the lower one", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: 900n * GWEI, gasPrice: 950n * GWEI };
     const entry = await differing({
       baseFees: [50n * GWEI],
@@ -255,7 +255,7 @@ describe("the limit of automatic repricing", () => {
 });
 
 describe("a chain node's response `underpriced`", () => {
-  it("to the first attempt leads to one with a higher fee, not to a loop", async () => {
+  it("to the first attempt leads to an attempt with a higher fee, not to a loop", async () => {
     world = busyWorld({ chain: { refuseUnderBaseFee: true } });
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -268,7 +268,7 @@ describe("a chain node's response `underpriced`", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("because of a foreign transaction at the nonce: it is outbid step by step, below the ceiling", async () => {
+  it("because of a foreign transaction at the nonce leads to higher fees step by step, below the ceiling", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -304,7 +304,7 @@ describe("a chain node's response `underpriced`", () => {
 });
 
 describe("a reprice that cannot take effect", () => {
-  it("for lack of funds: the earlier attempt is still broadcast, and no fee is signed twice", async () => {
+  it("for lack of funds lets the earlier attempt be broadcast further, and no fee is signed twice", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -325,7 +325,7 @@ describe("a reprice that cannot take effect", () => {
     expect(world.rows()[0]?.receipt?.txHash).toBe(row?.attempts[0]?.txHash);
   });
 
-  it("because the fee market cannot be read: the same attempt is broadcast again", async () => {
+  it("because the fee market cannot be read leads to another broadcast of the same attempt", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -341,7 +341,7 @@ describe("a reprice that cannot take effect", () => {
 });
 
 describe("repricing after a takeover", () => {
-  it("continues from the database: the next fee exceeds the one accepted from the previous owner", async () => {
+  it("continues from the database: the next fee exceeds the last one that a node accepted from the previous owner", async () => {
     world = busyWorld();
     const first = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);

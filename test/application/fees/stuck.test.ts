@@ -47,7 +47,7 @@ describe("a transaction that is not mined in time", () => {
     checkInvariants(world);
   });
 
-  it("as the head of its lane is reported once as blocking, however often it is repriced", async () => {
+  it("is reported once as blocking its lane if it is the lowest open one, however often it is repriced", async () => {
     world = patientWorld({ settings: { repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -65,9 +65,9 @@ describe("a transaction that is not mined in time", () => {
   });
 });
 
-describe("a lane's head that is not mined", () => {
+describe("a lane's lowest open transaction, if it is not mined,", () => {
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/detours/another-attempt.ts
-  it("becomes STUCK alone, with the reason; the feed says not settled; and it is CONFIRMED if mined later", async () => {
+  it("becomes STUCK with a reason, is reported in the feed as not settled, and is CONFIRMED if mined later", async () => {
     world = patientWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -120,7 +120,7 @@ describe("a lane's head that is not mined", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  it("and is already too old at a takeover becomes STUCK only after a resubmit interval", async () => {
+  it("becomes STUCK only after a resubmit interval if it was already too old at a takeover", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: 15_000 } });
     const first = await world.startNode();
     world.holdBlocks();
@@ -134,7 +134,7 @@ describe("a lane's head that is not mined", () => {
     await world.until(() => states()[0] === "STUCK/-");
   });
 
-  it("becomes STUCK by the time since it became the head, not by its total age", async () => {
+  it("becomes STUCK by the time since it became the lowest open one, not by its total age", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: null } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -181,7 +181,7 @@ describe("a lane's head that is not mined", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
-  it("is not STUCK for its number of broadcasts right after an operator's resubmit", async () => {
+  it("does not become STUCK by its number of broadcasts right after an operator's resubmit", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -197,7 +197,7 @@ describe("a lane's head that is not mined", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("is not STUCK for its number of broadcasts if no node accepted it, or while the chain does not respond", async () => {
+  it("does not become STUCK by its number of broadcasts if no node accepted it or the chain does not respond", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
     const back = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
@@ -247,7 +247,7 @@ describe("a lane's head that is not mined", () => {
     checkInvariants(world);
   });
 
-  it("leaves STUCK with a new attempt, and its time limit starts again", async () => {
+  it("is no longer STUCK after a new attempt, and its time limit starts again", async () => {
     world = patientWorld({ settings: { repricing: linearRepricing(20), maxAttempts: 2, resubmitIntervalMs: 30_000 } });
     const entry = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);

@@ -55,7 +55,7 @@ describe("an API key for JSON-RPC", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
-  it("limited to signers and chains gets 4100 for any others", async () => {
+  it("limited to signers and chains gets the error 4100 for any others", async () => {
     const own = SIGNERS[1] as typeof SIGNER;
     await start({ apiKeys: [key("own", { signers: [own] }), key("elsewhere", { chains: [1] })] });
     expect((await rpc.call("eth_accounts", [], as("own"))).result).toEqual([own]);

@@ -247,7 +247,7 @@ describe("JSON-RPC methods forwarded to the chain", () => {
     ["all blocks beside a hash that is none", { blockHash: "", fromBlock: "0x0" }],
     ["a block by a hash that is none", { blockHash: "" }],
     // protects [Attacks] src/adapters/http/rpc/log-filters.ts
-  ])("do not include a log filter that names or covers %s", async (_, filter) => {
+  ])("do not include calls with a log filter that names or covers %s", async (_, filter) => {
     await start();
     const asked: string[] = [];
     entry.rpc.passOn = async (name) => {
@@ -270,7 +270,7 @@ describe("JSON-RPC methods forwarded to the chain", () => {
     { fromBlock: "finalized", toBlock: "latest" },
     { topics: [[], null] },
     {},
-  ])("include a log filter within the limits: %j", async (filter) => {
+  ])("include calls with a log filter within the limits: %j", async (filter) => {
     await start();
     const asked: string[] = [];
     entry.rpc.passOn = async (name) => {

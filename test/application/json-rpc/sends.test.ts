@@ -147,7 +147,7 @@ describe("eth_sendTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("is refused above a fee ceiling with -32003, and by a policy with its rule", async () => {
+  it("is refused with -32003 above a fee ceiling or by a policy, whose rule the error names", async () => {
     await start({
       settings: { maxFeeWei: 30_000_000_000n },
       policies: forSigner(SIGNER, { maxValue: { perTransaction: "10" } }),
@@ -178,7 +178,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
       async () => void Object.assign(entry.signer, { sign: () => Promise.reject(new Error("connection refused")) }),
     ],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  ])("because %s returns -32003 with its transaction id, in time", async (_, happen) => {
+  ])("returns -32003 with its transaction id, in time (cause: %s)", async (_, happen) => {
     await start();
     await happen();
     const before = world.clock.monotonicMs();
@@ -194,7 +194,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts
-  it("because it waits for approval returns that at once, and has no nonce", async () => {
+  it("returns at once that it waits for approval, if a policy requires one, and has no nonce", async () => {
     await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "10", expiresAfter: "60s" } }) });
     const { error } = await rpc.send({ value: "0x64" });
     expect(error).toMatchObject({ code: -32003, data: { outcome: "accepted", txId: expect.any(String) } });
@@ -240,7 +240,7 @@ describe("an eth_sendTransaction with an unknown outcome", () => {
       () => void Object.assign(entry.node.api, { createNamed: () => Promise.reject(new Error("a bug")) }),
     ],
     // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  ])("because %s returns in time, with an error code that clients do not retry", async (_, happen) => {
+  ])("returns in time, with an error code that clients do not retry (cause: %s)", async (_, happen) => {
     await start();
     await rpc.send();
     happen();
@@ -266,7 +266,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
-  it("returns the existing hash if the same payload already has it", async () => {
+  it("leads to the existing hash if the same payload already has that nonce", async () => {
     await start();
     const first = await rpc.send({ nonce: "0x0" });
     const again = await rpc.send({ nonce: "0x0" });
@@ -287,7 +287,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/application/lane/owned-lane.ts
-  it("does not change if a lower nonce becomes free, and cannot be a lower free nonce", async () => {
+  it("stays the same if a lower nonce becomes free; a lower, free nonce is refused as too low", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     await lane("suspend");

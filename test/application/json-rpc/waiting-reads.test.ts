@@ -55,7 +55,7 @@ const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined 
 
 describe("JSON-RPC reads forwarded to a chain", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("are limited in number at once; identical ones among the waiting reads share one request", async () => {
+  it("run only up to a limit at once, and identical reads that wait share one request", async () => {
     await start();
     const reads = Array.from({ length: 300 }, (_, at) => block(at % 3));
     await arrived();
@@ -121,7 +121,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  it("of one API key do not delay another key's: that key gets a slot at once, and then they alternate", async () => {
+  it("of one API key do not delay those of another key, which get a slot at once; then the keys alternate", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 200 }, (_, at) => block(at, "busy"));
     await asked(OF_ONE_KEY);

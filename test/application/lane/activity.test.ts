@@ -25,7 +25,7 @@ function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-it("an activity starts with the first kick, synchronously", () => {
+it("an activity starts synchronously when it is first kicked", () => {
   const { activity, runs } = bench();
   activity.kick();
   expect(runs.length).toBe(1);

@@ -44,7 +44,7 @@ describe("a transaction that is due", () => {
     expect(lane.toJudge(0)).toEqual([]);
   });
 
-  it("is checked for staleness and fee in nonce order, head first", () => {
+  it("is checked for staleness and fee in nonce order, lowest nonce first", () => {
     const lane = laneOf(answered(3, "accepted"), answered(1, "underpriced"), answered(2, "accepted"));
     expect(nonces(lane.toJudge(0))).toEqual([1, 2, 3]);
   });
@@ -73,7 +73,7 @@ describe("a transaction that is due", () => {
 });
 
 describe("the send window for a node that refuses future nonces", () => {
-  it("closes to the head, is probed with one more nonce, and opens when that is accepted", () => {
+  it("closes to a single nonce, is probed with one more nonce, and opens when that one is accepted", () => {
     const lane = laneOf(due(1), due(2), due(3), due(4));
     expect(lane.openWindow(64, 0)).toBe(64);
     happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
@@ -107,7 +107,7 @@ describe("the send window for a node that refuses future nonces", () => {
     expect(lane.openWindow(64, 2_000)).toBe(2);
   });
 
-  it("moves with the head: a transaction refused as too early is due at once", () => {
+  it("moves up when the lowest open transaction is mined: the next one, refused as too early, is due at once", () => {
     const next = paced(answered(2, "nonceTooHigh"), { send: at(1_000_000) });
     const head = answered(1, "accepted");
     const lane = laneOf(head, next);
@@ -117,7 +117,7 @@ describe("the send window for a node that refuses future nonces", () => {
   });
 });
 
-it("a lane counts the pending transactions behind a nonce", () => {
+it("a lane counts the pending transactions above a nonce", () => {
   const lane = laneOf(due(1), due(2), due(5));
   expect([lane.pendingBehind(1), lane.pendingBehind(4), lane.pendingBehind(5)]).toEqual([2, 1, 0]);
 });

@@ -307,7 +307,7 @@ describe("reloading a lane", () => {
     expect((await lanes.own(LANE)).fence).toEqual(owned.fence);
   });
 
-  it("does nothing if that loaded state was already dropped", async () => {
+  it("does nothing if the loaded state was already dropped", async () => {
     const owned = await lanes.own(LANE);
     lanes.reload(owned, "first");
     await lanes.retryWanted();
@@ -400,7 +400,7 @@ describe("losing lanes", () => {
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "fenced" }]);
   });
 
-  it("by a late message about an older term does not drop the newer one", async () => {
+  it("through a late message about an older term does not drop the newer term", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose({ ...owned.fence, token: 0 }, "transition");
     expect([owned.term.hasEnded, lanes.size]).toEqual([false, 1]);

@@ -171,7 +171,7 @@ describe("an instance that missed its renewal", () => {
     expect(telemetry.of("alert.resolved")).toMatchObject([{ code: "SCHEMA_TOO_NEW" }]);
   });
 
-  it("because others declared it dead has ended too, even before its own deadline", async () => {
+  it("has ended too if other instances declared it dead, even before its own deadline", async () => {
     const { lease, heard } = await bench.started("a");
     const first = lease.instanceId;
     const record = bench.row(first);
@@ -196,7 +196,7 @@ describe("a database whose history changed", () => {
     expect(telemetry.events).toContainEqual({ type: "feed.epochBegun", epoch: 2, mayHaveLost: true });
   });
 
-  it("and was noticed by a write does not wait for a renewal; two notices count as one change", async () => {
+  it("leads to a new instance without waiting for a renewal if a write noticed it; two notices count as one change", async () => {
     const { lease, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory();
@@ -209,7 +209,7 @@ describe("a database whose history changed", () => {
     expect(telemetry.events.filter(({ type }) => type === "alert")).toHaveLength(1);
   });
 
-  it("is retried with jitter until it accepts the new instance", async () => {
+  it("receives registration attempts with jitter until it accepts the new instance", async () => {
     const { lease, store } = await bench.started("a");
     bench.database.changeHistory();
     store.cut();

@@ -37,7 +37,7 @@ describe("other instances of the cluster", () => {
     expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
   });
 
-  it("whose counter is unchanged for lease plus skew on this node's clock are declared dead", async () => {
+  it("whose counter is unchanged for lease plus clock skew on this node's clock are declared dead", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -64,7 +64,7 @@ describe("other instances of the cluster", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("whose counter is unchanged are judged by their own lease: a short one beside a long one", async () => {
+  it("with an unchanged counter are declared dead after their own lease, even if this node's lease is longer", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b", undefined, LONG_LEASE);
     stayUnexpired(dying);
@@ -74,7 +74,7 @@ describe("other instances of the cluster", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("whose counter is unchanged are judged by their own lease: a long one beside a short one", async () => {
+  it("with an unchanged counter are declared dead after their own lease, even if this node's lease is shorter", async () => {
     const dying = await bench.started("a", undefined, LONG_LEASE);
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -84,7 +84,7 @@ describe("other instances of the cluster", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("are not declared dead because this node was paused", async () => {
+  it("are not declared dead after a pause of this node itself", async () => {
     const patient = await bench.started("a");
     const paused = await bench.started("b");
     await bench.clock.advance(1_000);
@@ -97,7 +97,7 @@ describe("other instances of the cluster", () => {
     );
   });
 
-  it("are not declared dead because their row arrived late: its age counts from the start of the read", async () => {
+  it("are not declared dead if their row arrived late: its age counts from the start of the read", async () => {
     await bench.started("a");
     const slow = await bench.started("b");
     const instances = slow.store.instances.bind(slow.store);
@@ -117,7 +117,7 @@ describe("other instances of the cluster", () => {
     expect(verdicts).toEqual([]);
   });
 
-  it("that renew at the same moment are not declared dead, because the counter has changed", async () => {
+  it("that renew just before they are declared dead stay alive, because their counter has changed", async () => {
     const rival = await bench.started("a");
     const judge = await bench.started("b");
     const declare = judge.store.declareDead.bind(judge.store);
@@ -178,7 +178,7 @@ describe("other instances of the cluster", () => {
     expect(heir.telemetry.of("instance.declaredDead").length).toBe(2);
   });
 
-  it("are not judged by a node that is past its own lease deadline", async () => {
+  it("are not declared dead by a node that is past its own lease deadline", async () => {
     const [one, other] = [await bench.started("a"), await bench.started("b")];
     let looks = 0;
     const instances = other.store.instances.bind(other.store);

@@ -24,7 +24,7 @@ async function bench() {
 }
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("a check of the chain's identity trusts the other lanes if one lane's term has ended", async () => {
+it("a check of the chain's identity still clears the other lanes to continue if one lane's term has ended", async () => {
   const { ports, context, ending, other } = await bench();
   for (const lane of [ending, other]) happened(lane, chainLookOwed);
   ending.stop("lost");
@@ -32,7 +32,7 @@ it("a check of the chain's identity trusts the other lanes if one lane's term ha
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a check of the chain's identity trusts the other lanes if the database read for one lane fails", async () => {
+it("a check of the chain's identity still clears the other lanes to continue if the database read for one lane fails", async () => {
   const { ports, context, telemetry, ending: failing, other } = await bench();
   for (const lane of [failing, other]) happened(lane, chainLookOwed);
   let looks = 0;
@@ -51,7 +51,7 @@ it("a check of the chain's identity trusts the other lanes if the database read 
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a comparison with the chain distrusts it if the count is too low and the database read fails", async () => {
+it("a comparison with the chain reports the chain as distrusted if its count is too low and the database read fails", async () => {
   const { ports, context, telemetry, ending: failing } = await bench();
   happened(failing, chainJudged, null, 0);
   const settledBelow = () => Promise.reject(new Error("the connection was reset"));
@@ -61,7 +61,7 @@ it("a comparison with the chain distrusts it if the count is too low and the dat
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a check of the chain's identity trusts the other lanes if one lane cannot store the genesis hash", async () => {
+it("a check of the chain's identity still clears the other lanes to continue if one lane cannot store the genesis hash", async () => {
   const { ports, context, control, ending: failing, other } = await bench();
   context.genesisHash = null;
   for (const lane of [failing, other]) happened(lane, chainLookOwed);

@@ -73,7 +73,7 @@ describe("moving down into a nonce hole", () => {
     ]);
   });
 
-  it("is refused to one allocated before commits may have been lost, because it may have been signed", () => {
+  it("is refused to a transaction allocated before the database may have lost commits, because it may have been signed", () => {
     const lane = createOwnedLane({ cursor: 4, epochFloor: 3 });
     lane.backlog.enqueue([record(2), record(3)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
@@ -91,7 +91,7 @@ describe("transactions that wait to be signed", () => {
     expect(signAll(lane, [])).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it("beyond the limit in memory are read from the database later, all of them, once", () => {
+  it("beyond the memory limit are read from the database later, each exactly once", () => {
     const lane = createOwnedLane({ cursor: 0 });
     const all = records(0, 3_000);
     lane.backlog.enqueue(all);
@@ -106,7 +106,7 @@ describe("transactions that wait to be signed", () => {
     expect(signAll(lane, records(5, 4))).toEqual([5, 6, 7, 8]);
   });
 
-  it("and were allocated during a page read are not forgotten, which would leave a hole", () => {
+  it("are not forgotten if they were allocated during a page read, which would leave a nonce gap", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.missingFrom();
     const page = records(5, 1);
@@ -116,7 +116,7 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("and were allocated into a hole during a page read cause the page to be read again", () => {
+  it("cause the page to be read again if they were allocated into a nonce gap during a page read", () => {
     const lane = createOwnedLane({ cursor: 8, allocated: 3 });
     lane.backlog.missingFrom();
     const page = records(5, 3);
@@ -126,7 +126,7 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("and appear on a page before their allocation is acknowledged are not signed twice", () => {
+  it("are not signed twice if they appear on a page before their allocation is acknowledged", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.refill(records(5, 3), PAGE); // The page was read after transactions 6 and 7 were committed and before their commit was acknowledged.
     lane.backlog.enqueue(records(6, 2));
@@ -164,7 +164,7 @@ describe("transactions that wait to be signed", () => {
     );
   });
 
-  it("stay within the window above the lane's head", () => {
+  it("stay within the window above the lane's lowest open transaction", () => {
     const lane = createOwnedLane({ cursor: 20, tracking: [tracked(5), tracked(6), tracked(9)] });
     lane.backlog.enqueue(records(10, 10));
     expect(nonces(lane.toSign(8, 100))).toEqual([10, 11, 12]);
@@ -188,7 +188,7 @@ describe("transactions in flight", () => {
   });
 
   // protects [The fence] src/application/lane/owned-lane.ts
-  it("of a dropped lane copy do not remove the hashes of the newer copy", () => {
+  it("of a dropped lane copy leave the hash index of the newer copy unchanged", () => {
     const { context } = createChainBench();
     const old = createOwnedLane({ tracking: [tracked(1)] }, context);
     const fresh = createOwnedLane({ tracking: [tracked(1)] }, context);
@@ -219,7 +219,7 @@ describe("transactions in flight", () => {
     expect(nonces(lane.toSend(100, 1))).toEqual([1]);
   });
 
-  it("move to mined and back", () => {
+  it("move to the mined transactions with their receipt, and back if it is withdrawn", () => {
     const lane = createOwnedLane({ tracking: [tracked(1)] });
     const tx = lane.unmined.get(1);
     if (tx === undefined) throw new Error("it is not there");
@@ -252,7 +252,7 @@ describe("blocks watched for reorgs", () => {
 });
 
 describe("a lane's own status", () => {
-  it("is idle only if nothing is waiting, in flight, being created or watched", () => {
+  it("is idle only if nothing is waiting, in flight, being created or monitored for reorgs", () => {
     const lane = createOwnedLane({ cursor: 3 });
     expect([lane.idle, lane.hasUnmined(), lane.pendingDepth(), lane.oldestPendingAt()]).toEqual([true, false, 0, null]);
     lane.count("creating", 1);
@@ -264,7 +264,7 @@ describe("a lane's own status", () => {
     ]);
   });
 
-  it("reports the oldest pending time of in flight, else mined, else waiting transactions", () => {
+  it("reports how old the oldest in-flight transaction is, or else the oldest mined or waiting one", () => {
     const waiting = createOwnedLane({ cursor: 9 });
     waiting.backlog.enqueue(records(8, 1));
     expect(waiting.oldestPendingAt()).toEqual(new Date(8));

@@ -66,7 +66,7 @@ describe("a node's crash", () => {
     expect(looks).toBe(1);
   });
 
-  it("is detected at once by a process that has just started, if the server has been up long enough", async () => {
+  it("is detected at once by a process that has just started, if the database server has been up long enough", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
     kill(dying);
@@ -91,7 +91,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-  it("is not assumed if the counter moved after the observer's own session had begun", async () => {
+  it("is not assumed if the node's counter moved after the observer's own session had begun", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     living.lock.vanish();
@@ -105,7 +105,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is detected only by its lease if both the observer and the server have just started", async () => {
+  it("is detected only by its lease if both the observer and the database server have just started", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     bench.database.restarted();
@@ -121,7 +121,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
-  it("is detected only by its lease if it had published that it holds no lock", async () => {
+  it("is detected only by its lease if the node had published that it holds no lock", async () => {
     const [dying, heir] = await pair();
     dying.lock.cut();
     await bench.clock.advance(100);
@@ -152,7 +152,7 @@ describe("a node's crash", () => {
     expect(declared(heir)).toEqual([]);
   });
 
-  it("is not assumed after two polls if the counter moved between them", async () => {
+  it("is not assumed after two polls if the node's counter moved between them", async () => {
     const [cut, observer] = await pair();
     cut.lock.vanish();
     const tell = bench.clock;
@@ -183,7 +183,7 @@ describe("when every database session of the server ends", () => {
   );
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("and one starved process is silent for longer than all others: it is not declared dead", async () => {
+  it("a starved process is not declared dead, even if it is silent for longer than all others", async () => {
     const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
     await bench.clock.advance(5_000);
     const [starved, ...others] = nodes as [Holder, Holder, Holder];
@@ -200,7 +200,7 @@ describe("when every database session of the server ends", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
-  it("while another process starts: one whose session was lost before its first poll judges no other", async () => {
+  it("a starting process that lost its session before its first poll declares no other process dead", async () => {
     const starved = await bench.started("a");
     await bench.clock.advance(5_000);
     const lock = new MemorySessionLock(bench.database);
@@ -229,7 +229,7 @@ describe("when every database session of the server ends", () => {
 
 describe("a live process that loses its database session", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
-  it("broadcasts nothing until that is published in the database, and is not declared dead", async () => {
+  it("broadcasts nothing until the loss is published in the database, and is not declared dead", async () => {
     const [cut, observer] = await pair();
     expect(cut.lease.maySend()).toBe(true);
     cut.lock.cut();
@@ -275,7 +275,7 @@ describe("a live process that loses its database session", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
-  it("and is not notified notices it by polling, as the others do, and opens another session", async () => {
+  it("notices the loss by polling if it is not notified, and opens another session", async () => {
     const [deaf, observer] = await pair();
     const first = deaf.lock.held?.key;
     deaf.lock.vanish();
@@ -370,8 +370,8 @@ async function failing(error: Error): Promise<{ before: string; tries: readonly 
   return { before: lease.instanceId, tries };
 }
 
-describe("a node that starts", () => {
-  it("is ready to judge at once if every other instance holds a lock", async () => {
+describe("the wait of a starting node until it knows which instances are alive", () => {
+  it("ends at once if every other instance holds a lock", async () => {
     await bench.started("a");
     await bench.clock.advance(1_000);
     const comer = await bench.started("b");
@@ -379,7 +379,7 @@ describe("a node that starts", () => {
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("waits for one renewal of an instance without a lock, and no longer", async () => {
+  it("lasts until an instance without a lock has renewed once, and no longer", async () => {
     const silent = await bench.started("a");
     silent.lock.cut();
     await bench.clock.advance(1_000);
@@ -390,7 +390,7 @@ describe("a node that starts", () => {
     expect(comer.noted).toEqual(["acquainted"]);
   });
 
-  it("waits until the lease expires of a dead instance that never held a lock", async () => {
+  it("lasts until the lease of a dead instance that never held a lock expires", async () => {
     const dead = await bench.started("a");
     dead.lock.cut();
     await bench.clock.advance(100);

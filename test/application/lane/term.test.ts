@@ -60,7 +60,7 @@ describe("a read within a lane's term", () => {
     },
   );
 
-  it("that precedes a write is counted as fenced if the lane was lost, but not if it is reloaded", async () => {
+  it("that precedes a write is counted as a fenced write if the lane was lost, but not if the lane is reloaded", async () => {
     const { term, late } = bench();
     term.end("putOff");
     await expect(term.during(Promise.resolve(5), "finality")).rejects.toThrow(TermOver);
@@ -107,7 +107,7 @@ describe("a write within a lane's term", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts
-  it("with an unknown outcome throws that and reloads the lane; one that was not made does not reload it", async () => {
+  it("with an unknown outcome throws OutcomeUnknown and reloads the lane; a write that was not made reloads nothing", async () => {
     const unknown = bench();
     unknown.committed.resolve(Promise.reject(new OutcomeUnknown("the connection broke")));
     for (let writes = 0; writes < 2; writes++) {
@@ -154,7 +154,7 @@ describe("a signature or a broadcast within a lane's term", () => {
     expect(made.late(), "nothing was ready to be written").toEqual([]);
   });
 
-  it("waits, if it is a broadcast, while others may take a lost session lock for a crash", async () => {
+  it("is not begun, if it is a broadcast, while other nodes may mistake a lost session lock for a crash", async () => {
     const { term, control, committed } = bench();
     control.maySend = false;
     let begun = 0;
@@ -166,7 +166,7 @@ describe("a signature or a broadcast within a lane's term", () => {
   });
 
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("waits during a kill of the signer, and a broadcast does not go on to another endpoint", async () => {
+  it("waits during a kill of the signer, and a broadcast is not continued at another endpoint", async () => {
     const { term, control } = bench();
     const asked: boolean[] = [];
     await term.send(async (mayStill) => {
@@ -228,7 +228,7 @@ describe("the end of a lane's term", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("is reported to callers that continue without the lane, and other errors are passed on", async () => {
+  it("is returned as false to callers that continue without the lane, and other errors are rethrown", async () => {
     expect(await quietly(Promise.resolve(5))).toBe(true);
     expect(await quietly(Promise.reject(new TermOver()))).toBe(false);
     await expect(quietly(Promise.reject(new TypeError("a mistake of ours")))).rejects.toThrow(TypeError);

@@ -23,7 +23,7 @@ async function create(node: Awaited<ReturnType<World["startNode"]>>, count: numb
 }
 
 describe("broadcasts", () => {
-  it("whose responses are lost are repeated and already known: one transaction with one nonce each", async () => {
+  it("whose responses are lost are repeated, and the chain still gets one transaction per nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -68,7 +68,7 @@ describe("broadcasts", () => {
     expect(world.rows().every(({ lastError }) => lastError === null)).toBe(true);
   });
 
-  it("that repeat one failure do not fill the history", async () => {
+  it("that fail repeatedly in the same way do not fill the history", async () => {
     world = new World({ settings: SLOW_POLLS });
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });

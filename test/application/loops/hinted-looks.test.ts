@@ -39,8 +39,8 @@ async function following() {
   return { clock, simulated, context, hint: () => hint(), looks: () => looks };
 }
 
-describe("a hint about a new head", () => {
-  it("makes the node read the head at once, and the regular poll keeps its schedule", async () => {
+describe("a hint about a new block", () => {
+  it("makes the node read the chain's newest block at once, and the regular poll keeps its schedule", async () => {
     const { clock, simulated, context, hint, looks } = await following();
     simulated.mine(1);
     await clock.advance(3_000);
@@ -53,7 +53,7 @@ describe("a hint about a new head", () => {
     expect(looks()).toBe(3);
   });
 
-  it("that is repeated endlessly causes a few reads per interval, not one for each hint", async () => {
+  it("that is repeated endlessly causes a few reads per interval, not one read for each hint", async () => {
     const { clock, hint, looks } = await following();
     for (let ms = 0; ms < POLL_MS - 100; ms += 10) {
       hint();

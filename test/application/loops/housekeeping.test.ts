@@ -83,7 +83,7 @@ function leases(calls: string[]): HousekeepingPorts["store"] {
 
 describe("housekeeping (retention)", () => {
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("acquires a lane whose signer no node holds, deletes its old rows under its fence, and releases it", async () => {
+  it("acquires a lane whose signer no node holds, deletes its old rows under its fencing token, and releases it", async () => {
     const abandoned = [aLane(), { ...aLane(), chainId: 404 }];
     const left = [100, 100, 5];
     const fences: (readonly Fence[])[] = [];
@@ -175,7 +175,7 @@ describe("housekeeping (retention)", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("deletes rows of its own lanes under their fences, except lanes whose history is in doubt", async () => {
+  it("deletes rows of its own lanes under their fencing tokens, except lanes held after the database's history changed", async () => {
     const [fine, unreconciled, held] = [
       anOwnedLane(),
       anOwnedLane({ ledger: ledgerOf(false) }),

@@ -38,7 +38,7 @@ describe("pending work from other nodes for a node's lanes", () => {
     expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
   });
 
-  it("is dequeued as intents and requests; requests also for lanes that allocate no nonce", async () => {
+  it("is dequeued by kind: intents for lanes that may allocate nonces, requests for all lanes", async () => {
     const both = await look({ intents: true, requests: true });
     expect(both).toEqual({ asked: ["the database", "intents", "news", "requests"], lanes: [[open], [open, held]] });
     expect((await look({ intents: true, requests: false })).asked).toEqual(["the database", "intents"]);

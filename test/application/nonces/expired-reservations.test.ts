@@ -76,7 +76,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is filled only after the caller's transaction was searched for as long as the reservation lasted", async () => {
+  it("is filled only after a search for the caller's transaction, which takes as long as the reservation lasted", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -93,7 +93,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is checked together with others, so that many do not need many times as long", async () => {
+  it("is checked at the same time as others, so that checking many does not take many times as long", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -104,7 +104,7 @@ describe("a nonce with an expired reservation", () => {
     checkInvariants(world);
   });
 
-  it("is not filled if the chain node holds the key: the head becomes STUCK", async () => {
+  it("is not filled if the chain node holds the key: the transaction above it becomes STUCK", async () => {
     world = new World({ nodeSigners: [SIGNER], signers: [] });
     const entry = await world.startNode();
     await reserve(entry);
@@ -143,7 +143,7 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   };
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)("is found by the %s alone, and no placeholder is signed against it", async (source) => {
+  it.each(SOURCES)("is found by the %s alone, and no placeholder is signed for its nonce", async (source) => {
     world = new World();
     const entry = await world.startNode();
     leaveOnly(entry, source);
@@ -303,7 +303,7 @@ describe("a late caller, after its reservation expired,", () => {
 
 describe("placeholders for expired reservations on one lane", () => {
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
-  it("are limited per hour: beyond that the head is STUCK with the reason, until the next hour", async () => {
+  it("are limited per hour: beyond that the transaction above becomes STUCK with the reason, until the next hour", async () => {
     world = new World({ settings: { maxReservationRepairs: 1 } });
     // 20 seconds before the full hour of the database's clock.
     await world.clock.advance(3_580_000);

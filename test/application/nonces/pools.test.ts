@@ -55,9 +55,9 @@ const noncesOf = (signer: Address) =>
     .filter(({ lane }) => lane.signer === signer)
     .map(({ nonce }) => nonce);
 
-describe("a create for a pool", () => {
+describe("creates for a pool", () => {
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("is spread over the pool's lanes, even if all come at once; each response names the signer", async () => {
+  it("are spread evenly over the pool's lanes, even if all come at once; each response names the signer", async () => {
     const entry = await start();
     const created = await world.settle(Promise.all(Array.from({ length: 30 }, () => entry.node.api.create(toPool()))));
     for (const signer of SIGNERS) expect(created.filter(({ lane }) => lane.signer === signer)).toHaveLength(10);
@@ -65,7 +65,7 @@ describe("a create for a pool", () => {
     checkInvariants(world);
   });
 
-  it("goes to idle lanes in turn", async () => {
+  it("go to idle lanes in turn", async () => {
     const entry = await start();
     const signers: Address[] = [];
     for (let count = 0; count < 6; count++) {
@@ -76,7 +76,7 @@ describe("a create for a pool", () => {
     expect(signers.slice(3)).toEqual(signers.slice(0, 3));
   });
 
-  it("goes to the lane with the shortest queue, skips a suspended lane, and uses one only if all are suspended", async () => {
+  it("go to the lane with the shortest queue that is not suspended, or to a suspended lane if all are", async () => {
     const entry = await start();
     world.holdBlocks();
     for (const signer of [A, A, B]) await create(entry, transfer({ signer }));
@@ -92,7 +92,7 @@ describe("a create for a pool", () => {
     expect(await create(entry, toPool())).toMatchObject({ outcome: "created", state: "ALLOCATED" });
   });
 
-  it("reaches lanes of other nodes, by their queue lengths in the database", async () => {
+  it("reach lanes of other nodes, by their queue lengths in the database", async () => {
     const [first, second] = await startTwo();
     world.holdBlocks();
     const ofFirst = SIGNERS.filter((signer) => world.ownerOf(signer) === "node-1");
@@ -108,7 +108,7 @@ describe("a create for a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("counts for its lane at once, before it has a nonce and before other nodes' queues are read again", async () => {
+  it("count for their lane at once, before they have a nonce and before other nodes' queues are read again", async () => {
     const [first] = await startTwo();
     world.holdBlocks();
     for (let n = 0; n < 3; n++) await create(first, transfer({ signer: A }));
@@ -122,7 +122,7 @@ describe("a create for a pool", () => {
     expect(spread(later)).toEqual([2, 2, 2]);
   });
 
-  it("in a batch is independent: refused items do not affect the others", async () => {
+  it("in one batch are independent: refused items do not affect the others", async () => {
     const entry = await start();
     const batch = [toPool({ requestId: "a" }), toPool({ pool: "none" }), toPool({ requestId: "a" }), transfer()];
     const results = await world.settle(entry.node.api.createBatch(batch));
@@ -256,7 +256,7 @@ describe("a request id used with a pool", () => {
     expect(await world.settle(last.node.api.transactionByRequest(asked))).toMatchObject({ txId, lane });
   });
 
-  it("of a create that awaits approval finds it on the same lane, before and after its nonce", async () => {
+  it("of a create that awaits approval finds it on the same lane, before and after it gets a nonce", async () => {
     const policies = policiesOf({ signers: { "*": { requireApproval: { aboveValue: "0", expiresAfter: "60s" } } } });
     const entry = await start({ policies });
     const request = toPool({ requestId: "big" });
@@ -306,7 +306,7 @@ describe("the balances of a pool's signers", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("are read again before a create is refused, and it is accepted once a signer has funds", async () => {
+  it("are read again before a create is refused, and a later create is accepted once a signer has funds", async () => {
     const entry = await start();
     for (const signer of SIGNERS) world.chain.setBalance(signer, 10n ** 17n);
     const error = await refused(entry, toPool({ payload: dear }));
@@ -318,7 +318,7 @@ describe("the balances of a pool's signers", () => {
   });
 
   // protects [Pools] src/domain/nonces/pool.ts, src/application/stages/1-create/pools.ts
-  it("are checked again when the gas is known: the next signer is tried and used", async () => {
+  it("are checked again when the gas is known: if one is too low, the next signer is used", async () => {
     const entry = await start();
     // The balance covers the value and gas at the base fee, but not gas at the market's price.
     const payload = { to: TO, value: "1000000000000000000" };
@@ -333,7 +333,7 @@ describe("the balances of a pool's signers", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("refuse no create if the chain cannot return them", async () => {
+  it("cause no refusal of a create if the chain cannot return them", async () => {
     const entry = await start();
     await create(entry, toPool());
     for (const signer of SIGNERS) await create(entry, transfer({ signer }));
@@ -386,7 +386,7 @@ describe("a request for an unusable pool", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/pools.ts
-  it("whose signers the API key does not all cover gets FORBIDDEN, and errors do not list the pool for that key", async () => {
+  it("whose signers the API key does not all cover gets FORBIDDEN, and errors do not name the pool to that key", async () => {
     const entry = await start();
     const limits = (...signers: readonly Address[]) => ({ signers: new Set(signers), chains: null });
     const ask = (of: ReturnType<typeof limits>, pool = "payouts") => entry.node.api.create(toPool({ pool }), "key", of);

@@ -56,7 +56,7 @@ describe("a reserved nonce", () => {
     checkInvariants(world);
   });
 
-  it("is one per request id, even for concurrent requests", async () => {
+  it("is reserved once per request id, even for concurrent requests", async () => {
     world = new World();
     const entry = await world.startNode();
     const all = await world.settle(
@@ -80,7 +80,7 @@ describe("a reserved nonce", () => {
     expect(world.database.state.reservations()).toHaveLength(1);
   });
 
-  it("cannot have a request id that a transaction has", async () => {
+  it("cannot have a request id that a transaction already has", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer({ requestId: "taken" })));
@@ -90,7 +90,7 @@ describe("a reserved nonce", () => {
 
   it.each(["submitReserved", "markUsed"] as const)(
     // protects [Reservations] src/application/operations/reservations.ts
-    "whose request id another transaction took meanwhile is used without a request id: %s",
+    "is used without its request id if another transaction took that id meanwhile: %s",
     async (use) => {
       world = new World();
       const entry = await world.startNode();
@@ -147,7 +147,7 @@ describe("a reserved nonce", () => {
     ["signer", { signer: "0x12" }],
     ["nonce", { nonce: 7 }],
     ["requestId", { requestId: "" }],
-  ])("is not reserved with an invalid %s", async (path, wishes) => {
+  ])("is not given if the reservation request has an invalid %s", async (path, wishes) => {
     world = new World();
     const entry = await world.startNode();
     const error = await refusal(entry.node.api.reserveNonce({ signer: SIGNER, ...wishes }));
@@ -194,7 +194,7 @@ describe("a reserved nonce", () => {
     checkInvariants(world);
   });
 
-  it("raises an alert if too many are reserved on the lane, which is resolved when fewer are", async () => {
+  it("raises an alert if too many nonces are reserved on the lane; the alert is resolved when fewer are", async () => {
     world = new World({ settings: { alertReserved: 2 } });
     const entry = await world.startNode();
     await reserve(entry);
@@ -214,14 +214,17 @@ describe("a reserved nonce", () => {
     expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(2);
   });
 
-  it.each([0, 1])("raises one alert if many are reserved in one commit, with %d reserved before", async (before) => {
-    world = new World({ settings: { alertReserved: 2 } });
-    const entry = await world.startNode();
-    for (let made = 0; made < before; made++) await reserve(entry);
-    const wanted = Array.from({ length: 3 }, () => entry.node.api.reserveNonce({ signer: SIGNER }));
-    await world.settle(Promise.all(wanted));
-    expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(1);
-  });
+  it.each([0, 1])(
+    "raises one alert if many nonces are reserved in one commit, with %d reserved before",
+    async (before) => {
+      world = new World({ settings: { alertReserved: 2 } });
+      const entry = await world.startNode();
+      for (let made = 0; made < before; made++) await reserve(entry);
+      const wanted = Array.from({ length: 3 }, () => entry.node.api.reserveNonce({ signer: SIGNER }));
+      await world.settle(Promise.all(wanted));
+      expect(alerts(entry).filter((code) => code === "RESERVED_PILE_UP")).toHaveLength(1);
+    },
+  );
 });
 
 describe("a released nonce", () => {
@@ -310,7 +313,7 @@ describe("a released nonce", () => {
     await world.until(() => world.database.state.holes().length === 0);
   });
 
-  it("below signed transactions makes the head STUCK with the reason, until the next transaction takes it", async () => {
+  it("below signed transactions makes the lowest of them STUCK with the reason, until a new transaction gets the nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -339,7 +342,7 @@ describe("a nonce reservation that expires", () => {
 
   it.each(["heal", "move"] as const)(
     // protects [Holes] src/application/detours/holes.ts
-    "leaves a hole that a placeholder fills under the policy %s, and the transactions behind it proceed",
+    "leaves a nonce gap that a placeholder fills under the policy %s, and the transactions behind it proceed",
     async (holePolicy) => {
       world = new World({ settings: { holePolicy } });
       const entry = await world.startNode();
@@ -384,7 +387,7 @@ describe("a nonce reservation that expires", () => {
   );
 
   // protects [Holes] src/application/detours/holes.ts
-  it("is left to an operator if configured so: the head becomes STUCK, and names the nonce and the reason", async () => {
+  it("is left to an operator if so configured: the transaction above becomes STUCK, and names the nonce and the reason", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -402,7 +405,7 @@ describe("a nonce reservation that expires", () => {
   });
 
   // protects [Holes] src/application/detours/change-payload.ts
-  it("is repaired by one action: a placeholder fills the nonce, and the head keeps its own payload", async () => {
+  it("is repaired by one action: a placeholder fills the nonce, and the transaction above keeps its own payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -424,7 +427,7 @@ describe("a nonce reservation that expires", () => {
   });
 
   // protects [Explained, and said aloud] src/application/detours/change-payload.ts
-  it("cannot be repaired twice: a second action that names its nonce is refused, and the head keeps its payload", async () => {
+  it("cannot be repaired twice: a second action for its nonce is refused, and the transaction above keeps its payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { nonce, behind } = await expired(entry);
@@ -472,7 +475,7 @@ describe("a nonce reservation that expires", () => {
     checkInvariants(world);
   });
 
-  it("leaves no hole if the caller had sent its transaction: nothing is stuck, and an alert reports it", async () => {
+  it("leaves no nonce gap if the caller had sent its transaction: nothing is stuck, and an alert reports it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: 1 });
@@ -546,7 +549,7 @@ describe("a transaction that no chain node accepts", () => {
   });
 
   // protects [Holes] src/application/detours/holes.ts
-  it("waits for its cancel while the fee market cannot be read; the lane is not reloaded for that", async () => {
+  it("waits for its cancel while the fee market cannot be read, without a reload of the lane", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const entry = await world.startNode();
     refusing();
@@ -561,7 +564,7 @@ describe("a transaction that no chain node accepts", () => {
   });
 
   // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
-  it("and whose cancel no node accepts either is cancelled once, and becomes STUCK with the reason", async () => {
+  it("is cancelled only once if no node accepts the cancel either, and becomes STUCK with the reason", async () => {
     world = new World({ settings: { holePolicy: "heal", stuckAfterMs: 600_000 } });
     const entry = await world.startNode();
     const refusal = { answer: "rejected", code: -32_000, message: "transaction type not supported" } as const;
@@ -573,7 +576,7 @@ describe("a transaction that no chain node accepts", () => {
   });
 
   // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
-  it("any more is not cancelled if a node had accepted it before, because that node may still mine it", async () => {
+  it("is not cancelled if a node had accepted it earlier, because that node may still mine it", async () => {
     world = new World({ settings: { holePolicy: "heal", resubmitIntervalMs: 2_000 } });
     const entry = await world.startNode();
     world.holdBlocks();

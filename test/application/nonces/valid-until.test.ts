@@ -62,7 +62,7 @@ describe("validUntil of a create", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/transaction/fingerprint.ts
-  it("is shown, compared between repeats, and does not refuse a repeat after it has passed", async () => {
+  it("is shown and compared between repeats, and a repeat after it has passed still returns the transaction", async () => {
     const entry = await start();
     const asked = transfer({ requestId: "once", validUntil: within(30_000) });
     const { txId } = await world.settle(entry.node.api.create(asked));
@@ -79,7 +79,7 @@ describe("validUntil of a create", () => {
     checkInvariants(world);
   });
 
-  it("costs nothing if it is not used: the database is never asked for expired transactions", async () => {
+  it("costs nothing if it is not used: the database is never queried for expired transactions", async () => {
     const entry = await start();
     let asked = 0;
     const { loadExpiring } = entry.store;
@@ -95,7 +95,7 @@ describe("validUntil of a create", () => {
 });
 
 describe("a transaction that expires before it is signed", () => {
-  it("ends without a nonce, and the next transaction gets that nonce", async () => {
+  it("loses its nonce, which the next transaction gets", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -119,7 +119,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Holes] src/domain/ledger/may-move.ts
-  it("is cancelled at its nonce if a nonce above was named by its caller and cannot move down", async () => {
+  it("is cancelled at its nonce if a transaction above cannot move down because its caller named the nonce", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -140,7 +140,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("expires even if the chain is away, the lane suspended or a kill in force", async () => {
+  it("expires even if the chain is unreachable, the lane suspended or a kill in force", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
     await ops.act(entry, "suspend", { txId: await ops.create(entry) });
@@ -182,7 +182,7 @@ describe("a transaction that expires before it is signed", () => {
     expect(ops.row(next)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("expires once, and its nonce goes to the next one, even if the node crashes right after", async () => {
+  it("expires once, and its nonce goes to the next transaction, even if the node crashes right after", async () => {
     let crash: (() => void) | null = null;
     const failpoint = (name: Failpoint) => {
       if (name === "lapse.committed") crash?.();
@@ -254,7 +254,7 @@ describe("a transaction that expires before it has a nonce", () => {
     expect(await completionsOf(entry, txId)).toMatchObject([{ subState: "EXPIRED", settled: true }]);
   });
 
-  it("ends in the intake table, before the chain is asked", async () => {
+  it("ends in the intake table, before any request to the chain", async () => {
     const entry = await start();
     const [late, early] = [intake(within(-1)), intake(within(60_000))];
     await world.until(() => world.database.state.transactions.has(late));

@@ -372,7 +372,7 @@ describe("the action reprice", () => {
 });
 
 describe("a signer that does not sign a cancel", () => {
-  it("by refusing permanently or failing for now leaves nothing stored, and the error says which of the two", async () => {
+  it("(refusing permanently or failing for now) leaves nothing stored, and the error says which of the two it was", async () => {
     const node = await start();
     const { signer } = node;
     world.holdBlocks();

@@ -109,7 +109,7 @@ describe("an action that commits while its lane is handed over", () => {
 
   it.each(["the owner", "another node"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "is found by the next owner if it commits late, and %s received it",
+    "is found by the next owner if %s received it and its commit came late",
     async (asked) => {
       const { owner, other, txId } = await withOneSent();
       commitLate(owner, 300);

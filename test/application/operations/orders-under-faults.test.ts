@@ -44,7 +44,7 @@ describe("concurrent actions on one lane", () => {
   });
 });
 
-describe("an action on a lane whose commit got no response", () => {
+describe("a lane action whose commit got no response", () => {
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it.each(["suspend", "resume", "realign"] as const)("(%s) has an unknown outcome", async (action) => {
     const entry = await startKnown();

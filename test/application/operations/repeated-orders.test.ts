@@ -164,7 +164,7 @@ describe("an action with an idempotency key", () => {
   );
 
   // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
-  it("whose effect already existed stores its key too: it does nothing later, and other content is refused", async () => {
+  it("that changes nothing, because a cancel exists, stores its key too: other content under that key is refused", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
     await give(node, txId, { key: "second" });

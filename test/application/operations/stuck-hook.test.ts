@@ -55,9 +55,9 @@ function alerts(node: WorldNode): readonly string[] {
   return node.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 }
 
-describe("the stuck hook, for an old head of a lane,", () => {
+describe("the stuck hook, for an old transaction that blocks its lane,", () => {
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("gets the head's full context, and the decision CANCEL is performed, audited and counted", async () => {
+  it("gets the transaction's full context, and its decision CANCEL is performed, audited and counted", async () => {
     const decision = { action: "CANCEL", reason: "too old", severity: "ERROR", audit: { ticket: 7 } };
     const node = await start(decision);
     world.holdBlocks();
@@ -113,7 +113,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
   });
 
-  it("is called with the trigger `resubmits` if the head was broadcast too often", async () => {
+  it("is called with the trigger `resubmits` if the transaction was broadcast too often", async () => {
     const settings = { resubmitIntervalMs: 1_000, stuckAfterResubmits: 3, alertHeadAgeMs: 10_000_000, repricing: null };
     world = new World({ settings });
     ops = new OperatedWorld(world);
@@ -148,7 +148,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
     checkInvariants(world);
   });
 
-  it("decides on a node that crashes: the new owner calls its hook again, and one cancel is made", async () => {
+  it("whose node crashes after the decision is called again by the new owner, and one cancel is made", async () => {
     const node = await start((): StuckDecision => {
       // The node crashes here, after its hook has decided.
       world.crash(node);
@@ -167,7 +167,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts, src/application/detours/another-attempt.ts
-  it("decides after the lease was lost: nothing is signed, and the new owner's hook decides", async () => {
+  it("that decides after the lease was lost causes no signature, and the new owner's hook decides", async () => {
     let answer: (decision: StuckDecision) => void = () => undefined;
     const node = await start(
       () =>
@@ -195,7 +195,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("may REPLACE with another payload, once; REPLACE without one is a single reprice", async () => {
+  it("may decide REPLACE with another payload, once; REPLACE without a payload is a single reprice", async () => {
     const other = `0x${"c".repeat(40)}`;
     const node = await start({ action: "REPLACE", reason: "r", payload: { to: other, value: "5", gas: 21_000 } });
     world.holdBlocks();
@@ -215,7 +215,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
     expect(ops.kinds(again)).toEqual(["initial", "reprice"]);
   });
 
-  it("decides after the head was mined: nothing is signed, and no alert is raised", async () => {
+  it("that decides after the transaction was mined causes no signature and no alert", async () => {
     const node = await start(async (): Promise<StuckDecision> => {
       world.chain.mine();
       await world.clock.sleep(2_000);
@@ -233,7 +233,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("decides after an operator cancelled the head: the outdated decision is dropped", async () => {
+  it("that decides after an operator cancelled the transaction has its outdated decision dropped", async () => {
     const node = await start(async ({ txId }: StuckContext): Promise<StuckDecision> => {
       await node.node.api.act({ action: "cancel", txId, request: { reason: "mine" }, actor: "operator:ops" });
       return { action: "REPLACE", reason: "r", payload: { to: TO, value: "5", gas: 21_000 } };
@@ -247,7 +247,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("may use the nonce for a PLACEHOLDER", async () => {
+  it("may decide to use the nonce for a PLACEHOLDER", async () => {
     const node = await start({ action: "PLACEHOLDER", reason: "nobody needs it" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -258,7 +258,7 @@ describe("the stuck hook, for an old head of a lane,", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("may return NOOP, stored once; with `stuck` the head becomes STUCK, with `manual` it is left to operators", async () => {
+  it("may return NOOP, stored once; `stuck` makes the transaction STUCK, and `manual` leaves it to operators", async () => {
     const node = await start({ action: "NOOP", reason: "wait" });
     world.holdBlocks();
     const txId = await ops.sent(node);

@@ -46,7 +46,7 @@ describe("the attention list", () => {
     expect(await look(entry)).toMatchObject({ items: [], more: 0 });
   });
 
-  it("shows a stuck head with its explanation's sentence and actions, and the number of transactions behind it", async () => {
+  it("shows a stuck transaction with its explanation's sentence and actions, and the number of transactions behind it", async () => {
     const entry = await start({ settings: STUCK_SOON });
     const txId = await stuck(entry);
     const [first] = (await look(entry)).items;
@@ -59,7 +59,7 @@ describe("the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts
-  it("shows a nonce hole and the stuck head above it as one item, which one action repairs", async () => {
+  it("shows a nonce gap and the stuck transaction above it as one item, which one action repairs", async () => {
     const entry = await start({ settings: { ...STUCK_SOON, expiredReservations: "hole" } });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
     const { txId } = await world.settle(entry.node.api.create(transfer()));
@@ -268,7 +268,7 @@ describe("a long poll of the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts
-  it("does not return because an age in a sentence changes", async () => {
+  it("does not return if only an age in a sentence changes", async () => {
     const entry = await start({ settings: STUCK_SOON });
     await stuck(entry, 0);
     await look(entry);
@@ -289,7 +289,7 @@ describe("raised alerts in the attention list", () => {
     return { clock, alerts: new RecentAlerts(clock) };
   };
 
-  it("are past if they report a single event, and disappear a quarter of an hour after the last one", async () => {
+  it("are shown as past if they report a single event, and disappear a quarter of an hour after the last event", async () => {
     const { clock, alerts } = begin();
     alerts.observe(raised("DEEP_REORG"));
     alerts.observe(raised("TX_STUCK"));
@@ -317,7 +317,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts
-  it("keep memory bounded, and lasting ones stay visible during an alert storm", () => {
+  it("use bounded memory, and lasting ones stay visible during an alert storm", () => {
     const { alerts } = begin();
     alerts.observe(raised("RECONCILIATION_FAILED"));
     for (let n = 0; n < 1_000; n++) alerts.observe({ ...raised("NONCE_GIVEN_UP"), txId: `tx-${n}` });

@@ -65,7 +65,7 @@ describe("the on-chain details of a transaction", () => {
     ["differs", { blockHash: `0x${"ee".repeat(32)}` }],
     ["unknown", null],
     // protects [Everything at once] src/application/queries/transactions.ts
-  ])("are left out, with the kind %s, if the chain does not confirm the stored block", async (kind, outcome) => {
+  ])("are empty, with the kind `%s`, if the chain does not confirm the stored block", async (kind, outcome) => {
     const { entry } = await start(async () => outcome);
     const txId = await ops.create(entry);
     await ops.settled(txId);

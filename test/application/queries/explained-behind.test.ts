@@ -46,17 +46,20 @@ describe("explain, for a transaction behind another one,", () => {
     ["the lane is suspended", `/api/v1/signers/${SIGNER}/resume`],
     ["the signer is stopped", `/api/v1/signers/${SIGNER}/kill`],
     ["everything is stopped", "/api/v1/kill"],
-  ])("names its head, and the action that restarts the whole lane: %s", async (name, path) => {
-    const { world: here, entry, txIds } = await begin(name);
-    for (const txId of txIds.slice(1)) {
-      const { blockedBy, actions } = await here.settle(entry.node.api.explain(txId));
-      expect(blockedBy).toEqual({ txId: txIds[0], nonce: 0 });
-      expect(actions.map((each) => each.path.toLowerCase())).toEqual([path.toLowerCase()]);
-    }
-  });
+  ])(
+    "names the lane's lowest open transaction, and the action that restarts the whole lane: %s",
+    async (name, path) => {
+      const { world: here, entry, txIds } = await begin(name);
+      for (const txId of txIds.slice(1)) {
+        const { blockedBy, actions } = await here.settle(entry.node.api.explain(txId));
+        expect(blockedBy).toEqual({ txId: txIds[0], nonce: 0 });
+        expect(actions.map((each) => each.path.toLowerCase())).toEqual([path.toLowerCase()]);
+      }
+    },
+  );
 
   it.each(["a hole is below, and the head is stuck for it", "a hole is below"])(
-    "names the nonce of a hole below, and offers only the action that fills it: %s",
+    "names a missing nonce below it, and offers only the action that fills that nonce: %s",
     async (name) => {
       const { world: here, entry, txIds } = await begin(name);
       for (const txId of txIds) {
@@ -70,7 +73,7 @@ describe("explain, for a transaction behind another one,", () => {
   );
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  it("names a held transaction between it and the head", async () => {
+  it("names a held transaction between it and the lane's lowest open transaction", async () => {
     const { world: here, entry, txIds } = await begin("the second is held back");
     const [, held, third = ""] = txIds;
     const { blockedBy, actions } = await here.settle(entry.node.api.explain(third));

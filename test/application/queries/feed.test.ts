@@ -214,7 +214,7 @@ describe("a feed reader with a wrong position", () => {
     expect(heard.page?.epoch).toBe(9);
   });
 
-  it("gets FEED_TRUNCATED below the oldest kept completion, and reads everything from that edge on", async () => {
+  it("gets FEED_TRUNCATED if its position is below the oldest stored completion, and can read everything from there on", async () => {
     const { ask, clock, position } = bench(20);
     position.truncatedThrough = 10;
     const [below, edge] = [ask({ after: 9 }), ask({ after: 10 })];

@@ -149,7 +149,7 @@ describe("the `since` of a diagnosis", () => {
     expect(found).toMatchObject([{ id: first?.id, since: first?.since }]);
   });
 
-  it("names the same block while the price stays too low, or none", async () => {
+  it("names the same block, or none, as long as the price stays too low", async () => {
     const entry = await start({ settings: NEVER_STUCK });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -167,7 +167,7 @@ describe("the `since` of a diagnosis", () => {
   });
 });
 
-describe("the figures of a diagnosis", () => {
+describe("the numbers in a diagnosis", () => {
   it("come from the latest observation of a resubmission surge, with its time", async () => {
     const clock = createManualClock();
     const alerts = new RecentAlerts(clock);

@@ -43,7 +43,7 @@ describe("the overview query", () => {
     });
   });
 
-  it("with a revision waits until a figure changes", async () => {
+  it("with a revision number waits until one of its values changes", async () => {
     const entry = await start();
     world.holdBlocks();
     await world.clock.advance(2_000);
@@ -138,7 +138,7 @@ describe("the nonce ruler of a lane", () => {
     expect(await world.refusal(stranger)).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("accepts a range of 2,000 nonces beyond the cursor and shows no spans for it", async () => {
+  it("accepts a range of 2,000 nonces above the lane's next nonce and shows no spans for it", async () => {
     const entry = await start();
     await ops.create(entry);
     const far = await world.settle(entry.node.api.nonceRuler(SIGNER, { from: 1, to: 2_000 }));
@@ -180,7 +180,7 @@ describe("the signer list", () => {
     expect(await list({ needs: "attention", limit: 1 })).toEqual([SIGNER]);
   });
 
-  it("shows whether the transaction at the head of the line is held", async () => {
+  it("shows whether a lane's lowest open transaction is held", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry);

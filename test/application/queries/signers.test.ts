@@ -19,7 +19,7 @@ describe("the list of signers", () => {
     expect(unused).toMatchObject({ cursor: null, balance: null, reserved: 0, holes: [], headOfLine: null });
   });
 
-  it("shows a signer whose lane was never leased without an owner", async () => {
+  it("shows no owner for a signer whose lane was never leased", async () => {
     world = new World();
     const { node, store } = await world.startNode();
     store.lanesAfter = async () => [];
@@ -67,7 +67,7 @@ describe("the list of signers", () => {
   });
 
   // protects [Reads] src/application/queries/signers.ts, src/application/chain/counts.ts
-  it("shows the chain values that a loop read last, without a request to the chain", async () => {
+  it("shows the chain values of the last periodic read, without a request to the chain", async () => {
     world = new World();
     const { node, faults } = await world.startNode();
     await world.settle(node.api.create(transfer()));
@@ -99,7 +99,7 @@ describe("the list of signers", () => {
     expect(await asked()).toMatchObject([{ balance: null, chainCounts: null }]);
   });
 
-  it("shows a signer of a chain that is no longer configured without chain values", async () => {
+  it("shows no chain values for a signer of a chain that is no longer configured", async () => {
     world = new World();
     const { node, store } = await world.startNode();
     const [known] = await store.lanes(SIGNER);

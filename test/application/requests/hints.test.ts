@@ -61,7 +61,7 @@ describe("a misspelt field of a request", () => {
 });
 
 describe("a tip above its fee cap", () => {
-  it("is refused with both figures", () => {
+  it("is refused with both amounts in the message", () => {
     const payload = { to: TO, maxFeePerGas: 1, maxPriorityFeePerGas: 2 };
     expect(() => normalise(ports, { signer: TO, payload })).toThrow(
       "payload.maxPriorityFeePerGas: must not exceed maxFeePerGas: a tip of 2 wei does not fit under a cap of 1",

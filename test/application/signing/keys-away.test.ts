@@ -64,7 +64,7 @@ describe("a lane owner with an unreachable signer", () => {
   afterEach(() => world.close());
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("hands the lane to a node with a working signer after three failures over one lease; all confirm", async () => {
+  it("hands the lane to a node with a working signer after a lease with three failures, and all transactions confirm", async () => {
     const { first, second, signer } = await pair();
     const away = takeAway(first, signer);
     const there = takeAway(second, signer);
@@ -125,7 +125,7 @@ describe("a lane owner with an unreachable signer", () => {
     checkInvariants(world);
   });
 
-  it("gets the lane back when its unreachable mark expires, and keeps it once it signs", async () => {
+  it("gets the lane back when its signer's unreachable mark expires, and keeps it once it signs", async () => {
     const { first, signer } = await pair();
     const state = takeAway(first, signer);
     await world.settle(first.node.api.create(transfer({ signer })));

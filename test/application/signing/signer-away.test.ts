@@ -240,7 +240,7 @@ describe("a signer that returns a wrong signature", () => {
 
 describe("a signer whose signatures differ each time", () => {
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
-  it("signs again if a commit is in doubt, and only stored signatures are sent", async () => {
+  it("signs again if the outcome of a commit is unknown, and only stored signatures are sent", async () => {
     const node = await start();
     const { signer, store } = node;
     const made: string[] = [];

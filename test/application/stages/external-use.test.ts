@@ -316,7 +316,7 @@ describe("a nonce that only seems to be used by another program", () => {
   });
 });
 
-describe("foreign use of a nonce, with several nodes or endpoints", () => {
+describe("use of a nonce by another program, with several nodes or endpoints,", () => {
   it("is found by the next owner if the first one crashed before searching", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
@@ -329,7 +329,7 @@ describe("foreign use of a nonce, with several nodes or endpoints", () => {
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("is withdrawn once if the transaction shown for it is wrong, which is not adopted again", async () => {
+  it("is withdrawn if the transaction found for it is of another signer, and that transaction is not used again", async () => {
     world = new World();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry, 1);

@@ -54,7 +54,7 @@ async function withdraw(bench: StageBench): Promise<void> {
 }
 
 describe("a finality pass", () => {
-  it("reads the head once, and the `safe` or `finalized` tag only if the policy needs it", async () => {
+  it("reads the chain's newest block once, and the `safe` or `finalized` tag only if the policy needs it", async () => {
     const plain = await at(20);
     expect((await openPass(plain.context, [])).view).toEqual({ head: 20, tagged: null, finalized: null });
     const safe = await at(20, { finality: "safe" });
@@ -206,7 +206,7 @@ describe("a receipt that is verified before finality", () => {
     return questions;
   }
 
-  it("decides unverified if there is no second endpoint and no proof", async () => {
+  it("decides without verification if there is no second endpoint and no proof", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     answering(bench, () => ({ kind: "unproven" }));
@@ -334,7 +334,7 @@ describe("a receipt that is verified before finality", () => {
     ["both report another one", { effectiveGasPrice: 7n }],
   ])(
     // protects [False receipts] src/application/stages/6-finality/finality.ts
-    "is not called false because of its gas price alone: if %s, only the price is corrected",
+    "is not treated as false because of its gas price alone: if %s, only the price is corrected",
     async (_, price) => {
       const bench = await at(20);
       const { receipt } = mined(bench, 1, 10);
@@ -439,7 +439,7 @@ describe("a transaction whose block left the chain", () => {
     ["the endpoints differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],
     // protects [False receipts] src/application/stages/6-finality/finality.ts
   ] as const)(
-    "after finality is revoked unless another endpoint disagrees or lags: %s (%j)",
+    "is revoked after finality, unless another endpoint disagrees or lags: %s (%j)",
     async (_, opinion, events) => {
       const bench = await at(200);
       Object.assign(bench.chain, { secondOpinion: async () => opinion });
@@ -463,7 +463,7 @@ describe("a transaction whose block left the chain", () => {
     },
   );
 
-  it("after finality is revoked in the feed and tracked again", async () => {
+  it("is revoked in the feed and tracked again, even after finality", async () => {
     const bench = await at(20);
     const stored = receiptOf(1, { number: 10, hash: hashNumber(77) });
     bench.lane.watched.set(hashNumber(77), 10);
@@ -491,7 +491,7 @@ describe("a transaction whose block left the chain", () => {
   });
 
   // protects [Short of time] src/application/stages/6-finality/finality.ts, src/application/lane/activity.ts
-  it("whose completion is being written is revoked after that write", async () => {
+  it("is revoked only after the write of its completion, if that write is in progress", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
     const { write } = bench.ports.writer;
@@ -512,7 +512,7 @@ describe("a transaction whose block left the chain", () => {
     expect(bench.lane.unmined.has(1)).toBe(true);
   });
 
-  it("after finality is not tracked if the revocation was not committed", async () => {
+  it("is not tracked again after finality if the revocation was not committed", async () => {
     const bench = await at(20);
     bench.lane.watched.set(hashNumber(77), 10);
     bench.rows.watched = [trackedRecord(1, { state: "CONFIRMED", subState: null })];
@@ -535,7 +535,7 @@ describe("a transaction whose block left the chain", () => {
   });
 });
 
-describe("the reorg watch on a final transaction", () => {
+describe("monitoring a final transaction for reorgs", () => {
   it("ends beyond its depth and not before, first in the database", async () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(36), 36);
@@ -546,7 +546,7 @@ describe("the reorg watch on a final transaction", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("ends at the depth that two endpoints have reached, and not while one of them does not respond", async () => {
+  it("ends at the depth that two endpoints have reached, and not while one endpoint does not respond", async () => {
     const bench = createStageBench({}, { settings: { confirmations: 2 }, endpoints: 2 });
     bench.simulated.mine(100);
     await bench.context.follower.advance();

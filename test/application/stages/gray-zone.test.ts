@@ -38,7 +38,7 @@ function signed() {
 }
 
 describe("a signer whose key is in the chain node", () => {
-  it("has attempts without a local hash, which is tracked once the node returns it", async () => {
+  it("has attempts without a hash until the node returns one, which is then tracked", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER] });
     const entry = await world.startNode();
     await create(entry, 5);
@@ -68,7 +68,7 @@ describe("a signer whose key is in the chain node", () => {
     expect(stored).toEqual([true, true, true]);
   });
 
-  it("waits for funds and sends again after a refusal, without entering the gray zone", async () => {
+  it("waits for funds and sends again after a refusal, because a refused send has a known result", async () => {
     const entry = await knownLane();
     await create(entry, 1);
     world.chain.setBalance(SIGNER, 0n);
@@ -107,7 +107,7 @@ describe("a second payload for a key in the chain node", () => {
 
 describe("a nonce hole of a key in the chain node", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
-  it("is reported as STUCK even with holePolicy `heal`, since no placeholder can be signed", async () => {
+  it("makes the transaction above STUCK even with holePolicy `heal`, since no placeholder can be signed", async () => {
     const entry = await knownLane({ holePolicy: "heal" });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "2s" }));
     await create(entry, 1);
@@ -118,12 +118,12 @@ describe("a nonce hole of a key in the chain node", () => {
   });
 });
 
-describe("the gray zone (submit result unknown)", () => {
+describe("a send with an unknown result, for a key in the chain node,", () => {
   it.each([
     ["in the pool", () => undefined],
     ["in the pool, by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  ])("ends if the payload is found %s", async (_, ability) => {
+  ])("is resolved if its payload is found %s", async (_, ability) => {
     const entry = await knownLane();
     ability(entry.faults);
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
@@ -143,7 +143,7 @@ describe("the gray zone (submit result unknown)", () => {
     ["by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     ["by counts of old blocks", () => undefined],
     ["by scanning blocks if the node is pruned", (faults: Faults) => faults.prune(1)],
-  ])("ends if the payload was mined meanwhile and is found %s", async (_, ability) => {
+  ])("is resolved if its payload was mined meanwhile and is found %s", async (_, ability) => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
@@ -163,7 +163,7 @@ describe("the gray zone (submit result unknown)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("ends as external use if a foreign transaction used the nonce, with its hash", async () => {
+  it("ends as NONCE_CONSUMED_EXTERNALLY, with the foreign hash, if another program used the nonce", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -176,7 +176,7 @@ describe("the gray zone (submit result unknown)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("ends with a new send once the nonce stayed free for the whole timeout, not before", async () => {
+  it("is repeated once the nonce stayed free for the whole timeout, and not before", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 120_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -193,7 +193,7 @@ describe("the gray zone (submit result unknown)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
-  it("never ends with a new send if the nonce is used by a transaction that cannot be found", async () => {
+  it("is never repeated if the nonce is used by a transaction that cannot be found", async () => {
     const entry = await knownLane({ grayZoneLookback: 10, grayZoneTimeoutMs: 60_000, grayZoneIntervalMs: 10_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -208,7 +208,7 @@ describe("the gray zone (submit result unknown)", () => {
     await world.until(() => results(entry).includes("foreign"));
   });
 
-  it("decides nothing while the node does not respond, however long", async () => {
+  it("is not resolved while the node does not respond, however long", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 60_000 });
     entry.faults.inject({ kind: "loseReply" }, { method: SEND, times: 1 });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
@@ -237,7 +237,7 @@ describe("the gray zone (submit result unknown)", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
-  it("is entered by a new owner for payloads that the previous one may have sent", async () => {
+  it("is assumed by a new owner for payloads that the previous owner may have sent", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "hang", executed: true }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -251,7 +251,7 @@ describe("the gray zone (submit result unknown)", () => {
     expect(world.chain.nodeSigned.filter(({ submission }) => submission.accepted)).toHaveLength(2);
   });
 
-  it("ends at the timeout after it was entered, however many owners took over meanwhile", async () => {
+  it("is repeated after one timeout in total, however many owners took over meanwhile", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 120_000, grayZoneIntervalMs: 5_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
     await create(entry, 1);
@@ -274,7 +274,7 @@ describe("the gray zone (submit result unknown)", () => {
     expect(world.rows()[1]).toMatchObject({ state: "CONFIRMED", nonce: 1 });
   });
 
-  it("follows a crash between commit and send: the payload is searched for, then sent once with its nonce", async () => {
+  it("is assumed after a crash between commit and send: the payload is searched for, then sent once with its nonce", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER], settings: { grayZoneTimeoutMs: 30_000 } });
     let crashed = false;
     const entry: WorldNode = await world.startNode({

@@ -213,7 +213,7 @@ describe("a receipt lookup by hash", () => {
     expect(owed.map(({ nonce }) => nonce)).toEqual([0]);
   });
 
-  it("accepts receipts of blocks in the window, and none of another branch or above the head", async () => {
+  it("accepts receipts of blocks in the window, and none of another branch or above the newest block", async () => {
     const bench = await at(5, [1, 2, 3]);
     const { window } = bench.context.follower;
     const canonical = { number: 4, hash: window.hashAt(4) ?? "0x" };
@@ -248,7 +248,7 @@ describe("a receipt lookup by hash", () => {
 });
 
 describe("canonical block hashes", () => {
-  it("come from the window, below it from the chain, and are unknown above it", async () => {
+  it("come from the block window, below it from the chain, and are unknown above the window", async () => {
     const bench = await at(200);
     const hashes = await canonicalHashes(bench.context, [199, 10, 10, 205]);
     expect([...hashes.keys()].toSorted((a, b) => a - b)).toEqual([10, 199]);

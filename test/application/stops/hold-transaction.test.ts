@@ -82,7 +82,7 @@ describe("a sent transaction that is held", () => {
     expect(await refusal(entry.node.api.act(order("suspend", txId)))).toMatchObject({ code: "CONFLICT" });
   });
 
-  it("is held once, however often and on whichever node that is requested, and after a takeover", async () => {
+  it("is held once, however often and at whichever node the hold is requested, even after a takeover", async () => {
     const two = await startTwo();
     ({ world, ops } = two);
     world.holdBlocks();
@@ -104,7 +104,7 @@ describe("a sent transaction that is held", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("is not cancelled by its validUntil until it is resumed", async () => {
+  it("is not cancelled when its validUntil passes, until it is resumed", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry, { validUntil: within(5_000) });
@@ -128,7 +128,7 @@ describe("a sent transaction that is held", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("after its validUntil but before its cancellation causes no signature until it is resumed", async () => {
+  it("causes no signature until it is resumed, if the hold came after its validUntil but before its cancellation", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -145,7 +145,7 @@ describe("a sent transaction that is held", () => {
   });
 
   // protects [Times and holds] src/domain/pace/transaction-pace.ts
-  it("executes an operator's resubmit or cancel once", async () => {
+  it("can still be resubmitted or cancelled by an operator, and each action sends once", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await held(entry);

@@ -247,7 +247,7 @@ describe("a requested kill", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/kill.ts
-  it("that reaches a node only after its end is recognised as ended", async () => {
+  it("is recognised as ended if it reaches a node only after its end", async () => {
     await start();
     const { kills } = await kill(owner);
     await endKill(owner);

@@ -84,7 +84,7 @@ describe.each(STOPS)("the stop (%s) after three of twenty sends", (_, stop, goOn
   });
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts, src/domain/chain/answers.ts
-  it("stores no response for unsent transactions, keeps their claims, and sends them when it ends", async () => {
+  it("leaves unsent transactions with their claims and without a stored response, and they are sent when it ends", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
     await world.settle(stop(entry));

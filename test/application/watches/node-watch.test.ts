@@ -117,7 +117,7 @@ describe("an alert about a lane", () => {
     expect(said(events).slice(2)).toEqual([["LOW_BALANCE", "resolved"]]);
   });
 
-  it("stays one alert while the transaction at the head changes, and is resolved with the first transaction's id", () => {
+  it("stays one alert while the lane's lowest open transaction changes, and is resolved with the first one's id", () => {
     const events: TelemetryEvent[] = [];
     const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
     const old = { severity: "WARNING", code: "HEAD_OF_LINE_OLD", message: "m", lane } as const;
@@ -188,7 +188,7 @@ describe("the alerts of a node", () => {
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
   });
 
-  it("about an old head of line and a deep queue are resolved when the lane's transactions are mined", async () => {
+  it("about an old lowest open transaction and a deep queue are resolved when the lane's transactions are mined", async () => {
     const node = await start({ settings: { alertHeadAgeMs: 5_000, alertOldestAgeMs: 5_000, alertPendingDepth: 1 } });
     world.holdBlocks();
     await world.settle(Promise.all([1, 2].map(() => node.node.api.create(transfer()))));

@@ -39,9 +39,9 @@ async function losesNonce(entry: WorldNode): Promise<string> {
   return block.transactions[0]?.transaction.hash as string;
 }
 
-describe("a notice of foreign use of a key", () => {
+describe("a notice that another program used a signer's key", () => {
   // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
-  it("is shown for hours on every node until it is acknowledged, and the next foreign use is shown again", async () => {
+  it("is shown for hours on every node until it is acknowledged, and again after the next such use", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
     await world.allSettled(1);
@@ -145,7 +145,7 @@ describe("a notice of a node that vanished without draining", () => {
     expect(await red(entry, "NODE_VANISHED")).toEqual([]);
   });
 
-  it("is closed for everybody once one person acknowledges it", async () => {
+  it("is closed for all users once one person acknowledges it", async () => {
     const entry = await start();
     const lost = await world.startNode();
     await world.clock.advance(5_000);

@@ -109,7 +109,7 @@ describe("a write that is split after a failure", () => {
     expect(whole.heard.outcome).toEqual({ status: "applied", items: ["applied", "applied", "conflict"] });
   });
 
-  it("of allocations mixes refused and created items, and returns the highest cursor", () => {
+  it("of allocations can return both refused and created items, with the highest next nonce", () => {
     const whole = entry(allocation(1, "a", "b", "c"));
     const [a, b, c] = splitEntry(whole);
     a?.resolve(allocated(5));

@@ -104,7 +104,7 @@ describe("a write that the database refuses", () => {
   });
 
   // protects [Many lanes] src/application/writer/batch.ts
-  it("in an allocation that is fenced midway makes the outcome unknown, even if the first half awaits approval", async () => {
+  it("in an allocation that is then fenced makes its outcome unknown, even if the items before it only await approval", async () => {
     const waits = { result: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
     const answer = (write: LaneWrite): WriteOutcome =>
       idsOf(write).includes("a") ? { status: "allocated", items: [waits], cursor: 0 } : { status: "fenced" };

@@ -55,7 +55,7 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
 
 describe("creates in the committer", () => {
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("do not wait for the two transactions of state transitions in flight", async () => {
+  it("do not wait for the two database transactions of state transitions in flight", async () => {
     const { committer, store, clock } = bench({ shards: 4_096 });
     for (const n of [1, 2]) {
       void committer.write(moves(n, `m${n}`));
@@ -142,7 +142,7 @@ describe("the committer, while incoming requests wait to be read", () => {
 const AT_ONCE = 30;
 
 describe("a commit of queued writes", () => {
-  it("starts at the end of the turn if none is in flight, with all writes of that turn", async () => {
+  it("starts at the end of the event-loop turn if none is in flight, with all writes of that turn", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     void committer.write(moves(2, "b"));
@@ -152,7 +152,7 @@ describe("a commit of queued writes", () => {
     expect(committer.depth).toBe(0);
   });
 
-  it("starts beside another when the oldest write is old enough, with all writes queued meanwhile", async () => {
+  it("starts beside another commit when the oldest write is old enough, with all writes queued meanwhile", async () => {
     const { committer, store, clock } = bench();
     void committer.write(moves(1, "a"));
     await clock.advance(0);
@@ -211,7 +211,7 @@ describe("a commit of queued writes", () => {
     expect(store.calls.length).toBe(AT_ONCE + 1);
   });
 
-  it("starts within the turn if the queued creates justify a transaction of their own", async () => {
+  it("starts within the event-loop turn if the queued creates justify a transaction of their own", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(allocation(1, ...names(WORTH_A_COMMIT)));
     expect(store.calls.length).toBe(1);
@@ -223,7 +223,7 @@ describe("a commit of queued writes", () => {
     expect(store.call(1).writes.length).toBe(2);
   });
 
-  it("waits for the end of the turn if there are fewer creates, or only state transitions", async () => {
+  it("waits for the end of the event-loop turn if there are only a few creates or only state transitions", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(allocation(1, ...names(WORTH_A_COMMIT - 1)));
     void committer.write(moves(2, ...names(WORTH_A_COMMIT)));
@@ -251,7 +251,7 @@ describe("a commit of queued writes", () => {
     expect(store.call(1).writes.map(idsOf)).toEqual([["b"]]);
   });
 
-  it("waits only until the end of the turn if a few creates are left", async () => {
+  it("waits only until the end of the event-loop turn if a few creates are left", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000 });
     void committer.write(moves(1, "a"));
     await clock.advance(0);
@@ -312,7 +312,7 @@ describe("database transactions in flight", () => {
     expect(store.mostInFlight).toBe(2);
   });
 
-  it("contain completions in only one of them, and other writes overtake these", async () => {
+  it("contain completions in only one of them, and other writes overtake the completions that wait", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     void committer.write(completion(1, "a"));
     void committer.write(completion(2, "b"));
@@ -502,7 +502,7 @@ describe("a batch whose commit fails", () => {
     expect(committer.depth).toBe(0);
   });
 
-  it("reports each write if nothing was committed, but not if the outcome is unknown", async () => {
+  it("reports each write as given up if nothing was committed, but not if the outcome is unknown", async () => {
     const { committer, store, clock, givenUp } = bench();
     for (const write of [moves(1, "a"), moves(2, "b")]) void committer.write(write).catch(() => undefined);
     await clock.advance(5);

@@ -96,7 +96,7 @@ describe("creates of many lanes", () => {
   const late = (write: LaneWrite): Entry => ({ ...entry(write), passedBy: 3 });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for an overtaken transition that is blocked by a suspension behind them", () => {
+  it("do not wait for an overtaken state transition that itself waits for a suspension queued behind them", () => {
     const queue = [...many.map(entry), entry(suspension(1)), late(moves(1, "m"))];
     const { taken } = new Turns(100).next(queue, FREE);
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
@@ -110,7 +110,7 @@ describe("creates of many lanes", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("in a full queue wait for an overtaken transition, which is committed beyond its share", () => {
+  it("wait in a full queue for a state transition that they overtook three times, even if it exceeds its share", () => {
     const turns = new Turns(20);
     const creates = ids("p", 40).map((id) => entry(allocation(1, id)));
     const first = late(moves(1, "m0"));
@@ -127,7 +127,7 @@ describe("creates of many lanes", () => {
     expect(first.taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
   });
 
-  it("are taken even from few lanes if only creates may start, and no other write is", () => {
+  it("are committed alone, even from few lanes, if only creates may start", () => {
     const queue = [moves(1, "m"), allocation(2, "a")].map(entry);
     const { taken, left } = new Turns(100).next(queue, { ...FREE, onlyCreates: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["a"]);
@@ -147,8 +147,8 @@ describe("creates of many lanes", () => {
   });
 });
 
-describe("a queue full of creates", () => {
-  it("takes the creates first, and gives transitions of their lane an eighth", () => {
+describe("the writer, with a queue full of creates,", () => {
+  it("commits the creates first, and reserves an eighth for state transitions of their lane", () => {
     const turns = new Turns(60);
     let queue: readonly Entry[] = ids("m", 100).map((id) => entry(moves(1, id)));
     let moved = 0;
@@ -170,7 +170,7 @@ describe("a queue full of creates", () => {
     expect(read(second.taken).filter((kind) => kind.startsWith("transition")).length).toBe(15);
   });
 
-  it("makes a transition larger than its share wait, and then counts the excess against later ones", () => {
+  it("makes a transition larger than its share wait, and then deducts the excess from later shares", () => {
     const turns = new Turns(12);
     const press = (left: readonly Entry[]) => turns.next([...left, entry(allocation(1, ...ids("a", 16)))], FREE);
     const taken: number[] = [];

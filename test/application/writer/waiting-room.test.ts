@@ -71,7 +71,7 @@ describe("the write of an accepted broadcast", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["a"], ["c"]]]);
   });
 
-  it("does not wait longer because the end of a reorg watch already waits", async () => {
+  it("does not wait longer if a write that ends reorg monitoring already waits", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(2, 7));
     await clock.advance(1);
@@ -88,7 +88,7 @@ describe("the write of an accepted broadcast", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["b"]]]);
   });
 
-  it("does not wait if it holds the hash from a signing node, which is stored nowhere else", async () => {
+  it("does not wait if it holds the hash from a node that signs, because that hash is stored nowhere else", async () => {
     const { clock, store, committer } = bench();
     const identified = { ordinal: 1, txHash: `0x${"1".repeat(64)}` } as const;
     void committer.write(answer(1, answered("a", { identified: identified as never })));
@@ -162,9 +162,9 @@ describe("the write of a found receipt", () => {
   });
 });
 
-describe("the write that ends reorg watches", () => {
+describe("the write that ends the monitoring of blocks for reorgs", () => {
   // protects [Many lanes] src/application/writer/waiting-room.ts
-  it("is made once for all blocks meanwhile, and resolves every caller", async () => {
+  it("is made once for all blocks requested meanwhile, and resolves every caller", async () => {
     const { clock, store, committer } = bench();
     const first = committer.write(ending(1, 7));
     await clock.advance(ENDINGS_WAIT_MS - 1);
@@ -214,7 +214,7 @@ describe("the write that ends reorg watches", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("is made lane by lane, and no lane waits for another one's turn twice", async () => {
+  it("is made lane by lane, and a repeated request does not lose its lane's place", async () => {
     const { clock, store, committer } = bench();
     for (const n of [1, 2, 3]) void committer.write(ending(n, n));
     await clock.advance(ENDINGS_WAIT_MS);

@@ -49,7 +49,7 @@ async function databaseIsOffMs({ database }: Cluster): Promise<number> {
 
 describe("a node whose machine's clock jumps by an hour", () => {
   it.for(JUMPS)(
-    "(%s) loses no lease, and other nodes work with it as before",
+    "loses no lease, and other nodes work with it as before (%s)",
     async ([, ms], { cluster, newClock }) => {
       const clock = await newClock();
       const jumping = await cluster.start({ variables: { ...PATIENT, ...clock.variables } });
@@ -74,9 +74,9 @@ describe("a node whose machine's clock jumps by an hour", () => {
   );
 });
 
-describe("a database whose machine's clock jumps by an hour", () => {
+describe("a clock jump of one hour on the database's machine", () => {
   it.for(JUMPS)(
-    "(%s) under load has every accepted transaction mined once, and lanes are spread again",
+    "under load (%s): every accepted transaction is mined once, and lanes are spread over the nodes again",
     async ([, ms], { cluster, databaseClock }) => {
       const nodes = await cluster.startAll(3);
       await cluster.untilSpread(nodes);
@@ -92,7 +92,7 @@ describe("a database whose machine's clock jumps by an hour", () => {
     },
   );
 
-  it("back does not delay the takeover of a dead node's lanes by an hour", async ({ cluster, databaseClock }) => {
+  it("backwards does not delay the takeover of a dead node's lanes by an hour", async ({ cluster, databaseClock }) => {
     const [dying, heir] = (await cluster.startAll(2)) as [ClusterNode, ClusterNode];
     await cluster.untilSpread([dying, heir]);
     await databaseClock.set(-HOUR_MS);
@@ -106,7 +106,7 @@ describe("a database whose machine's clock jumps by an hour", () => {
     await auditCluster(cluster, accepted);
   });
 
-  it("back does not extend an unused reservation by an hour: it expires after its time to live", async ({
+  it("backwards does not extend an unused reservation by an hour: the reservation expires after its time to live", async ({
     cluster,
     databaseClock,
   }) => {

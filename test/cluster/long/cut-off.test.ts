@@ -35,7 +35,9 @@ async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> 
 }
 
 describe("a node that is cut off from the database only", () => {
-  it("starts no claimed send any more, although its lease is valid; another node sends them", async ({ cluster }) => {
+  it("starts none of its claimed sends, although its lease is valid; another node sends those transactions", async ({
+    cluster,
+  }) => {
     const node = await cluster.start({ variables: VARIABLES });
     const [late, early] = [await sendHeld(cluster, node, 0), await sendHeld(cluster, node, 1)];
     node.databaseWire.refuse();
@@ -77,7 +79,7 @@ async function sendHeld(
 }
 
 describe("a node that is cut off from the chain only", () => {
-  it("loses its lanes to a connected node, which keeps them when cut off too; finally both share them", async ({
+  it("loses its lanes to a connected node, which keeps them if it is cut off too; after reconnecting, both share the lanes", async ({
     cluster,
   }) => {
     const [node, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];
@@ -107,7 +109,7 @@ describe("a node that is cut off from the chain only", () => {
 });
 
 describe("a node without the key of a lane", () => {
-  it("never acquires the lane: not when its owner dies, not on request, and not while it is alone", async ({
+  it("never acquires the lane: not when the lane's owner dies, not on request, and not as the only node", async ({
     cluster,
   }) => {
     const [mine, theirs] = [FEW.slice(0, 2), FEW.slice(2)];

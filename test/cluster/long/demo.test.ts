@@ -6,7 +6,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 const row = (name: string, value: string) => new RegExp(`^ {2}${name} +${value}$`, "m");
 
 describe("fencepost demo", () => {
-  it("kills one node, freezes another, and ends with zero losses, in plain lines without a terminal", async () => {
+  it("kills one node, freezes another, and ends with zero losses; without a terminal it prints plain lines", async () => {
     const child = spawnFencepost(["demo", "--transactions", "120"]);
     const { code } = await child.exited;
     expect(child.stderr()).toBe("");

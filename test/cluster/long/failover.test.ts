@@ -89,7 +89,7 @@ describe("a failover to a synchronous standby", () => {
 describe("a failover to an asynchronous standby", () => {
   it.scoped({ synchronous: false });
 
-  it("that lacks commits stops lanes until an operator resumes them; no nonce the network knows is reused", async ({
+  it("that lacks commits stops the lanes until an operator resumes them; no nonce that the network knows is reused", async ({
     postgres,
     database,
     simulated,

@@ -151,7 +151,7 @@ async function forwards(nodes: readonly NodeProcess[]): Promise<Readonly<Record<
 }
 
 describe("under load and without a retry", () => {
-  it("a node that receives SIGTERM hands over: no request fails or waits 250 ms longer", async ({
+  it("a node that receives SIGTERM hands over its lanes: no request fails, and none waits 250 ms longer than before", async ({
     simulated,
     nodes,
     database,
@@ -180,7 +180,7 @@ describe("under load and without a retry", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("a node that joins gets its share: no request fails, and no lane moves twice", async ({
+  it("a node that joins gets its share of the lanes: no request fails, and no lane moves twice", async ({
     simulated,
     nodes,
     database,
@@ -213,7 +213,7 @@ describe("under load and without a retry", () => {
 
 describe("a lane with 10,000 pending transactions", () => {
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    it(`after ${signal} of its owner accepts creates again within 2 s of its takeover`, async ({
+    it(`accepts creates again within 2 s of its takeover, after its owner received ${signal}`, async ({
       simulated,
       nodes,
       database,

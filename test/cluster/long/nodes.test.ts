@@ -44,7 +44,7 @@ function holdMining({ chain: { chain } }: Cluster): () => void {
 }
 
 describe("two nodes on one signer", () => {
-  it("the node that does not own its lane names the owner and accepts nothing", async ({ cluster }) => {
+  it("the node that does not own the signer's lane accepts no create, and names the owner", async ({ cluster }) => {
     const { owner, other } = await startPair(cluster, { FENCEPOST_MODE: "basic" });
     const refused = await fetch(`${other.url}/api/v1/tx`, {
       method: "POST",
@@ -65,7 +65,7 @@ describe("two nodes on one signer", () => {
     await auditCluster(cluster, [accepted]);
   });
 
-  it("the other node takes over a lane that was locked when its owner died, once it is unlocked", async ({
+  it("the other node takes over a lane whose row was locked when its owner died, once the row is unlocked", async ({
     cluster,
   }) => {
     const { owner, other } = await startPair(cluster);

@@ -69,7 +69,7 @@ function starve(): () => void {
 }
 
 describe("no live node is declared dead", () => {
-  it("although PostgreSQL is restarted repeatedly under three nodes, which ends their sessions", async ({
+  it("although PostgreSQL is restarted repeatedly while three nodes run, which ends their sessions", async ({
     cluster,
     postgres,
   }) => {
@@ -89,7 +89,7 @@ describe("no live node is declared dead", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("although their sessions are terminated repeatedly on a machine short of CPU", async ({ cluster }) => {
+  it("although the nodes' sessions are terminated repeatedly on a machine short of CPU", async ({ cluster }) => {
     const nodes = await cluster.startAll(3, { variables: VARIABLES });
     await cluster.untilSpread(nodes);
     const release = starve();

@@ -27,7 +27,7 @@ function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
 }
 
 describe("after a database outage longer than all leases", () => {
-  it("lanes are spread evenly again, each acquired once, and no node waits for another one's lock", async ({
+  it("lanes are spread evenly again, each acquired once, and no node waits for another node's lock", async ({
     cluster,
     postgres,
   }) => {

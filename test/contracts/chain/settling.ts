@@ -75,7 +75,7 @@ interface Mined extends SettlingHarness {
 type Start = () => Promise<Mined>;
 
 function honestyTests(start: Start): void {
-  it("receipts are agreed if every endpoint returns them, in the requested order", async () => {
+  it("receipts that every endpoint returns are `agreed`, and come in the requested order", async () => {
     const { chain, block, receipts, asked } = await start();
     expect(receipts.length).toBeGreaterThan(1);
     const verdicts = await chain.settleReceipts(block, asked.toReversed(), 0);
@@ -104,7 +104,7 @@ function honestyTests(start: Start): void {
 function lieTests(endpoints: 1 | 2 | 3, start: Start): void {
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
   it.each(RECEIPT_LIES)(
-    "a receipt of an endpoint that reports %s is not agreed, until the endpoint is correct again",
+    "a receipt is not agreed while one endpoint reports %s, and is agreed once that endpoint is correct again",
     async (kind) => {
       const { chain, block, receipts, asked, lie, mine } = await start();
       await mine();
@@ -157,7 +157,7 @@ function senderTests(start: Start): void {
 }
 
 function opinionTests(start: Start): void {
-  it('a block is agreed if two endpoints show it, and "behind" while one has not reached it', async () => {
+  it("a block is `agreed` if two endpoints return it, and `behind` while one of them has not reached it", async () => {
     const { chain, block, pin } = await start();
     expect(await chain.secondOpinion(block.number)).toEqual({ kind: "agreed", hash: block.hash });
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, block.number - 1);
@@ -175,7 +175,7 @@ function depthTests(start: Start): void {
   };
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("receipts are `behind` while only the first endpoint has the required blocks on top", async () => {
+  it("receipts are `behind` while only the first endpoint has the required number of blocks above theirs", async () => {
     const harness = await start();
     const { chain, block, asked, mine } = harness;
     const settle = async (depth: number) => kinds(await chain.settleReceipts(block, asked, depth));
@@ -189,7 +189,7 @@ function depthTests(start: Start): void {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("the depth of a block is what two endpoints confirm, by their heads and by their tags", async () => {
+  it("the depth of a block counts only as far as two endpoints confirm it, by their newest blocks and their finality tags", async () => {
     const harness = await start();
     const { chain, block, mine } = harness;
     await mine();
@@ -226,7 +226,7 @@ function tagTests(start: Start): void {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts
-  it("no finality tag is used if an endpoint showed it before and now denies it", async () => {
+  it("a finality tag is not used if an endpoint reported it before and no longer does", async () => {
     const harness = await start();
     const { chain } = harness;
     expect(await chain.head("finalized")).not.toBeNull();

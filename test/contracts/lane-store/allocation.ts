@@ -25,7 +25,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts, src/adapters/postgres/statements/transaction.ts
-  it("an allocation gives exactly the nonce that a request names, or reports the possible one and gives none", async () => {
+  it("an allocation gives exactly the nonce that a request names; otherwise it gives none and reports the possible one", async () => {
     const fence = await hold();
     const named = (exactNonce: number) => ({ ...anIntent(fence.lane), exactNonce });
     expect(await allocate(context.store, fence, [named(3)], null)).toEqual([{ result: "noCursor" }]);
@@ -79,7 +79,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/adapters/postgres/rows/transaction-fields.ts
-  it("an allocation stores the API key's name with the request, which a lookup by request id returns", async () => {
+  it("an allocation stores the API key's name with the request, and a lookup by request id returns that name", async () => {
     const fence = await hold();
     const owned = anIntent(fence.lane, { requestId: "mine", owner: "checkout" });
     const nobodys = anIntent(fence.lane, { requestId: "nobody's" });
@@ -100,7 +100,7 @@ export function allocationContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("an allocation returns the stored transaction of a request id, for any payload, and consumes no nonce", async () => {
+  it("an allocation for a stored request id returns its transaction, whatever the payload, and consumes no nonce", async () => {
     const fence = await hold();
     const first = anIntent(fence.lane, { requestId: "order-1" });
     await allocate(context.store, fence, [first], 0);
@@ -248,7 +248,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("an alignment only raises the cursor, and gives a new lane its first one", async () => {
+  it("an alignment only raises the cursor, and gives a new lane its first cursor", async () => {
     const fence = await hold();
     const align = (floor: number) => commitOne(context.store, { kind: "align", fence, floor });
     expect(await align(4)).toEqual({ status: "aligned", cursor: 4 });
@@ -257,7 +257,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([9]);
   });
 
-  it("decisions about a lane are listed newest first, without those of an ended term", async () => {
+  it("operators' decisions about a lane are listed newest first; one made under an ended term is not stored", async () => {
     const fence = await holdLane(context.store);
     const by = (action: string) => ({ action, actor: "operator:ops", reason: `${action} it` });
     const write = (suspended: boolean, decision = by(suspended ? "suspend" : "resume")) =>

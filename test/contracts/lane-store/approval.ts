@@ -122,7 +122,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
-  it("a transaction that awaits approval owns its request id, even against a key without a policy", async () => {
+  it("a transaction that awaits approval owns its request id, even if an API key without a policy repeats it", async () => {
     const lane = aLane();
     const keys = { maker: { requireApproval: { aboveValue: "100" } } };
     const store = await context.subject.connect(policiesOf({ keys }));
@@ -166,7 +166,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/application/detours/intake.ts, src/domain/ledger/settle-intake.ts
-  it("an approved transaction without a nonce can be called off, but not rejected or expired", () =>
+  it("an approved transaction without a nonce can be withdrawn, but not rejected or expired", () =>
     above100(async (store, fence) => {
       const intent = moving(fence.lane, 500n, "off", "maker");
       await allocate(store, fence, [intent]);
@@ -193,7 +193,7 @@ export function approvalContract(context: LaneStoreContext): void {
     ["reject", "REJECTED"],
     ["callOff", "CANCELLED"],
   ] as const)(
-    "a transaction that awaits approval ends by %s without a nonce, once, with its completion",
+    "a transaction that awaits approval ends by %s only once, without a nonce, and with one completion",
     (event, subState) =>
       above100(async (store, fence) => {
         const intent = moving(fence.lane, 500n, "no", "maker");

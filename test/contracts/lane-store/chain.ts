@@ -33,7 +33,7 @@ export function chainContract(context: LaneStoreContext): void {
     return outcome.status === "confirmations" ? outcome.newFork : outcome.status;
   };
 
-  it("confirmation blocks are stored once per chain, and extend the same prefix", async () => {
+  it("confirmation blocks are stored once per chain, and later blocks extend the stored list", async () => {
     const fence = await onNewChain();
     const chain = hashes(6);
     expect(await store(fence, blocks(10, chain.slice(0, 3)))).toBe(false);
@@ -78,7 +78,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await stored(fence.lane.chainId)).toEqual(blocks(1, [a, x]));
   });
 
-  it("the end of a reorg watch covers only settled transactions that are deep enough", async () => {
+  it("ending the watch for reorgs affects only settled transactions that are deep enough", async () => {
     const fence = await holdLane(context.store);
     const [deep, shallow] = [uniqueHash(), uniqueHash()];
     const old = await confirm(context.store, fence, { blockNumber: 50, blockHash: deep });
@@ -131,7 +131,7 @@ export function chainContract(context: LaneStoreContext): void {
     expect(await context.store.transaction(deep.intent.txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("a transaction past its reorg watch cannot be reopened", async () => {
+  it("a transaction whose watch for reorgs has ended cannot be reopened", async () => {
     const fence = await holdLane(context.store);
     const { intent } = await confirm(context.store, fence, { blockNumber: 5 });
     await commitOne(context.store, { kind: "unwatch", fence, throughBlock: 5 });

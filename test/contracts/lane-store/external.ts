@@ -78,7 +78,7 @@ export function externalContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("the hash of an attempt never changes, and a locally signed attempt gets no other", async () => {
+  it("the hash of an attempt never changes, and a locally signed attempt never gets another hash", async () => {
     const fence = await holdLane(context.store);
     const [named, own] = [anIntent(fence.lane), anIntent(fence.lane)];
     const attempt = { ...anAttempt(1), txHash: null, rawTransaction: null, nodeSigned: true } as const;
@@ -117,7 +117,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(elsewhere))?.genesisHash).toBeNull();
   });
 
-  it("the store reports below which nonce all transactions are settled and past their reorg watch", async () => {
+  it("the store reports the nonce below which all transactions are settled and no longer watched for reorgs", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.settledBelow(fence.lane)).toBe(0);
     await confirm(context.store, fence, { blockNumber: 5 });

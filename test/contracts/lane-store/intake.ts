@@ -48,7 +48,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect((await waiting(lane)).map(({ intent }) => intent.allowNoCode)).toEqual([true, undefined]);
   });
 
-  it("an intent in the intake table is CREATED in every query", async () => {
+  it("an intent in the intake table has the state CREATED in every query", async () => {
     const lane = aLane();
     const wishes = { requestId: "c", owner: "checkout", payload: { data: "0x1234" }, metadata: { m: [1] } } as const;
     const intent = anIntent(lane, wishes);
@@ -152,7 +152,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await commitOne(context.store, { kind: "settleIntake", fence, results })).toEqual({ status: "done" });
   });
 
-  it("a refused intent gets no nonce, a reason, both history entries, and one completion counted once", async () => {
+  it("a refused intent has no nonce; it gets a reason, both history entries, and one completion that is counted once", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, {
       requestId: "bad",
@@ -204,7 +204,7 @@ export function intakeContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("a refused intent does not take the request id from its owner", async () => {
+  it("a refused intent does not take the request id from the transaction that owns it", async () => {
     const fence = await holdLane(context.store);
     const owner = anIntent(fence.lane, { requestId: "owned" });
     await allocate(context.store, fence, [owner]);
@@ -230,7 +230,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(found.map(({ txId }) => txId)).toEqual([owner.txId, reused.txId, rejected.txId]);
   });
 
-  it("a request id of two intents refused together belongs to the first", async () => {
+  it("if two intents with one request id are refused together, the request id belongs to the first", async () => {
     const fence = await holdLane(context.store);
     const twins = [1, 2].map(() => anIntent(fence.lane, { requestId: "twins" }));
     await context.subject.intake(...twins);

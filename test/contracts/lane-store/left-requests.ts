@@ -87,7 +87,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
     expect(await context.store.loadIntake([lane], 100)).toHaveLength(3);
   });
 
-  it("a request that was put back is begun again as if for the first time", async () => {
+  it("a request that was put back into the queue is begun again as if for the first time", async () => {
     const lane = aLane();
     const request = aRequest(lane);
     await context.store.leaveRequests([request], LONG_MS);
@@ -99,7 +99,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
-  it("a request is not begun after its time limit, nor while it is under way", async () => {
+  it("a request is not begun after its time limit, nor if it is already under way", async () => {
     const lane = aLane();
     const [late, busy] = [aRequest(lane), aRequest(lane)];
     await context.store.leaveRequests([late], 0);

@@ -44,7 +44,7 @@ export function loadingContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("a loaded transaction has the time since when its submit result is unknown, for as long as it is", async () => {
+  it("a loaded transaction has the time since which its submit result is unknown, until the result is known", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     await allocate(context.store, fence, [intent]);

@@ -84,7 +84,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(fence, 5, { chosen: { floor: null } })).toMatchObject({ result: "conflict", next: 6 });
   });
 
-  it("a raw transaction of a caller is accepted at a nonce that the caller reserved, and at no other caller's", async () => {
+  it("a raw transaction of a caller is accepted at a nonce reserved by that caller, and refused at one reserved by another", async () => {
     const fence = await hold();
     const { nonce, reservationId } = await reserved(fence, { owner: "mine" });
     const as = (owner: string | null) => ({
@@ -166,7 +166,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).cursor).toBe(first.nonce + 1);
   });
 
-  it("request ids of reservations are separate per lane, and the request id of a transaction is refused", async () => {
+  it("request ids of reservations are separate per lane, and a request id that a transaction already has is refused", async () => {
     const [one, two] = [await hold(), await hold()];
     await reserved(one, { requestId: "shared" });
     expect(await reserve(two, { requestId: "shared" })).toMatchObject({ result: "created" });
@@ -334,7 +334,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/bind.ts, src/domain/ledger/reserve.ts
-  it("a reservation is bound once, at its own nonce, on its own lane", async () => {
+  it("a reservation becomes a transaction only once, at its own nonce and on its own lane", async () => {
     const [fence, other] = [await hold(), await hold()];
     const { reservationId, nonce } = await reserved(fence, { floor: 5 });
     const reservation = { reservationId, becomes: "SUBMITTED" } as const;
@@ -366,7 +366,7 @@ export function nonceContract(context: LaneStoreContext): void {
   );
 
   // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-  it("an expired reservation cannot be bound once a placeholder has its nonce, and the refusal names the placeholder", async () => {
+  it("an expired reservation cannot become a transaction once a placeholder has its nonce; the refusal names the placeholder", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });
     await commit({ kind: "expire", fence });
@@ -378,7 +378,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(reservationId)).toMatchObject({ state: "EXPIRED", txId: intent.txId });
   });
 
-  it("a nonce hole names the reservation that left it and its time to live", async () => {
+  it("a nonce hole names the reservation that left it, and the reservation's time to live", async () => {
     const fence = await hold();
     const owner = "payouts";
     const kept = await reserved(fence, { ttlMs: 12_345, owner });
@@ -409,7 +409,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
-  it("a lane has a limited number of expired reservations repaired per hour, unless an operator decides on one", async () => {
+  it("a lane fills a limited number of holes of expired reservations per hour; those that an operator fills do not count", async () => {
     const fence = await hold();
     const reserveLate = () => reserved(fence, { ttlMs: 0 });
     const [first, second, third, fourth] = [
@@ -434,7 +434,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(other, elsewhere.nonce, { reservation }), "of another lane").toMatchObject({ result: "settled" });
   });
 
-  it("a request id stays with the transaction that used it first, when a reservation with it is bound later", async () => {
+  it("a request id stays with the transaction that used it first, even if a reservation with that id becomes a transaction later", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { requestId: "raced" });
     const winner = anIntent(fence.lane, { requestId: "raced" });
@@ -470,7 +470,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(second)).toMatchObject({ state: "RELEASED", nonce: 0 });
   });
 
-  it("a nonce hole is closed by a placeholder, which its expired reservation then names", async () => {
+  it("a nonce hole is closed by a placeholder, and the expired reservation then names the placeholder", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });
     await commit({ kind: "expire", fence });

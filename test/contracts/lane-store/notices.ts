@@ -39,7 +39,7 @@ export function noticesContract(context: LaneStoreContext): void {
       ...more,
     });
 
-  it("a notice is written for a foreign transaction at our nonce, with its hash and our transaction", async () => {
+  it("a notice is written when a foreign transaction uses a nonce of ours, with its hash and our transaction's id", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
     const foreign = anAttempt(2, FOREIGN);
@@ -81,7 +81,7 @@ export function noticesContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("no notice is written for a lane's first count, a count that is not higher, or a reconciliation after a restore", async () => {
+  it("no notice is written for a lane's first nonce count, a count that is not higher, or a reconciliation after a restore", async () => {
     const fence = await holdLane(context.store);
     await align(fence, 5);
     await align(fence, 5);
@@ -102,7 +102,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await of(fence.lane)).toEqual(before);
   });
 
-  it("a notice keeps limited evidence of many uses, and counts all of them", async () => {
+  it("a notice of many nonces used by another program keeps limited evidence, but counts all of the nonces", async () => {
     const { fence } = await used();
     for (let floor = 7; floor < 7 + MOST_EVIDENCE + 5; floor++) await align(fence, floor);
     const [notice] = await of(fence.lane);
@@ -111,7 +111,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(notice?.evidence[0]?.nonce).toBe(7 + MOST_EVIDENCE + 3);
   });
 
-  it("a notice is acknowledged once, with who, when and why, and the next foreign use is a new notice", async () => {
+  it("a notice is acknowledged once, with who, when and why; a nonce used by another program afterwards creates a new notice", async () => {
     const { fence, notice } = await used();
     const done = await ack(notice.noticeId);
     const acknowledged = { by: "operator:ada", at: expect.any(Date), why: "our own wallet" };
@@ -130,7 +130,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(before).toMatchObject({ noticeId: notice.noticeId, times: 1, acknowledged });
   });
 
-  it("a notice cannot be acknowledged with an outdated number of uses", async () => {
+  it("a notice is not acknowledged if the caller names an outdated number of uses", async () => {
     const { fence, notice } = await used();
     await align(fence, 7);
     expect(await ack(notice.noticeId, { times: 1 })).toMatchObject({ verdict: "grown", notice: { times: 2 } });
@@ -138,7 +138,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await ack(notice.noticeId, { times: 2 })).toMatchObject({ verdict: "acknowledge" });
   });
 
-  it("a repeated acknowledgement with the same idempotency key has no effect, and another one under that key is refused", async () => {
+  it("a repeated acknowledgement with the same idempotency key has no effect, and a different one with that key is refused", async () => {
     const { notice } = await used();
     const order = { key: "k", fingerprint: `0x${"ab".repeat(32)}` } as const;
     expect(await ack(notice.noticeId, { order })).toMatchObject({ verdict: "acknowledge" });
@@ -148,7 +148,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect(await ack(notice.noticeId, { order: { ...order, key: "l" } })).toMatchObject({ verdict: "taken" });
   });
 
-  it("an unknown notice is null, for reading and for acknowledging", async () => {
+  it("reading or acknowledging an unknown notice returns null", async () => {
     expect(await context.store.notice(randomUUID())).toBeNull();
     expect(await ack(randomUUID())).toBeNull();
   });

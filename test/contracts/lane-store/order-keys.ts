@@ -40,7 +40,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     (await context.store.history(txId)).flatMap(({ decision }) => decision ?? []);
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("the idempotency key of an action is stored with its step, and refuses a second step", async () => {
+  it("the idempotency key of an action is stored with its state change, and prevents a second change with that key", async () => {
     const { fence, txId } = await tracked();
     const { lane } = fence;
     expect(await context.store.carriedOut(lane, order(txId))).toBeNull();
@@ -54,7 +54,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
-  it("only one of two steps with the same idempotency key is applied, even within one commit", async () => {
+  it("only one of two state changes with the same idempotency key is applied, even within one commit", async () => {
     const { fence, txId } = await tracked();
     const write = { kind: "transition", fence, items: [decide(txId, order(txId))] } as const;
     expect(await outcomesOf(context.store, [write, write])).toEqual([
@@ -64,7 +64,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await decisions(txId)).toHaveLength(1);
   });
 
-  it("idempotency keys are distinguished by subject, by lane and by case", async () => {
+  it("idempotency keys are separate per transaction and per lane, and are case-sensitive", async () => {
     const { fence, txId } = await tracked();
     const other = await tracked();
     await apply(context.store, fence, [decide(txId, order(txId))]);
@@ -74,7 +74,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await apply(context.store, other.fence, [decide(other.txId, order(other.txId))])).toEqual(["applied"]);
   });
 
-  it("no idempotency key is stored for a step that was not applied, or under an ended term", async () => {
+  it("no idempotency key is stored for a state change that was not applied, or under an ended term", async () => {
     const { fence, txId } = await tracked();
     const elsewhere = step(txId, AT.broadcast, "decide", {
       decision: { actor: "operator:ops", audit: null, order: order(txId) },

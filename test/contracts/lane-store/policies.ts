@@ -97,7 +97,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect((await useOf(store, fence)).hour.cost).toBe(21_000n * 100n * GWEI);
     }));
 
-  it("a first signature that costs more than was counted is refused if the limit does not allow it", () =>
+  it("a first signed attempt that costs more than was charged before is refused if the limit does not allow it", () =>
     limited({ maxCost: { perTransaction: "100" } }, async (store, fence) => {
       const intent = spending(fence, 10n, 50n);
       await allocate(store, fence, [intent]);
@@ -108,7 +108,7 @@ export function policiesContract(context: LaneStoreContext): void {
       expect((await store.transaction(intent.txId))?.state).toBe("ALLOCATED");
     }));
 
-  it("policy usage is corrected to the real cost at finality, and back to the maximum if that is revoked", () =>
+  it("policy usage is corrected to the real cost at finality, and back to the maximum if a reorg revokes finality", () =>
     limited({ maxCost: { perDay: `${10n ** 18n}` } }, async (store, fence) => {
       const intent = spending(fence, 5n, 21_000n * 30n * GWEI);
       const worst = 5n + 21_000n * 30n * GWEI;
@@ -132,7 +132,7 @@ export function policiesContract(context: LaneStoreContext): void {
       ]);
     }));
 
-  it("a receipt keeps the amount paid besides gas, and whether it is uncertain", async () => {
+  it("a receipt keeps the amount paid besides gas, and whether that amount is uncertain", async () => {
     const { store } = context;
     const fence = await holdLane(store);
     for (const beside of [{ besideGas: 7n, besideGasUnsure: true } as const, { besideGas: 9n }, {}]) {
@@ -221,7 +221,7 @@ export function policiesContract(context: LaneStoreContext): void {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("a placeholder counts for the API key that reserved the nonce, even above its limit, and lifts no limit for others", async () => {
+  it("a placeholder counts for the API key that reserved the nonce, even above that key's limit, and lifts no limit for other keys", async () => {
     const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "100" } } } }));
     const fence = await holdLane(store, aLane(79));
     const create = (gasCost: bigint) => {

@@ -29,7 +29,7 @@ export function poolsContract(context: LaneStoreContext): void {
   const cursorOf = async (fence: Fence) => (await context.store.loadLane(fence))?.cursor;
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("a pool request goes to the first lane, the second lane returns that transaction, and the rest of its batch is created", async () => {
+  it("a pool request accepted on one lane is a duplicate on a second lane, and the rest of the batch is created there", async () => {
     const [first, second] = await twoLanes();
     const requestId = unique();
     const intent = pooled(first, requestId);
@@ -54,7 +54,7 @@ export function poolsContract(context: LaneStoreContext): void {
   });
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("a pool request is created once if two lanes of one commit have it", async () => {
+  it("a pool request is created once if one commit contains it for two lanes", async () => {
     const [first, second] = await twoLanes();
     const requestId = unique();
     const writes = [first, second].map((fence) => {
@@ -81,7 +81,7 @@ export function poolsContract(context: LaneStoreContext): void {
   });
 
   // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
-  it("a pool request finds the transaction that awaits approval, and later the one with a nonce", async () => {
+  it("a repeated pool request finds its transaction while it awaits approval, and later when it has a nonce", async () => {
     const store = await context.subject.connect(
       policiesOf({ signers: { "*": { requireApproval: { aboveValue: "0", expiresAfter: "60s" } } } }),
     );
@@ -109,7 +109,7 @@ export function poolsContract(context: LaneStoreContext): void {
     }
   });
 
-  it("the queue of a pool's lane reports unmined transactions, the age of its head, and a suspension", async () => {
+  it("the queue of a pool's lane reports unmined transactions, the age of the lowest one, and a suspension", async () => {
     const [first, second] = await twoLanes();
     await mine(context.store, first);
     await allocate(context.store, first, [anIntent(first.lane), anIntent(first.lane)]);

@@ -84,7 +84,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.loadExpiring(fence.lane, 10)).toEqual([]);
     });
 
-    it("ends an unsigned transaction without a nonce, which becomes free, with a completion", async () => {
+    it("ends an unsigned transaction, frees its nonce, and writes a completion", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       const { lastSeq } = await context.store.feed(0, 1);
@@ -313,7 +313,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       ]);
     });
 
-    it("that was released lets an intake row get its nonce, with its whole history", async () => {
+    it("that was released lets an intake row get its nonce, and stays in the history", async () => {
       const fence = await lane();
       const intent = await timed(fence, HOUR_MS);
       await context.subject.intake(intent);

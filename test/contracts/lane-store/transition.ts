@@ -55,7 +55,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.loadRawTransactions([{ txId, ordinal: 1 }])).toEqual([rawTransaction]);
   });
 
-  it("an attempt counts as unsent until its first claim, whose time is kept", async () => {
+  it("an attempt counts as unsent until its first claim, and the time of that claim is stored", async () => {
     const { fence, txId } = await signed();
     expect(await record(txId)).toMatchObject({ submitAttempts: 0, lastSubmittedAt: null });
     expect((await record(txId)).attempts[0]?.firstSentAt).toBeNull();

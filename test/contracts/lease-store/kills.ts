@@ -41,7 +41,7 @@ export function killsContract(context: LeaseStoreContext): void {
     expect(await find(kill, [kill.killId])).toMatchObject({ ended: true });
   });
 
-  it("ending the kills of one signer ends all of them, even one never stored, and no other signer's", async () => {
+  it("ending the kills of one signer ends all kills of that signer, even one never stored, and none of another signer", async () => {
     const signer = uniqueAddress();
     const [one, two, unkept] = [aKill({ signer }), aKill({ signer }), aKill({ signer })];
     const others = [aKill(), aKill({ signer: null })];

@@ -34,12 +34,12 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     }
   };
 
-  it('a session lock is "none" before it is published, even if it is held', async () => {
+  it("a session lock is `none` before it is published, even if it is held", async () => {
     await session();
     expect((await find(await register())).lock).toBe("none");
   });
 
-  it('a published session lock is "held" for every node, and publishing it renews the instance', async () => {
+  it("a published session lock is `held` for every node, and publishing it renews the instance", async () => {
     const [id, lock] = [await register(), await session()];
     const before = await find(id);
     expect(await context.store.publishLock(id, held(lock))).toBe("told");
@@ -49,7 +49,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     await other.close();
   });
 
-  it("a session lock is gone when its session ends, and no other lock is", async () => {
+  it("a session lock is gone when its session ends, and locks of other sessions are not affected", async () => {
     const [one, two] = [await register(), await register()];
     const [ending, lasting] = [await session(), await session()];
     await context.store.publishLock(one, held(ending));
@@ -69,7 +69,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect(await context.store.publishLock(id, { ...held(lock), key: held(lock).key ^ 1 })).toBe("unseen");
   });
 
-  it('a session lock is "none" again once its withdrawal is published', async () => {
+  it("a session lock is `none` again once its withdrawal is published", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.publishLock(id, held(lock));
     expect(await context.store.publishLock(id, null)).toBe("told");
@@ -104,7 +104,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("an instance whose session lock is gone is declared dead only at the observed counter", async () => {
+  it("an instance whose session lock is gone is declared dead only if its heartbeat counter is unchanged", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.publishLock(id, held(lock));
     await lock.close();

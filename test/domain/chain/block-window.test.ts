@@ -59,7 +59,7 @@ describe("a block window", () => {
     expect(window.size).toBe(3);
   });
 
-  it("may be extended to a lower head: then the shorter branch is canonical", () => {
+  it("may be extended by a shorter branch, which is then canonical", () => {
     const change = BlockWindow.of(THREE).extend([block(11, 7, 1)], 10);
     expect(change?.window.tip).toEqual(block(11, 7, 1));
     expect(change?.window.hashAt(12)).toBeNull();

@@ -58,7 +58,7 @@ function apply(stored: readonly Confirmation[], change: ConfirmationChange): rea
 }
 
 describe("the stored list of confirming blocks of any chain", () => {
-  it("equals the chain after every head, and counts a new fork exactly when a fork reached it", () => {
+  it("equals the chain after every fork, and is replaced in part exactly if the fork changed stored blocks", () => {
     fc.assert(
       fc.property(forks, (steps) => {
         const chain = new NaiveChain(10);

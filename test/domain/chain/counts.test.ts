@@ -44,19 +44,19 @@ describe("the verdict on an endpoint's claim of 43 mined transactions, while rea
 });
 
 describe("a signer's transaction count", () => {
-  it("is reached if more than half of the endpoints report it or more, lagging ones included", () => {
+  it("counts as reached if more than half of the endpoints report it or a higher one, even if they lag", () => {
     expect(countReached([says(5), behind(4), silent])).toBe(4);
     expect(countReached([says(5), silent])).toBe(0);
   });
 
-  it("is not exceeded if more than half of the endpoints, all at the block, report no more", () => {
+  it("counts as not exceeded if more than half of the endpoints have reached the block and report no higher count", () => {
     expect(countNotExceeded([says(5), says(7)])).toBe(7);
     expect(countNotExceeded([says(5), says(7), says(99)])).toBe(7);
     expect(countNotExceeded([says(5), behind(5)])).toBeNull();
     expect(countNotExceeded([says(5), silent])).toBeNull();
   });
 
-  it("is unanimous if every endpoint reports the same count, at any height", () => {
+  it("counts as unanimous if every endpoint reports it, at any height", () => {
     expect(countUnanimous([says(5), behind(5)])).toBe(5);
     expect(countUnanimous([says(5), behind(4)])).toBeNull();
     expect(countUnanimous([says(5), silent])).toBeNull();

@@ -7,7 +7,7 @@ function having(...sights: readonly Sight[]): Doubt {
   return sights.reduce(weigh, NO_DOUBT);
 }
 
-describe("doubt about a chain", () => {
+describe("evidence that an endpoint no longer serves the lane's chain", () => {
   it.each<[readonly Sight[], boolean]>([
     [["evidence"], false],
     [["evidence", "evidence"], true],
@@ -15,7 +15,7 @@ describe("doubt about a chain", () => {
     [["evidence", "evidence", "nothing"], true],
     [["evidence", "evidence", "nothing", "nothing"], false],
     [["evidence", "evidence", "nothing", "evidence", "nothing"], true],
-  ])("after checks with the results %j stops the lane: %s", (sights, stopped) => {
+  ])("in checks with the results %j stops the lane: %s", (sights, stopped) => {
     expect(having(...sights).stopped).toBe(stopped);
   });
 

@@ -21,17 +21,20 @@ describe("finality by confirmations", () => {
     [100, 20, 119, false],
     [100, 20, 120, true],
     [0, 0, 0, true],
-  ])("makes block %i final with rule %i and head %i: %s", (blockNumber, confirmations, head, final) => {
-    expect(isFinal(blockNumber, { finality: "confirmations", confirmations }, view(head))).toBe(final);
-  });
+  ])(
+    "makes block %i final if %i confirmations are required and the newest block is %i: %s",
+    (blockNumber, confirmations, head, final) => {
+      expect(isFinal(blockNumber, { finality: "confirmations", confirmations }, view(head))).toBe(final);
+    },
+  );
 
-  it("counts the blocks above and uses no block tag", () => {
+  it("counts the blocks above the transaction's block, and uses no block tag", () => {
     const settings = { finality: "confirmations", confirmations: 5 } as const;
     expect(isFinal(10, settings, view(14, 1_000, 1_000))).toBe(false);
     expect(isFinal(10, settings, view(15, 0, 0))).toBe(true);
   });
 
-  it("stays true while the head grows", () => {
+  it("stays reached while the chain grows", () => {
     fc.assert(
       fc.property(fc.nat(1_000), fc.nat(100), fc.nat(2_000), fc.nat(50), (block, confirmations, head, more) => {
         const settings = { finality: "confirmations", confirmations } as const;
@@ -49,7 +52,7 @@ describe.each(["safe", "finalized"] as const)("finality by the block tag %s", (f
     [100, 100, true],
     [100, 101, true],
     [100, null, false],
-  ])("makes block %i final at %s: %s", (blockNumber, tagged, final) => {
+  ])("makes block %i final if the tagged block is %s: %s", (blockNumber, tagged, final) => {
     expect(isFinal(blockNumber, settings, view(10_000, tagged))).toBe(final);
   });
 });
@@ -60,7 +63,7 @@ describe("the block depth that every endpoint must have reached", () => {
     ["confirmations", 0, 0],
     ["safe", 20, 0],
     ["finalized", 20, 0],
-  ] as const)("with the finality rule %s of %i is %i blocks", (finality, confirmations, depth) => {
+  ] as const)("for the finality rule %s with %i confirmations is %i blocks", (finality, confirmations, depth) => {
     expect(depthNeeded({ finality, confirmations })).toBe(depth);
   });
 });
@@ -72,7 +75,7 @@ describe("the watch for reorgs after a final outcome", () => {
     [32, 64],
     [33, 66],
     [100, 200],
-  ])("with %i confirmations lasts until %i blocks deep", (confirmations, depth) => {
+  ])("with %i confirmations lasts until the block is %i blocks deep", (confirmations, depth) => {
     expect(watchDepth(confirmations)).toBe(depth);
   });
 
@@ -82,7 +85,7 @@ describe("the watch for reorgs after a final outcome", () => {
     expect(watchedThrough(20, view(1_000, 90, 90))).toBe(936);
   });
 
-  it("cannot end on a chain that is shorter than its depth", () => {
+  it("cannot end on a chain with fewer blocks than the watch's depth", () => {
     expect(watchedThrough(20, view(10))).toBe(-1);
     expect(watchedThrough(20, view(-1))).toBe(-1);
   });

@@ -82,7 +82,7 @@ describe("the stable block stream", () => {
     );
   });
 
-  it("does not show reorgs above the depth: emitted blocks are a prefix of the chain", () => {
+  it("hides reorgs that are no deeper than its depth: emitted blocks are a prefix of the chain", () => {
     const shallow = fc.array(
       fc.record({ depth: fc.integer({ min: 0, max: 3 }), length: fc.integer({ min: 4, max: 8 }) }),
     );

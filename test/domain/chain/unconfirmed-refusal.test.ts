@@ -21,9 +21,12 @@ describe("the refusal of a transaction that was accepted before", () => {
     [["refuses"], 11, SEEN, "confirmed"],
     [["accepts"], 11, SEEN, "agreement"],
     [[], 11, SEEN, "silent"],
-  ] as const)("with endpoint answers %j at block %i after %j is %s", (words, block, seen, verdict) => {
-    expect(judgeRefusal(words, block, seen)).toBe(verdict);
-  });
+  ] as const)(
+    "with endpoint answers %j at block %i, after the earlier refusal %j, gets the result %s",
+    (words, block, seen, verdict) => {
+      expect(judgeRefusal(words, block, seen)).toBe(verdict);
+    },
+  );
 
   it("is rechecked at the next block, then less and less often, and keeps its first block", () => {
     const look = { txId: "a", reason: "why", waitsFor: "agreement", since: new Date(1) } as const;

@@ -26,26 +26,26 @@ const own = (overrides: Partial<OwnSession> = {}): OwnSession => ({
 
 describe("the session lock of a node", () => {
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is gone after two checks without it, the second begun 300 ms after the first ended", () => {
+  it("counts as gone after two checks that do not find it, the second begun 300 ms after the first ended", () => {
     const sighting = sighted(look("held", 0), look("gone", 500));
     expect(isGone(sighting, look("gone", 809))).toBe(false);
     expect(isGone(sighting, look("gone", 810))).toBe(true);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is not gone after the first check without it, however long that check took", () => {
+  it("does not count as gone after the first check that does not find it, however long that check took", () => {
     const slow = { ...look("gone", 500), heardMs: 60_000 };
     expect(isGone(sighted(look("held", 0), slow), slow)).toBe(false);
   });
 
-  it("is not gone if it is held again or no longer recorded", () => {
+  it("does not count as gone if it is held again or no longer recorded", () => {
     for (const lock of ["held", "none"] as const) {
       expect(isGone(sighted(look("gone", 0), look(lock, 500)), look(lock, 1_000))).toBe(false);
     }
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("must be missed twice again after each heartbeat of its node", () => {
+  it("must be missing in two checks again after each heartbeat of its node", () => {
     const sighting = sighted(look("gone", 0, 1), look("gone", 500, 2));
     expect(isGone(sighting, look("gone", 700, 2))).toBe(false);
     expect(isGone(sighting, look("gone", 810, 2))).toBe(true);
@@ -60,18 +60,18 @@ describe("a node that checks other nodes' session locks", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("may declare a node dead by a lock seen in its own session, once that is two seconds old", () => {
+  it("may declare a node dead if it saw that node's lock in its own session, once the session is two seconds old", () => {
     expect(mayJudge(own(), seen, 1_999)).toBe(false);
     expect(mayJudge(own(), seen, 2_000)).toBe(true);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("never declares a node dead by a lock not seen since its own session was lost", () => {
+  it("never declares a node dead whose lock it has not seen since its own session was lost", () => {
     expect(mayJudge(own(), sighted(look("gone", 0)), 1_000_000)).toBe(false);
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("may use a lock it never saw if it has just started and the server is up for over ten seconds", () => {
+  it("may declare a node dead whose lock it never saw, if it has just started and the server has been up for over ten seconds", () => {
     const gone = sighted(look("gone", 0));
     expect(mayJudge(own({ isFirst: true, serverUpMs: 10_001 }), gone, 0)).toBe(true);
     expect(mayJudge(own({ isFirst: true, serverUpMs: 9_000 }), gone, 1_000)).toBe(false);

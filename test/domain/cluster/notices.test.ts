@@ -20,7 +20,7 @@ const vanished: Notice = {
 const asked = { noticeId: "n", by: "operator:ada", why: "known", times: null, order: null };
 
 describe("an operator notice", () => {
-  it("about foreign use of a key has the highest severity, the evidence, and the actions suspend and stop", () => {
+  it("that another program uses a key has the highest severity, the evidence, and the actions suspend and stop", () => {
     const trouble = ofNotice(foreign);
     expect(trouble).toMatchObject({
       ...{ id: "notice:n", severity: "CRITICAL", code: "EXTERNAL_KEY_USE", since: AT, over: false },
@@ -34,7 +34,7 @@ describe("an operator notice", () => {
     ]);
   });
 
-  it("about foreign use lists nonces that the chain counts but no known transaction has", () => {
+  it("that another program uses a key lists the nonces that the chain counts but no known transaction has", () => {
     const evidence = [{ at: AT, nonce: 31, through: 33, txHash: null, txId: null }];
     expect(ofNotice({ ...foreign, evidence, times: 3 }).sentence).toContain("the chain counts nonces 31 to 33");
     expect(timesOf({ nonce: 31, through: 33 })).toBe(3);
@@ -54,7 +54,7 @@ describe("an operator notice", () => {
     [{ draining: false, lanes: 0 }, true],
     [{ draining: true, lanes: 2 }, true],
     [{ draining: true, lanes: 0 }, false],
-  ])("about a vanished node is created for %o: %s", (instance, expected) =>
+  ])("about a vanished node with the state %o is created: %s", (instance, expected) =>
     expect(isVanished(instance)).toBe(expected),
   );
 });

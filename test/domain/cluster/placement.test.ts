@@ -52,7 +52,7 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 
 describe("the placement of lanes", () => {
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("gives a lane to a node whose key is marked as away only if this holds for every node with the key", () => {
+  it("gives a lane to a node whose key is marked as away only if the key is marked so on every node that has it", () => {
     const lane = { chainId: 1, signer: signer(3) };
     const away = { keysAway: new Set([lane.signer]) };
     const names = (list: readonly Member[]) => rank(lane, list).map(({ nodeId }) => nodeId);

@@ -24,7 +24,7 @@ describe("retention deletes a transaction", () => {
   });
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("only some time after its completion, and never while the feed has a completion as old as the transaction", () => {
+  it("only some time after its completion may be deleted, and never while the feed has an equally old completion", () => {
     const edge = moment.ageMs + BEHIND_ITS_COMPLETION_MS;
     expect(mayLeave({ ...old, updatedAt: ago(edge) }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(edge + 1) }, moment)).toBe(true);
@@ -32,7 +32,7 @@ describe("retention deletes a transaction", () => {
     expect(mayLeave(old, { ...moment, oldestInFeed: ago(99 * HOUR_MS) })).toBe(true);
   });
 
-  it("in no other case, for any numbers", () => {
+  it("only if it is final, no longer watched for reorgs, and old enough, for any ages", () => {
     const ms = fc.integer({ min: 0, max: 1_000 * HOUR_MS });
     fc.assert(
       fc.property(fc.constantFrom(...STATES), fc.boolean(), ms, ms, fc.option(ms), (state, live, age, kept, oldest) => {

@@ -28,7 +28,7 @@ describe("the time without new lanes for a node that missed its lease", () => {
     expect(lasts).toEqual([1, 2, 4, 8, 16, 32, 32, 32, 32, 32, 32, 32]);
   });
 
-  it("is reset once the node has kept its lease for the longest such time", () => {
+  it("is reset if the node misses no lease for sixty-four leases", () => {
     const last = 20_000;
     expect(heldBackMs(0, last, last + 64 * LEASE - 1)).toBe(4 * LEASE);
     expect(heldBackMs(0, last, last + 64 * LEASE)).toBe(LEASE);

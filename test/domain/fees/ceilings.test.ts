@@ -122,7 +122,7 @@ describe("the highest price per gas under the ceilings", () => {
     expect(feeLimit(given, content)).toEqual(expected);
   });
 
-  it("is five times the first price for a replacement, within the chain's default, unless configured", () => {
+  it("is five times the first price for a replacement, but at most the chain's default, unless configured", () => {
     const transfer = { gas: 21_000n, value: 0n };
     expect(repricingLimit(ceilings(), transfer, dynamic(7n * GWEI))).toEqual({
       ...{ most: 35n * GWEI, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n },
@@ -220,7 +220,7 @@ describe("the fee ceilings, for any input,", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/ports/signer.ts
-  it("let no fees pass the check that are above any ceiling", () => {
+  it("let no fees above any ceiling pass the check", () => {
     fc.assert(
       fc.property(chainId, settings, content, wanted, (id, given, what, fees) => {
         const own = ceilingsOf(id, given);

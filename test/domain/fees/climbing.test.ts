@@ -48,7 +48,7 @@ describe("the price climb of an unmined transaction", () => {
       { baseFee: 0n, tip: 0n, gasPrice: 5n * GWEI },
     ],
   ])(
-    "reaches the higher reported market in three raises if the lower one is false about %s",
+    "reaches the higher of two reported markets in three raises if the lower report has false %s",
     (_, first, lower, dearer) => {
       const offers = climbed(first, { ...lower, dearer });
       expect(offers.length).toBeLessThanOrEqual(4);

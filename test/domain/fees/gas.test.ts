@@ -52,7 +52,7 @@ describe("the safety margin added to a gas estimate", () => {
     expect(withMargin(estimate, payload, limit)).toBe(expected);
   });
 
-  it("never lowers the estimate, and never raises an estimate within the limit above it", () => {
+  it("never lowers the estimate, and never raises it above the limit if the estimate is within the limit", () => {
     const gas = fc.bigInt({ min: 21_000n, max: 10n ** 8n });
     fc.assert(
       fc.property(gas, gas, (estimate, limit) => {

@@ -44,7 +44,7 @@ describe("the price of a replacement requested without a price", () => {
     expect(offered(order(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
   });
 
-  it("is, for legacy payloads, from base fee plus tip up to twice the base fee plus tip", () => {
+  it("is, for legacy payloads, between the base fee and twice the base fee, each plus the tip", () => {
     expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
     expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
   });
@@ -72,7 +72,7 @@ describe("the price of a replacement requested without a price", () => {
     expect(orderedPrice(order(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
   });
 
-  it("is refused above the automatic limit if the market is lower, also if repeated", () => {
+  it("above the automatic limit is refused if the market is lower, even if the request is repeated", () => {
     const limits = { relative: 400n, absolute: 10_000n };
     expect(orderedPrice(order(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
     expect(offered(order(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
@@ -123,7 +123,7 @@ describe("a market base fee above the automatic limit", () => {
     });
   });
 
-  it("allows a replacement of a current offer just below it", () => {
+  it("allows the replacement of an offer that is already near that base fee", () => {
     const seenBaseFees = [300n];
     const market = { ...dear, gasPrice: 0n };
     expect(offered(order(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));

@@ -79,7 +79,7 @@ describe("the `market` repricing strategy", () => {
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 1n } });
   });
 
-  it("raises an offer that an endpoint refused by more than a tenth, for any market", () => {
+  it("raises an offer by more than a tenth if an endpoint refused it, for any market", () => {
     const standing = dynamic(100n, 10n);
     expect(isBelowMarket(standing, market(10n))).toBe(false);
     const verdict = reprice(marketRepricing, view(standing, { refused: true }), PLENTY);
@@ -114,7 +114,7 @@ describe("the `linear` repricing strategy", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("is raised to the replacement minimum if its step is too small", () => {
+  it("raises to the replacement minimum if its own step is too small", () => {
     const verdict = reprice(linearRepricing(1), view(dynamic(100n, 10n)), PLENTY);
     expect(verdict).toMatchObject({ fees: dynamic(110n, 11n) });
   });

@@ -30,17 +30,20 @@ describe("a transaction that ends unsigned and gives up its nonce", () => {
     ["giveUp", "REJECTED"],
     ["expire", "EXPIRED"],
     // protects [Replicas that embed the library] src/domain/ledger/guard.ts
-  ] as const)("by %s returns its whole charge, so the next one can use the full limit", (event, subState) => {
-    const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
-    const wishes = { payload: { value: 0n }, gasCost: 60n };
-    const first = created(start, { ...wishes, validUntil: LATER });
-    expect(first.result).toMatchObject({ result: "created" });
-    expect(created(first.ledger, wishes).result).toMatchObject({ result: "forbidden" });
-    const items = [step(first.txId, AT.allocated, event, { subState })];
-    const gone = written(first.ledger, { kind: "transition", items }, LATER);
-    expect(gone.outcome.items).toEqual(["applied"]);
-    expect(created(gone.ledger, wishes).result).toMatchObject({ result: "created" });
-  });
+  ] as const)(
+    "by the event %s returns its whole charge, so that the next transaction can use the full limit",
+    (event, subState) => {
+      const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
+      const wishes = { payload: { value: 0n }, gasCost: 60n };
+      const first = created(start, { ...wishes, validUntil: LATER });
+      expect(first.result).toMatchObject({ result: "created" });
+      expect(created(first.ledger, wishes).result).toMatchObject({ result: "forbidden" });
+      const items = [step(first.txId, AT.allocated, event, { subState })];
+      const gone = written(first.ledger, { kind: "transition", items }, LATER);
+      expect(gone.outcome.items).toEqual(["applied"]);
+      expect(created(gone.ledger, wishes).result).toMatchObject({ result: "created" });
+    },
+  );
 });
 
 describe("a mined replacement with a lower value than the original", () => {
@@ -102,7 +105,7 @@ describe("a signed payload for a nonce that its caller names", () => {
   });
 });
 
-describe("a transaction bound to a nonce directly", () => {
+describe("a transaction that is placed directly at a nonce", () => {
   const keyed = policiesOf({ keys: { shop: { maxCost: { perHour: "100" }, to: [`0x${"c".repeat(40)}`] } } });
   const reserve = { kind: "reserve", floor: 0, reservationId: "kept", requestId: null, ttlMs: 0, most: 16 };
   const expired = [reserve, { kind: "expire" }].reduce(
@@ -125,7 +128,7 @@ describe("a transaction bound to a nonce directly", () => {
     });
   });
 
-  it("is charged beyond the limits of its API key if it is a placeholder, and marked as such", () => {
+  it("is charged to its API key even beyond the key's limits if it is a placeholder, and the charge is marked so", () => {
     const { changes, outcome } = bind("placeholder", 101n);
     expect(outcome).toMatchObject({ result: "settled" });
     const charged = changes.filter(({ kind }) => kind === "charged");

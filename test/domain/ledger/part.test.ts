@@ -55,7 +55,7 @@ describe("a partially loaded table of a lane", () => {
     expect(of({ kind: "named" }).get(3), "the part before").toBe("three");
   });
 
-  it("keeps a finished row if it covers everything, and otherwise drops it", () => {
+  it("keeps a finished row if the table is fully loaded, and otherwise drops the row", () => {
     expect(of({ kind: "all" }).retire(3, "over").get(3)).toBe("over");
     expect(() => of({ kind: "named" }).retire(3, "over").get(3)).toThrow(NotLoaded);
   });

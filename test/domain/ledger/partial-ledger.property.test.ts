@@ -95,7 +95,7 @@ describe("a partially loaded ledger", () => {
     }
   });
 
-  it("throws NotLoaded for the end of watches if a transaction was settled without its block loaded", () => {
+  it("throws NotLoaded when watches for reorgs end, if a transaction was settled without its block loaded", () => {
     const intent = anIntent(LANE);
     const attempt = anAttempt();
     const items = [

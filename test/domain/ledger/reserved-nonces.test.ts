@@ -47,7 +47,7 @@ it("the cursor is not lowered to a nonce that a caller reserved and did not rele
   expect(after(released, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(0);
 });
 
-it("expiry of a reservation is judged by its own clock value, and the resulting rows have the write's time", () => {
+it("expiry of a reservation is decided by a separate clock value, and the resulting rows have the write's time", () => {
   const later = new Date(NOW.getTime() + 20);
   const kept = after(newLedger(LANE), reserve("mine", 10));
   const release = { kind: "release", fence: FENCE, reservationId: "mine" } as const;

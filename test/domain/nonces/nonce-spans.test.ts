@@ -64,7 +64,7 @@ describe("the list of nonce spans of a lane", () => {
   });
 });
 
-it("a nonce without a transaction is final if retention deleted nonces up to it, and foreign above that", () => {
+it("a nonce without a transaction counts as final if retention deleted nonces up to it, and otherwise as used by another program", () => {
   const nobody = { transactions: [], reservations: [], holes: [] };
   expect(spansOf(0, 5, { ...nobody, departedBelow: 4 })).toEqual([
     { from: 0, to: 3, kind: "final" },

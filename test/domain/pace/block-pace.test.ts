@@ -35,7 +35,7 @@ describe("the block production of a chain", () => {
     expect(isStalled(fast.pace, fast.atMs + 30_000, null)).toBe(true);
   });
 
-  it("is no longer stalled after the next head, even if a reorg made that head lower", () => {
+  it("is no longer stalled after the next new block, even if a reorg made the chain shorter", () => {
     const { pace, atMs } = every(200);
     const lower = blockSeen(pace, 90, atMs + 60_000);
     expect(isStalled(lower, atMs + 60_001, null)).toBe(false);

@@ -12,12 +12,12 @@ function departures(pace: Departures, count: number, fromMs = 0): readonly numbe
 }
 
 // protects [Many lanes] src/domain/pace/departures.ts
-it("departures of queued work leave in a small burst after a pause, then one at a time", () => {
+it("paced batches of work start in a small burst after a pause, then one at a time", () => {
   expect(departures(new Departures(10, 4), 7)).toEqual([0, 0, 0, 0, 10, 20, 30]);
 });
 
 // protects [Many lanes] src/domain/pace/departures.ts
-it("departures do not delay work that arrives no more often than the interval", () => {
+it("paced batches of work are not delayed if work arrives no more often than the interval", () => {
   const pace = new Departures(10, 1);
   for (let nowMs = 0; nowMs < 200; nowMs += 10) {
     expect(pace.waitMs(nowMs)).toBe(0);
@@ -25,25 +25,25 @@ it("departures do not delay work that arrives no more often than the interval", 
   }
 });
 
-it("the burst allowance of departures refills with time, up to its size", () => {
+it("the burst allowance of paced batches refills with time, up to its size", () => {
   const pace = new Departures(10, 3);
   departures(pace, 3);
   expect(departures(pace, 2, 10)).toEqual([10, 20]);
   expect(departures(pace, 4, 1_000)).toEqual([1_000, 1_000, 1_000, 1_010]);
 });
 
-it("departures without an interval never wait", () => {
+it("paced batches without an interval never wait", () => {
   expect(departures(new Departures(0, 1), 3)).toEqual([0, 0, 0]);
 });
 
-it("an early departure does not delay the next one", () => {
+it("a paced batch that starts early does not delay the next one", () => {
   const pace = new Departures(10, 4);
   for (let full = 0; full < 1_000; full++) pace.left(0);
   expect(pace.waitMs(0)).toBe(10);
   expect(departures(pace, 3)).toEqual([10, 20, 30]);
 });
 
-describe("the departure interval for a given rate of work", () => {
+describe("the interval between paced batches at a given rate of work", () => {
   /** A flow of `perSecond` items per second, one at a time, for five seconds. */
   function flowOf(perSecond: number): { readonly flow: Flow; readonly nowMs: number } {
     const flow = new Flow(1_000);

@@ -19,8 +19,8 @@ describe("a lane that a node has just acquired", () => {
   });
 });
 
-describe("the chain of a lane", () => {
-  it("is doubted from the first evidence on, with its reason, until two checks in a row find none", () => {
+describe("checks that a lane's endpoint serves the right chain", () => {
+  it("that find evidence against it end the trust in the chain, with a reason, until two in a row find none", () => {
     let pace = NEW;
     const seen = ["once", "twice", null, null].map((evidence) => {
       pace = lane.chainJudged(pace, evidence, NOW);
@@ -31,14 +31,14 @@ describe("the chain of a lane", () => {
     expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
   });
 
-  it("is trusted after a check without evidence, until another check is required", () => {
+  it("that find no evidence restore the trust in the chain, until another check is required", () => {
     const trusted = lane.chainJudged(NEW, null, NOW);
     expect(trusted).toMatchObject({ lookOwed: false, nextLook: { kind: "at", ms: NOW }, doubt: NO_DOUBT });
     expect(lane.isUnsure(lane.chainLookOwed(trusted))).toBe(true);
     expect(lane.chainLookOwed(NEW)).toBe(NEW);
   });
 
-  it("is doubted exactly while a reason is stored, for any sequence of checks", () => {
+  it("store a reason exactly while their evidence counts, in any sequence", () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.constantFrom("one", "other"))), (sights) => {
         const pace = sights.reduce<lane.LanePace>((to, sight) => lane.chainJudged(to, sight, NOW), NEW);
@@ -48,8 +48,8 @@ describe("the chain of a lane", () => {
   });
 });
 
-describe("the head transaction of a lane", () => {
-  it("keeps its earlier age when it is first seen; the age of a later head starts when it becomes head", () => {
+describe("the lowest open transaction of a lane", () => {
+  it("keeps its age when a new owner first sees it; the age of the next one starts when it becomes the lowest", () => {
     const first = lane.headSeen(NEW, head(1, false, 400), NOW);
     expect(first.head).toMatchObject({ nonce: 1, sinceMs: NOW - 400, seenMs: NOW });
     const next = lane.headSeen(first, head(2, false, 900), NOW + 5);
@@ -58,7 +58,7 @@ describe("the head transaction of a lane", () => {
     expect(lane.headSeen(none, head(3, false, 900), NOW + 7).head).toMatchObject({ sinceMs: NOW + 7 });
   });
 
-  it("is not changed when it is seen again, and its stuck timer restarts once it is repaired", () => {
+  it("is not changed when it is seen again, and its stuck timer restarts once the transaction is repaired", () => {
     const stuck = lane.headSeen(NEW, head(1, true, 400), NOW);
     expect(lane.headSeen(stuck, head(1, true), NOW + 5)).toBe(stuck);
     const repaired = lane.headSeen(stuck, head(1), NOW + 5);
@@ -67,7 +67,7 @@ describe("the head transaction of a lane", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("counts sends since its stuck timer started: none sent behind other heads, none before its repair", () => {
+  it("counts its sends since its stuck timer started: none from before it was the lowest, none before its repair", () => {
     expect(lane.headSeen(NEW, head(1, false, 400, 9), NOW).head).toMatchObject({ sentBefore: 1 });
     const first = lane.headSeen(NEW, head(1, false, 0, 0), NOW);
     expect(first.head).toMatchObject({ sentBefore: 0 });
@@ -98,7 +98,7 @@ describe("the head transaction of a lane", () => {
 describe("the send window of a lane", () => {
   const refuse = (pace: lane.LanePace, nowMs: number) => lane.futureRefused(pace, { nowMs, random: 0.5 });
 
-  it("shrinks to the head after a refused future nonce, later allows one more, and opens when one is accepted", () => {
+  it("shrinks to one nonce after a refused future nonce, later allows one more, and opens when a future nonce is accepted", () => {
     const closed = refuse(NEW, 0);
     expect([0, 1_499, 1_500].map((nowMs) => lane.openNonces(closed, nowMs))).toEqual([1, 1, 2]);
     expect(refuse(closed, 10)).toBe(closed);
@@ -123,7 +123,7 @@ describe("the alert about missing funds", () => {
 });
 
 describe("nonce holes of a lane", () => {
-  it("that the chain has passed keep the block at which this was first seen, while it lasts", () => {
+  it("that the chain's transaction count has passed are stored with the block at which this was first seen", () => {
     const passed = lane.holesPassed(lane.holesPassed(NEW, [1, 2], 10), [2, 3], 20).passedHoles;
     expect([...passed]).toEqual([
       [2, 10],
@@ -131,7 +131,7 @@ describe("nonce holes of a lane", () => {
     ]);
   });
 
-  it("block the lane since the first transaction count that had not passed them", () => {
+  it("block the lane since the first check whose transaction count had not passed them", () => {
     const blocked = lane.blockedBy(NEW, 4, 100);
     expect(lane.blockedBy(blocked, 4, 200)).toBe(blocked);
     expect(lane.blockedBy(blocked, 5, 200).blocking).toEqual({ nonce: 5, sinceMs: 200 });

@@ -56,20 +56,20 @@ describe("the next send of a transaction", () => {
   });
 
   it.each(SUBMIT_ANSWERS)(
-    "after the answer %s awaits a verdict exactly if the payload was accepted or underpriced",
+    "after the answer %s awaits a check exactly if the payload was accepted or underpriced",
     (answer) => {
       expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
       expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
     },
   );
 
-  it("is due at once when the predecessor is mined, only if it was refused as a future nonce", () => {
+  it("is due at once when the predecessor is mined, only if the transaction was refused as a future nonce", () => {
     const early = tx.refused(signed, "nonceTooHigh", { nowMs: NOW, random: 0.5 });
     expect(tx.predecessorMined(early).send).toBe(AT_ONCE);
     expect(tx.predecessorMined(rejected)).toBe(rejected);
   });
 
-  it("needs its bytes read again only if it is another attempt", () => {
+  it("needs its bytes read again only if it sends another attempt", () => {
     expect(tx.turnedTo(signed, 2)).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
     expect(tx.turnedTo(signed, 1)).toBe(signed);
   });

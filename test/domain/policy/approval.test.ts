@@ -55,12 +55,12 @@ describe("an approval limit", () => {
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "999ms" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "8761h" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: 60 }],
-  ])("that is invalid keeps a node from starting, with its path: %s of %j", (place, requireApproval) => {
+  ])("that is invalid keeps a node from starting, and the error names its path: %s of %j", (place, requireApproval) => {
     const parsed = parsePolicies({ keys: { a: { requireApproval } } }, createCodec());
     expect("mistakes" in parsed && parsed.mistakes.map((each) => each.split(" ")[0])).toEqual([`keys.a.${place}`]);
   });
 
-  it("is looked up for all policies at once, so that nothing is read if no policy has one", () => {
+  it("is known for all policies at once, so that nothing is read if no policy has one", () => {
     expect(policiesOf({ keys: { a: { to: [] } } }).asksApproval).toBe(false);
     expect(policiesOf({ signers: { "*": { requireApproval: { aboveCost: "1" } } } }).asksApproval).toBe(true);
   });

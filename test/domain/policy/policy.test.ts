@@ -85,7 +85,7 @@ describe("a rule of a policy", () => {
   });
 
   // protects [Attacks] src/domain/policy/use.ts
-  it("about amounts ignores past hours and days, and never returns to an earlier one", () => {
+  it("about amounts ignores past hours and days, and does not use an earlier hour again if the clock goes back", () => {
     const worst = { value: 5n, cost: 5n };
     const later = (ms: number) => new Date(NOON.getTime() + ms);
     const full = usedUp(10n, 10n);
@@ -144,7 +144,7 @@ describe("a rule of a policy", () => {
 });
 
 describe("a policy document", () => {
-  it("applies the policy of a named subject, else the default one, else none", () => {
+  it("applies the policy of a named signer or API key, else the default one, else none", () => {
     const policies = policiesOf({ signers: { [SIGNER]: {} }, keys: { "*": {} } });
     expect(isLimited(policies, SIGNER, null)).toBe(true);
     expect(isLimited(policies, TO, null)).toBe(false);

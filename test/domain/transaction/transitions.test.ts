@@ -188,7 +188,7 @@ describe("transaction states", () => {
     expect(STATES.filter(isSettled)).toEqual(["CONFIRMED", "FAILED_FINAL"]);
   });
 
-  it("allow a sub-state, no sub-state, or both; never neither", () => {
+  it("allow a sub-state, no sub-state, or both, but always at least one of the two", () => {
     for (const state of STATES) {
       expect(SUB_STATES[state].length > 0 || BARE_STATES.includes(state), state).toBe(true);
     }

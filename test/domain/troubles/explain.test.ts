@@ -318,7 +318,7 @@ describe("the explanation of a transaction's status", () => {
     );
   });
 
-  it("offers to wait if nothing is wrong, and nothing if the transaction is final", () => {
+  it("offers to wait if nothing is wrong, and no action if the transaction is final", () => {
     expect(explain(situation()).help.map(({ code }) => code)).toEqual(["WAIT"]);
     const over = situation({ transaction: { state: "CONFIRMED", subState: null } });
     expect(explain(over).help).toEqual([]);

@@ -151,7 +151,7 @@ describe("the troubles of endpoints", () => {
   });
 });
 
-it("the sentence about transactions that wait behind a trouble has their number", () => {
+it("the sentence about transactions that wait behind a trouble states how many they are", () => {
   expect([0, 1, 2].map(behind)).toEqual(["", " One transaction waits behind it.", " 2 transactions wait behind it."]);
   expect(NOWHERE.actions).toEqual([]);
 });

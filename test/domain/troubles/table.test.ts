@@ -41,7 +41,7 @@ describe("the table of troubles", () => {
   });
 });
 
-describe("one trouble cause", () => {
+describe("a cause of troubles", () => {
   it("has one row for all transactions of a lane, with the lowest nonce and the earliest time", () => {
     const seven = [1, 2, 3, 4, 5, 6, 7].map((nonce) => onLane("INSUFFICIENT_FUNDS", nonce));
     expect(condensed(seven)).toMatchObject([{ nonce: 1, waiting: 6, since: ago(7) }]);

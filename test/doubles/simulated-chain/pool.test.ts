@@ -16,7 +16,7 @@ function chainWith(options: Partial<SimulatedChainOptions> = {}): SimulatedChain
   return new SimulatedChain(options);
 }
 
-describe("nonces in the simulated mempool:", () => {
+describe("the simulated mempool (nonces):", () => {
   it("it refuses a mined nonce as too low, and names the next one", async () => {
     const chain = chainWith();
     const raw = await alice.sign({ nonce: 0 });
@@ -25,7 +25,7 @@ describe("nonces in the simulated mempool:", () => {
     expect(said(chain, raw)).toBe("nonce too low: next nonce 1, tx nonce 0");
   });
 
-  it('it answers "already known" for bytes that it has, executable or queued', async () => {
+  it("it answers `already known` for bytes that it has, executable or queued", async () => {
     const chain = chainWith();
     for (const nonce of [0, 5]) {
       const raw = await alice.sign({ nonce });
@@ -114,7 +114,7 @@ describe("replacement in the simulated mempool", () => {
   });
 });
 
-describe("balances and fees in the simulated mempool:", () => {
+describe("the simulated mempool (balances and fees):", () => {
   it("it requires a balance that covers value and gas at the fee cap", async () => {
     const chain = chainWith();
     const cost = 21_000n * 10n * GWEI + ETHER;
@@ -173,7 +173,7 @@ describe("balances and fees in the simulated mempool:", () => {
   });
 });
 
-describe("gas and size limits in the simulated mempool:", () => {
+describe("the simulated mempool (gas and size limits):", () => {
   it("it requires intrinsic gas for calldata and deployment", async () => {
     const chain = chainWith();
     const data: Hex = "0x00ff";
@@ -193,7 +193,7 @@ describe("gas and size limits in the simulated mempool:", () => {
     expect(said(chain, await alice.sign({ nonce: 0, data, gas: 10_000_000n }))).toMatch(/^oversized data/);
   });
 
-  it("it fills a block by the best price, and leaves the rest for the next one", async () => {
+  it("it fills a block by the best price, and leaves the rest for the next block", async () => {
     const chain = chainWith({ blockGasLimit: 42_000n });
     chain.submit(await alice.sign({ nonce: 0 }));
     chain.submit(await alice.sign({ nonce: 1 }));
@@ -211,7 +211,7 @@ describe("gas and size limits in the simulated mempool:", () => {
     expect(chain.pendingNonce(alice.address)).toBe(3);
   });
 
-  it('it answers "txpool is full" if it is full', async () => {
+  it("it answers `txpool is full` if it is full", async () => {
     const chain = chainWith({ pool: { globalSlots: 1, globalQueue: 1 } });
     chain.submit(await alice.sign({ nonce: 0 }));
     chain.submit(await bob.sign({ nonce: 0 }));
@@ -219,7 +219,7 @@ describe("gas and size limits in the simulated mempool:", () => {
   });
 });
 
-describe("raw bytes in the simulated mempool:", () => {
+describe("the simulated mempool (raw bytes):", () => {
   it("it refuses a transaction of another chain and one without replay protection", async () => {
     const chain = chainWith();
     expect(said(chain, await alice.sign({ nonce: 0, chainId: 1 }))).toBe("invalid sender");

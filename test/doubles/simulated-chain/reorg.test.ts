@@ -85,7 +85,7 @@ describe("a reorg of the simulated chain", () => {
     expect(chain.pool.get(loser)).toBeNull();
   });
 
-  it("can roll back without a new branch, so that the head is lower", async () => {
+  it("can roll back without a new branch, so that the chain is shorter", async () => {
     const chain = new SimulatedChain();
     const hash = await send(chain, alice, 0);
     chain.mine(2);

@@ -40,7 +40,7 @@ describe("the dashboard pictures for the documentation", () => {
     await node?.close();
   });
 
-  it.each(PICTURES)("include one of %s, small enough for a page", async (name, place, options) => {
+  it.each(PICTURES)("include a picture of %s, small enough for a page", async (name, place, options) => {
     const context = await browser.newContext({
       ...options,
       locale: "en-GB",

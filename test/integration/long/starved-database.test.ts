@@ -45,7 +45,7 @@ async function undergo(
 
 describe("a full disk of the database", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/errors.ts, src/domain/errors.ts
-  it("gives 503 with nothing consumed and one log line; accepted transactions continue when there is space", async ({
+  it("causes 503 responses that consume nothing, and one log line; accepted transactions continue when there is space", async ({
     edr,
     nodes,
     database,
@@ -71,7 +71,7 @@ describe("a full disk of the database", () => {
 
 describe("a database server without a free connection", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/is-away.ts
-  it("delays the start of a node, later gives 503, and loses nothing once connections are free", async ({
+  it("delays the start of a node, later causes 503 responses, and loses nothing once connections are free", async ({
     edr,
     nodes,
     database,
@@ -122,7 +122,7 @@ describe("a table lock of another database client", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("in exclusive mode for longer than a lease, like that of ALTER TABLE, gives 503 until it ends", async ({
+  it("in exclusive mode for longer than a lease, like that of ALTER TABLE, causes 503 responses until it is released", async ({
     edr,
     nodes,
     database,

@@ -21,7 +21,7 @@ const FEW = named(EVERY, [
   ["a reorg of depth 4 mines another attempt", "move"],
 ]);
 
-describe("with a whole node and faults between it and a chain, each payload is executed once, or reported as never executed:", () => {
+describe("with a complete node and faults on its connection to the chain, each payload is executed once, or reported as never executed:", () => {
   it.for(casesOf(FEW))("in the case that %s", async ([, trouble, policy], { stage }) => {
     await endure(await stage(trouble.setting, policy), trouble);
   });

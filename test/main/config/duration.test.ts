@@ -40,7 +40,7 @@ describe("duration settings", () => {
     expect(parseDuration(text)).toBeNull();
   });
 
-  it("parse every duration as they format it", () => {
+  it("parse every formatted duration back to the same value", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 31_536_000_000 }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms);

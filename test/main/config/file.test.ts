@@ -176,7 +176,7 @@ describe("the place of the signing keys (process or thread)", () => {
   });
 
   // protects [Signers] src/main/config/load.ts, src/main/node/open-signing.ts
-  it("is the only reader of key files: a node with a signing process never has their secrets", async () => {
+  it("is the only place where key files are read: a node with a signing process never has their secrets", async () => {
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).secrets).toContain(KEY);
     expect((await loaded("start")).secrets).not.toContain(KEY);
   });

@@ -30,7 +30,7 @@ describe("age settings", () => {
       expect(parse(said)).toEqual({ mistake: "is too short (at least 1h, or off)" });
   });
 
-  it("are unlimited by default, and parse every age as they format it", () => {
+  it("are unlimited by default, and parse every formatted age back to the same value", () => {
     expect([fallback, unset]).toEqual([null, "off"]);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 24 * 365 }), (hours) => {

@@ -11,7 +11,7 @@ const CENSUS: Census = {
   suspendedLanes: 2,
 };
 
-describe("the database figures of the cluster gauges", () => {
+describe("the values that the cluster gauges read from the database", () => {
   // protects [Signals] src/main/node/cluster-reading.ts
   it("are read once for all gauges, and cached for five seconds", async () => {
     const clock = createManualClock();

@@ -242,7 +242,7 @@ describe("encoding a call by its ABI", () => {
     );
   });
 
-  it("reports the argument if only one function matches, and the function if none or several match", () => {
+  it("reports the bad argument, or the path `function` if no function or several functions match the arguments", () => {
     expect(complaint(() => codec.encodeCall([transfer], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER]))).toEqual({

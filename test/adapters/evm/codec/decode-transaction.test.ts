@@ -47,7 +47,7 @@ describe("a signed payload", () => {
     expect(await decodeTransaction(raw)).toMatchObject({ envelope: "eip7702", signer: SIGNER });
   });
 
-  it("with blob sidecars has the hash of the form without sidecars, which blocks contain", async () => {
+  it("with blob sidecars has the hash of its form without sidecars, because blocks contain that form", async () => {
     const blob = {
       blob: `0x${"00".repeat(131_072)}`,
       commitment: `0x${"c0".repeat(48)}`,
@@ -78,7 +78,7 @@ describe("a signed payload", () => {
     ["noise", "0xdeadbeef"],
     ["an unsigned payload", serializeTransaction({ ...common, type: "eip1559", maxFeePerGas: 9n })],
     ["a truncated one", "0x02f87083"],
-  ])("is refused with the path of its field if it is %s", async (_, raw) => {
+  ])("is refused, with the path of its request field, if it is %s", async (_, raw) => {
     await expect(decodeTransaction(raw)).rejects.toThrow(BadEncoding);
     await expect(decodeTransaction(raw)).rejects.toMatchObject({ path: "rawTransaction" });
   });

@@ -58,7 +58,7 @@ const changeBlock = (proxy: RpcProxy, change: (block: Json) => Json) =>
 const roundTrips = ({ calls }: RpcProxy, method: string) => calls.filter((call) => call.method === method).length;
 
 describe("proving an honest endpoint's receipts against its block", () => {
-  it("succeeds for every receipt of a block with one fetch of the block", async () => {
+  it("succeeds for all receipts of a block, and fetches the block only once", async () => {
     const { proxy, hashes, settle } = await open();
     const verdicts = await settle();
     const receipts = await harness.chain.receipts(hashes);
@@ -121,7 +121,7 @@ describe("proving an honest endpoint's receipts against its block", () => {
   });
 });
 
-it("costs besides gas that only one endpoint reports are marked as unsure, because no block hash commits to them", async () => {
+it("costs besides gas that only one endpoint reports are marked as uncertain, because no block hash commits to them", async () => {
   const { proxy, hashes, settle } = await open();
   lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({
     ...receipt,
@@ -132,7 +132,7 @@ it("costs besides gas that only one endpoint reports are marked as unsure, becau
   expect(unsure).toEqual(hashes.map((_, index) => (index === 2 ? true : undefined)));
 });
 
-describe("an endpoint is not trusted if its block contradicts what it shows, such as", () => {
+describe("an endpoint is not trusted if its own block contradicts its response, such as", () => {
   it.each<[string, (receipt: Json) => Json | null]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     [
@@ -175,7 +175,7 @@ describe("an endpoint is not trusted if its block contradicts what it shows, suc
     expect(await settle()).toContainEqual({ kind: "disagree", answers: [expect.stringContaining("transactionsRoot")] });
   });
 
-  it("other contents under the hash of our transaction", async () => {
+  it("other contents under the hash of Fencepost's transaction", async () => {
     const { proxy, hashes, settle } = await open();
     const change = (each: Json) => (each.hash === hashes[2] ? { ...each, value: "0x8" } : each);
     changeBlock(proxy, (block) => ({ ...block, transactions: (block.transactions as readonly Json[]).map(change) }));
@@ -270,7 +270,7 @@ describe("comparing the receipts of two endpoints", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
-  it("needs one request to each endpoint, heights included, and a second only for receipts that an index lacks", async () => {
+  it("needs one request to each endpoint, and a second one only if an endpoint cannot find a receipt by its hash", async () => {
     const { hashes, settle } = await open(2);
     const [first, second] = harness.proxies as readonly [RpcProxy, RpcProxy];
     await Promise.all([settle(), harness.chain.heightReached(1)]);
@@ -290,7 +290,7 @@ describe("comparing the receipts of two endpoints", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("is undecided while one endpoint fails; once it counts as down, the other's block is proved instead", async () => {
+  it("is undecided while one endpoint fails; once that endpoint is down, the other endpoint's receipts are proved by their block", async () => {
     const { proxy, hashes, settle } = await open(2);
     const down = proxyAt(harness.proxies, 1).rule({}, badGateway);
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, status: "0x0" }));
@@ -300,7 +300,7 @@ describe("comparing the receipts of two endpoints", () => {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("counts no confirmations from the height of an endpoint that is down: the other must have reached it", async () => {
+  it("does not use the height of an endpoint that is down; the other endpoint must reach that height itself", async () => {
     const { proxy, settle } = await open(2, 1);
     await harness.node.mine();
     const { number } = (await harness.chain.head("latest")) as Block;

@@ -36,7 +36,7 @@ function changeBlocks(endpoint: number, change: (block: Json) => Json): { lift()
   );
 }
 
-describe("the fee market agreed by two endpoints", () => {
+describe("the fee market that two endpoints agree on", () => {
   it.each([
     ["high", 0, HIGH],
     ["high", 1, HIGH],
@@ -44,7 +44,7 @@ describe("the fee market agreed by two endpoints", () => {
     ["low", 1, LOW],
   ])(
     // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-    "has the base fee of the valid block header, and the lower tips, if one endpoint reports too %s fees (endpoint %i)",
+    "has the base fee of the valid block header and the lower tips if one endpoint reports too %s fees (endpoint %i)",
     async (_, liar, lie) => {
       await start(2);
       lieAboutPrices(proxyAt(scene.proxies, liar), lie);
@@ -57,7 +57,7 @@ describe("the fee market agreed by two endpoints", () => {
     },
   );
 
-  it("equals the market of one honest endpoint, with one request to each and no dispute", async () => {
+  it("equals the market of one honest endpoint, needs one request to each, and reports no disagreement", async () => {
     await start(2);
     await scene.chain.feeMarket();
     const before = scene.proxies.map(({ requests }) => requests.length);
@@ -68,7 +68,7 @@ describe("the fee market agreed by two endpoints", () => {
     expect(scene.proxies.map(({ requests }, index) => requests.length - (before[index] ?? 0))).toEqual([1, 1]);
   });
 
-  it("uses the newest block header that both have if one endpoint is a few blocks behind", async () => {
+  it("uses the newest block header that both endpoints have if one endpoint is a few blocks behind", async () => {
     await start(2);
     scene.pin(0, 1);
     await mine();
@@ -78,7 +78,7 @@ describe("the fee market agreed by two endpoints", () => {
     expect(market.disputed?.[0]).toContain("shows block 1 with a header that does not hash");
   });
 
-  it("has the lower base fee if the two show different blocks at one height, and reports the higher one too", async () => {
+  it("has the lower base fee if the endpoints show different blocks at one height, and also reports the higher one", async () => {
     await start(2);
     lieAboutPrices(proxyAt(scene.proxies, 1), HIGH);
     changeBlocks(1, (block) => ({ ...block, hash: `0x${"ab".repeat(32)}` }));
@@ -113,7 +113,7 @@ describe("the fee market agreed by two endpoints", () => {
 
 describe("the fee market of a single endpoint", () => {
   // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
-  it("keeps the base fee of the last valid block header, and is disputed, if a later header does not match its hash", async () => {
+  it("keeps the last valid block header's base fee, and reports the mismatch, if a later header does not match its hash", async () => {
     await start(1);
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE] });
     const lie = lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);

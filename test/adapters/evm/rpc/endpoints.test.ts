@@ -69,7 +69,7 @@ describe("a read with several endpoints configured", () => {
     expect(alerts(b.telemetry)).toEqual([]);
   });
 
-  it("distinguishes rate-limited endpoints from unreachable ones, and does not check their chain id again", async () => {
+  it("does not report a rate-limited endpoint as unreachable, and does not check its chain id again", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).failAlways(LIMITED);
@@ -170,7 +170,7 @@ describe("the health state of an endpoint", () => {
     expect(await b.endpoints.read(who)).toBe(0);
   });
 
-  it("counts many calls that fail at the same time as one failed probe", async () => {
+  it("counts simultaneous failures of many calls as a single failed probe", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).failAlways(DOWN);
@@ -238,7 +238,7 @@ describe("an endpoint that serves another chain", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts, src/adapters/evm/rpc/http.ts
-  it("is not assumed if the right endpoint closes each connection after its response and refuses a call", async () => {
+  it("is not suspected if the right endpoint closes each connection after its response and refuses a call", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways({ kind: "hangUp" });
     const refused: Ask<unknown> = (rpc) => rpc.request("nothing", []);
@@ -282,7 +282,7 @@ describe("an endpoint that serves another chain", () => {
   });
 
   it.each(["0x", "31337", 31_337, null, {}, "0xzz"])(
-    "is assumed if its chain id cannot be parsed: %j",
+    "is suspected if its chain id cannot be parsed: %j",
     async (value) => {
       const b = await bench(CHAIN);
       server(b, 0).on("eth_chainId", () => value);
@@ -296,7 +296,7 @@ describe("a read that calls every endpoint", () => {
   const said = (answer: unknown) => ({ kind: "says", answer });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/endpoints.ts
-  it("calls all endpoints that are up at the same time", async () => {
+  it("calls, at the same time, all endpoints that are up", async () => {
     const b = await bench(CHAIN, CHAIN, CHAIN);
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1), said(2)]);
   });
@@ -306,7 +306,7 @@ describe("a read that calls every endpoint", () => {
     expect(await (await bench(1)).endpoints.readEverywhere(who)).toEqual([]);
   });
 
-  it("marks an endpoint that has just failed as silent, and leaves it out once it counts as down", async () => {
+  it("reports no answer for an endpoint that has just failed, and leaves it out once it counts as down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 1).failAlways(DOWN);
     const silent = { kind: "silent" };
@@ -314,7 +314,7 @@ describe("a read that calls every endpoint", () => {
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
   });
 
-  it("marks an endpoint that failed a shared request as silent for all callers, and calls it again next time", async () => {
+  it("reports no answer to all callers that shared a failed request to an endpoint, and calls the endpoint again next time", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.readEverywhere(who);
     server(b, 1).failNext(DOWN);

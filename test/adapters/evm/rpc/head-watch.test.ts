@@ -65,9 +65,9 @@ function bench(...endpoints: readonly Fake[]) {
 
 const MINUTE = 60_000 / COMPARE_EVERY_MS;
 
-describe("an endpoint with a stuck head", () => {
+describe("an endpoint that gets no new blocks", () => {
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
-  it("counts as down after a minute in which another endpoint's head moved, and is reported once", async () => {
+  it("counts as down after a minute in which another endpoint got new blocks, and is reported once", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
     await looks(1 + MINUTE, (look) => moving.go(100 + look));
@@ -97,7 +97,7 @@ describe("an endpoint with a stuck head", () => {
       },
     ],
     // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  ])("is used again within a minute if the endpoint that was ahead no longer answers with %s", async (_, silence) => {
+  ])("is used again after about a minute if the endpoint that was ahead no longer returns %s", async (_, silence) => {
     const [still, rival] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, rival);
     await looks(2 + MINUTE, (look) => rival.go(100 + look));
@@ -109,7 +109,7 @@ describe("an endpoint with a stuck head", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("stays down if it fails for a while and answers again with an old head", async () => {
+  it("stays down if it fails for a while and then still returns the old block", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -124,7 +124,7 @@ describe("an endpoint with a stuck head", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("does not count as down if the heads of all endpoints are stuck, because then the chain is stuck", async () => {
+  it("does not count as down if no endpoint gets new blocks, because then the chain itself has stopped", async () => {
     const endpoints = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks } = bench(...endpoints);
     await looks(10 * MINUTE);
@@ -132,7 +132,7 @@ describe("an endpoint with a stuck head", () => {
     expect(endpoints.map(({ asked }) => asked)).toEqual([0, 0, 0]);
   });
 
-  it("stays down while the other endpoint's head is unknown, and is used again if the others are gone", async () => {
+  it("stays down while the other endpoint's newest block is unknown, and is used again when the other endpoint is down", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -152,7 +152,7 @@ describe("an endpoint with a stuck head", () => {
   });
 });
 
-describe("an endpoint whose head lags behind another endpoint's", () => {
+describe("an endpoint that is some blocks behind another one", () => {
   it("counts as up if it is always one block behind", async () => {
     const [late, moving] = [new Fake(99), new Fake(100)];
     const { looks } = bench(late, moving);
@@ -210,7 +210,7 @@ describe("an endpoint that claims a false block height", () => {
     ["different blocks at each check", (look: number) => 1 + (look % 9)],
     // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   ])(
-    "does not make another one count as down by inventing %s on top of the real chain, while that chain moves",
+    "does not make an honest endpoint count as down by inventing %s on top of the real chain while the real chain grows",
     async (_, forkAt) => {
       const [honest, liar] = [new Fake(100), new Fake(100)];
       const { looks } = bench(honest, liar);
@@ -225,7 +225,7 @@ describe("an endpoint that claims a false block height", () => {
   );
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("does not make an honest one count as down, even if that is a block late and the first claimed blocks are real", async () => {
+  it("does not make an honest endpoint that is one block late count as down by mixing real and invented blocks", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     await looks(10 * MINUTE, (look) => {

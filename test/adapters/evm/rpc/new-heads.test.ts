@@ -30,7 +30,7 @@ afterEach(async () => {
 const subscribed = (times: number) => waitUntil(async () => server.received.length === times, `${times} subscriptions`);
 
 describe("the newHeads subscription over a WebSocket", () => {
-  it("is requested once, and each head is passed on as a hint", async () => {
+  it("is requested once, and each new block is passed on as a hint", async () => {
     expect(JSON.parse(server.received[0] ?? "")).toMatchObject({ method: "eth_subscribe", params: ["newHeads"] });
     server.send(JSON.stringify({ jsonrpc: "2.0", id: 1, result: "0x1" }));
     server.send(HEAD);
@@ -53,7 +53,7 @@ describe("the newHeads subscription over a WebSocket", () => {
     await subscribed(2);
   });
 
-  it("gives no hint for other messages", async () => {
+  it("gives no hint for messages about anything else", async () => {
     server.send("nonsense");
     server.send(JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32601, message: "not here" } }));
     server.send(HEAD);

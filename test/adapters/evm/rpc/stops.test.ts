@@ -22,7 +22,7 @@ const calls = (count: number, mayLeave: () => boolean) =>
 
 describe("RPC calls that a kill stops before they are sent", () => {
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("do not leave when a refused batch is repeated one by one: 3 of 64 leave before the kill, and no other", async () => {
+  it("are not sent when a refused batch is repeated call by call: of 64 calls, only the 3 before the kill are sent", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(NO_BATCHES);
     const single = () => server.requests.filter(({ batch }) => !batch).length;
@@ -32,7 +32,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("do not leave after they waited for a slow request", async () => {
+  it("are not sent after they had to wait for a slow request", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     const { promise, resolve } = deferred();
     server.on("slow", async () => promise);
@@ -48,7 +48,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are removed from a batch, and the other calls leave in one request", async () => {
+  it("are removed from a batch, and the other calls are sent in one request", async () => {
     const { server, rpc } = await bench();
     const [ours, theirs] = [rpc.sendInOrder(calls(2, () => false)), rpc.sendInOrder(calls(2, () => true))];
     expect([results(await ours), results(await theirs)]).toEqual([
@@ -59,7 +59,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
   });
 
   // protects [The kill switch] src/adapters/evm/rpc/transport.ts
-  it("are dropped when a socket becomes free, and the other calls leave", async () => {
+  it("are dropped when a socket becomes free, and the other calls are sent", async () => {
     const { server, rpc } = await bench();
     const stopsLate = { ...echo("stopped"), mayLeave: () => false };
     expect(results(await rpc.sendInOrder([...calls(2, () => true), stopsLate]))).toEqual([0, 1, "not started"]);
@@ -74,7 +74,7 @@ describe("RPC calls that a kill stops before they are sent", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("are reported as not started, not as unknown, if the part before them got no answer", async () => {
+  it("are reported as not started, not as unknown, if the batch before them got no answer", async () => {
     const { server, rpc } = await bench({ maxBatchCalls: 1 });
     server.failNext({ kind: "cut" });
     const replies = await rpc.sendInOrder(calls(2, () => server.requests.length === 0));

@@ -12,9 +12,9 @@ async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise
   for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
 }
 
-describe("paced RPC requests", () => {
+describe("RPC requests that wait briefly to collect several calls", () => {
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
-  it("leave at once after a pause, and are shared by several calls under steady load", async () => {
+  it("are sent at once after an idle period, and collect several calls under steady load", async () => {
     const made = await bench({ ...PACED });
     const { server, rpc, clock } = made;
     await spendReserve(made);
@@ -34,7 +34,7 @@ describe("paced RPC requests", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
-  it("leave early if the batch is full", async () => {
+  it("are sent early if the batch is full", async () => {
     const made = await bench({ ...PACED, maxBatchCalls: 10 });
     const { server, rpc } = made;
     await spendReserve(made);
@@ -45,7 +45,7 @@ describe("paced RPC requests", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/rpc/transport.ts
-  it("do not delay a send if they are reads", async () => {
+  it("do not delay the submission of transactions", async () => {
     const made = await bench({ ...PACED });
     const { rpc, clock } = made;
     await spendReserve(made);
@@ -55,7 +55,7 @@ describe("paced RPC requests", () => {
     expect(values(await read)).toEqual([0]);
   });
 
-  it("fail when the transport is closed while they wait", async () => {
+  it("fail if the transport is closed while they wait", async () => {
     const made = await bench({ ...PACED });
     await spendReserve(made);
     const read = made.rpc.batch(echoes(1));
@@ -65,7 +65,7 @@ describe("paced RPC requests", () => {
     expect(made.clock.armedTimers).toBe(0);
   });
 
-  it("leave sooner if the rate of calls is low", async () => {
+  it("are sent sooner if the rate of calls is low", async () => {
     const { server, rpc, clock } = await bench({ ...PACED, gatherAbove: 10_000 });
     const calls = [];
     for (let ms = 0; ms < 200; ms++) {

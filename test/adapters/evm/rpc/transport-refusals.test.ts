@@ -67,7 +67,7 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([4, 2, 2]);
   });
 
-  it("are distinguished from rate limits, which count as no answer and cause no flood of single calls", async () => {
+  it("are distinguished from rate-limited endpoints, whose refusal counts as no answer and causes no flood of single calls", async () => {
     const { server, rpc, clock } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "daily request count exceeded, request rate limited" } });
     expect(values(await rpc.batch(echoes(4)))).toEqual(Array(4).fill("rateLimited"));
@@ -85,7 +85,7 @@ describe("endpoints that refuse batches", () => {
     { code: 429, message: "slow down" },
     { code: -32000, message: "Too Many Requests" },
     { code: -32029, message: "Your app has exceeded its compute units per second capacity" },
-  ])("are distinguished from rate limits in any wording: $message", async (error) => {
+  ])("are distinguished from rate-limited endpoints by any wording of the limit: $message", async (error) => {
     const { server, rpc } = await bench();
     server.refuseBatches({ jsonrpc: "2.0", id: null, error });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["rateLimited", "rateLimited"]);
@@ -160,7 +160,7 @@ describe("RPC sends that must stay in order", () => {
     expect(order).toEqual(Array.from({ length: 250 }, (_, index) => index));
   });
 
-  it("stop after a batch without an answer, and fail with the same error", async () => {
+  it("stop after a batch without an answer, and the remaining sends fail with the same error", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "reorder" }, { kind: "swallow" });
     const replies = values(await rpc.sendInOrder(echoes(250)));
@@ -180,7 +180,7 @@ describe("RPC sends that must stay in order", () => {
     expect(values(await rpc.sendInOrder(echoes(5)))).toEqual([0, ...Array(4).fill("connection")]);
   });
 
-  it("share a request with other sends, but not with reads", async () => {
+  it("share a request with other ordered sends, but not with reads", async () => {
     const { server, rpc } = await bench();
     await Promise.all([
       rpc.sendInOrder(echoes(2)),

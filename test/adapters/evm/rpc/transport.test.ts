@@ -84,7 +84,7 @@ describe("batching of RPC calls", () => {
 });
 
 describe("matching RPC replies to calls", () => {
-  it("uses the id, in any order and as number or text", async () => {
+  it("uses the reply's id, in any order, given as number or text", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "reorder" }, { kind: "stringIds" });
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, 1, 2]);
@@ -141,7 +141,7 @@ describe("matching RPC replies to calls", () => {
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
   });
 
-  it("ignores members of a batch reply that are no objects", async () => {
+  it("ignores entries of a batch reply that are not objects", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "raw", body: '[null, 7, "x", []]' });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
@@ -163,7 +163,7 @@ describe("an RPC call", () => {
     ["403", { kind: "status", status: 403 }, "http"],
     ["429", { kind: "status", status: 429 }, "rateLimited"],
     ["404 with HTML", { kind: "status", status: 404, body: "<html>" }, "malformed"],
-  ] as const)("fails with its own kind of error after %s", async (_, fault, kind) => {
+  ] as const)("fails with a specific kind of error after %s", async (_, fault, kind) => {
     const { server, rpc } = await bench();
     server.failNext(fault);
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe(kind);

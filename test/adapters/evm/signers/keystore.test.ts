@@ -47,7 +47,7 @@ describe("a keystore file", () => {
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("from the published test vectors can be opened: pbkdf2 at full cost, and one of geth's", async () => {
+  it("from the published test vectors can be opened: a pbkdf2 file at full cost, and a file written by geth", async () => {
     expect(await decryptKeystore(PBKDF2_VECTOR, "testpassword", "vector")).toEqual(
       keyOf("0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d"),
     );
@@ -189,7 +189,7 @@ describe("a keystore directory", () => {
     );
   });
 
-  it("is refused with what is missing: key files, the password file or the directory itself", async () => {
+  it("is refused with an error that names the missing part: key files, the password file or the directory itself", async () => {
     await expect(loadKeystoreDirectory({ directory, passwordFile })).rejects.toThrow(/holds no keystore file/);
     await expect(loadKeystoreDirectory({ directory, passwordFile: join(root, "none") })).rejects.toThrow(
       /none: the keystore password file cannot be read \(ENOENT\)/,

@@ -125,7 +125,7 @@ describe("the signing thread", () => {
     await expect(signer.sign(address, [transfer])).rejects.toThrow(/signing thread is closed/);
   });
 
-  it("makes the start fail if it cannot run", async () => {
+  it("makes the creation of the signer fail if the thread cannot run", async () => {
     const { Worker: Thread } = await import("node:worker_threads");
     const startWorker: StartWorker = () => new Thread("throw new Error('no such luck')", { eval: true });
     await expect(createLocalSigner({ keys: { privateKeys: [key] }, startWorker })).rejects.toThrow(SigningFailed);
@@ -133,7 +133,7 @@ describe("the signing thread", () => {
 });
 
 describe("the signer's elliptic curve code", () => {
-  it("is WebAssembly if available, and the signer reports which one is used", async () => {
+  it("is WebAssembly if that is available, and the signer reports which code is used", async () => {
     expect((await start()).curve).toBe("wasm");
     expect((await start({ curve: "javascript" })).curve).toBe("javascript");
   });
@@ -191,7 +191,7 @@ describe("loading the keys of the local signer", () => {
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
-  it("lists the accounts that the chain node holds beside its own, and signs nothing for them", async () => {
+  it("lists the signer's own accounts, then those whose keys the chain node holds, and signs nothing for the latter", async () => {
     const atNode: Hex = `0x${"5e".repeat(20)}`;
     const signer = await start({ keys: { privateKeys: [key], nodeSigners: [atNode] } });
     expect(signer.addresses()).toEqual([address, atNode]);

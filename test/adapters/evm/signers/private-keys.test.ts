@@ -19,7 +19,7 @@ describe("the address of a private key", () => {
     );
   });
 
-  it("is kept with a copy of the key bytes, so that the caller can erase the original", () => {
+  it("is stored with a copy of the key bytes, so that the caller can erase the original", () => {
     const given = Buffer.from(keyOf(7n));
     const { privateKey } = toSigningKey(given, "it");
     given.fill(0);

@@ -95,7 +95,7 @@ describe("the gas cap per transaction in a refusal", () => {
     ],
     ["a price is meant", "tx fee (1.10 ether) exceeds the configured cap (1.00 ether)"],
     ["something else was refused", "max initcode size exceeded: code size 49153 limit 49152"],
-  ])("is unknown if the text shows that %s: %s", (_, message) => {
+  ])("is reported as unknown because %s: %s", (_, message) => {
     expect(capOf(message)).toBeNull();
   });
 });
@@ -191,7 +191,7 @@ describe("submission errors that are classified as unknown", () => {
     );
   });
 
-  it("include a known phrase in the middle of a clause", () => {
+  it("include texts with a known phrase in the middle of a clause", () => {
     const word = fc.stringMatching(/^[a-z]{3,9}$/);
     const phrase = fc.constantFrom("nonce too low", "already known", "insufficient funds", "exceeds block gas limit");
     fc.assert(fc.property(word, phrase, (before, says) => say(`${before} ${says}`) === "unknown"));

@@ -11,7 +11,7 @@ describe("Keccak-256 in the worker threads", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), expectSame));
   });
 
-  it("returns a copy that the next hash does not change", () => {
+  it("returns a copy, which the next hash does not overwrite", () => {
     const first = keccak256(Buffer.from("first"));
     const kept = Buffer.from(first);
     keccak256(Buffer.from("second"));

@@ -57,7 +57,7 @@ describe("the admission queue for HTTP requests", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("admits requests that arrive late in a turn of the event loop with the next turn's, in order", async () => {
+  it("admits requests that arrive late in an event loop turn together with those of the next turn, in order", async () => {
     queue(visitor("early"));
     ask(200, TURN_MS);
     queue(visitor("last", 0));

@@ -68,7 +68,7 @@ async function isAnswered(port: number, name: string): Promise<void> {
   expect(await answered('"result"')).toContain("HTTP/1.1 200 ");
 }
 
-describe("announced request bodies that are not sent", () => {
+describe("request bodies that are announced but not yet sent", () => {
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
   it("are refused with 429 and Retry-After beyond the byte limit of their API key; other keys are answered", async () => {
     const port = await serve();

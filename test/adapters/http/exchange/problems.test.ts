@@ -61,7 +61,7 @@ describe("problem documents (error responses)", () => {
   });
 
   it.each([[null], ["http://a\r\nset-cookie: x=1"], [""]])(
-    "have no header if the owner's URL is %j",
+    "have no header for the lane owner's URL if that URL is %j",
     async (ownerUrl) => {
       const response = await failing(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
       expect(response.statusCode).toBe(409);

@@ -130,7 +130,7 @@ describe("a WebSocket at /rpc", () => {
   });
 
   // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
-  it("requires an API key like an HTTP POST, which may be in the path", async () => {
+  it("requires an API key like an HTTP POST; the key may be in the path", async () => {
     const options = { apiKeys: [key("shop"), key("signs", { scopes: ["sign"] })] };
     const { rpc } = await serve({}, options);
     expect((await refusal(rpc)).status).toBe(401);
@@ -314,7 +314,7 @@ describe("a WebSocket subscription", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("gets the first new block after its confirmation, even if the chain mines on demand and no second block follows", async () => {
+  it("gets the first block after the subscription is confirmed, even if the chain mines on demand and no second block follows", async () => {
     const blocks = new Blocks();
     const looked = deferred();
     const { askChain } = blocks;
@@ -416,7 +416,7 @@ describe("a WebSocket subscription to logs", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
-  it("waits for a block that an endpoint does not have yet, and is closed rather than skip a block", async () => {
+  it("waits for a block that an endpoint does not have yet, and is closed if it would otherwise skip a block", async () => {
     const { blocks, clock, socket, told } = await subscribed({});
     let refusals = 3;
     blocks.logsOf = (hash) => (refusals-- > 0 ? null : [log(hash, 0)]);

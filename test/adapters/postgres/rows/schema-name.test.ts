@@ -66,7 +66,7 @@ describe("database schemas with a configured name", () => {
   );
 
   // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
-  it("are independent of each other: the same lane has its own cursor in each", async () => {
+  it("are independent of each other: the same lane has its own next nonce in each", async () => {
     const [payments, treasury] = [await open("payments"), await open("treasury_2")];
     const fence = await holdLane(payments);
     const other = await holdLane(treasury, fence.lane);

@@ -72,9 +72,9 @@ describe("building an index on a table in use", () => {
   });
 });
 
-describe("the stored counts of live transactions", () => {
+describe("the stored counts of transactions that are open or tracked", () => {
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("are maintained for every writer that does not maintain them itself", async () => {
+  it("are updated by a database trigger for every writer that does not update them itself", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await insert(client, "ALLOCATED", 0);
     await insert(client, "ALLOCATED", 1);
@@ -95,7 +95,7 @@ describe("the stored counts of live transactions", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/plan.ts, src/adapters/postgres/session/opening.ts
-  it("are not counted twice: the database trigger skips a session that maintains them itself", async () => {
+  it("are not changed twice: the database trigger skips a session that updates them itself", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");
     await client.query("SELECT set_config('fencepost.counts', 'kept', true)");

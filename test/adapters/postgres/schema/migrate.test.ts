@@ -141,7 +141,7 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, TWO] }))).toBe("newer");
   });
 
-  it("applies no migration that is older than an unknown one in the database", async () => {
+  it("applies no migration that is older than one in the database that this version does not know", async () => {
     const databaseUrl = await emptyDatabase();
     const [three, four] = NEXT as [Migration, Migration];
     await migrate({ databaseUrl, migrations: [ONE, TWO, four] });
@@ -190,7 +190,7 @@ describe("migrate", () => {
     await store.close();
   });
 
-  it("ships migrations that name the previous one they work with, because releases one apart must work together", async () => {
+  it("ships migrations that each name an earlier migration they work with, because consecutive releases must work together", async () => {
     const shipped = await shippedMigrations();
     const names = ["0036_private_endpoints.sql", ...shipped.map(({ name }) => name)];
     for (const [index, { name, sql }] of shipped.entries()) {

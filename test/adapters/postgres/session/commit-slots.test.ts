@@ -5,7 +5,7 @@ const kept = (slots: CommitSlots, found: Parameters<CommitSlots["areKept"]>[1]) 
   slots.areKept(slots.expected(), found);
 
 describe("commit slots (rows with the marker of the last commit)", () => {
-  it("are reused when they are released, except for a request for a fresh slot", () => {
+  it("are reused when they are released, unless a fresh slot is requested", () => {
     const slots = new CommitSlots("store");
     const [first, second] = [slots.take(), slots.take()];
     expect(first).not.toBe(second);
@@ -14,7 +14,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(slots.take()).toBe(first);
   });
 
-  it("are not reused while a transaction may still be on its way to them", () => {
+  it("are not reused while a commit to them may still reach the database", () => {
     const slots = new CommitSlots("store");
     const slot = slots.take();
     slots.acknowledged(slot, "a", 0);
@@ -35,7 +35,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(kept(slots, [{ slot: 1, marker: "a" }])).toBe(true);
   });
 
-  it("accept either marker while the newest commit of a slot has no answer yet", () => {
+  it("accept the old or the new marker while the newest commit of a slot has no answer yet", () => {
     const slots = new CommitSlots("store");
     slots.sent(1, "a");
     slots.acknowledged(1, "a", 0);
@@ -59,7 +59,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(slots.areKept(expected, [{ slot: 1, marker: "older" }])).toBe(false);
   });
 
-  it("are not checked for commits acknowledged over a minute before the newest, which precede it in the WAL", () => {
+  it("need no check of commits over a minute older than the newest one, because the WAL has them before it", () => {
     const slots = new CommitSlots("store");
     slots.acknowledged(1, "old", 0);
     slots.acknowledged(2, "new", 60_001);

@@ -59,7 +59,7 @@ describe("the classification of PostgreSQL errors", () => {
     for (const error of known) expect(asStoreError(error)).toBe(error);
   });
 
-  it("treats a transaction as aborted only if the server reports it on a live connection, or that it waited in vain for COMMIT", () => {
+  it("treats a transaction as aborted only if the server reported its failure on a live connection, or gave up waiting for COMMIT", () => {
     for (const code of ["23505", "57014", "25P02", "55P03", "FP001", "25P03"]) {
       expect(provesAbort(sqlError(code))).toBe(true);
     }

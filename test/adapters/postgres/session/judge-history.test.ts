@@ -74,17 +74,17 @@ describe("the history check when an instance registers", () => {
     ["a promotion without some numbers of the feed", { observed: PROMOTED, feed: { epoch: 3, lastSeq: 9 } }],
     ["a timeline from before a promotion", { observed: { ...HOME, timeline: "00000008" } }],
     ["a second promotion after one that this process missed", { observed: PROMOTED, recorded: { ...ROW, epoch: 5 } }],
-  ])("begins a new feed epoch that needs an operator: %s", (_, evidence) => {
+  ])("begins a new feed epoch, and reports possible data loss, after %s", (_, evidence) => {
     const { begins, mayHaveLost } = judge(evidence);
     expect({ begins, mayHaveLost }).toEqual({ begins: true, mayHaveLost: true });
   });
 
-  it("begins a feed epoch without data loss after a promotion that kept everything this process has seen", () => {
+  it("begins a feed epoch without data loss after a promotion that preserved everything this process has seen", () => {
     expect(judge({ observed: PROMOTED })).toEqual(KEPT);
     expect(judge({ observed: { ...PROMOTED, walPosition: 410n } }), "unacknowledged log may be gone").toEqual(KEPT);
   });
 
-  it("does not begin a feed epoch that another node has begun, unless it knows of a loss that the other did not", () => {
+  it("begins no feed epoch that another node has already begun, unless it found a loss that the other node did not", () => {
     const begun = { ...ROW, ordinal: 3, epoch: 4, timeline: "0000000A", walPosition: 480n };
     const late = { observed: { ...PROMOTED, epoch: 4 }, recorded: begun, feed: { epoch: 4, lastSeq: 10 } };
     expect(judge(late)).toEqual({ ...KEPT, begins: false });
@@ -93,7 +93,7 @@ describe("the history check when an instance registers", () => {
     expect(judge({ ...known, commitsKept: false })).toEqual({ ...LOST, begins: false });
   });
 
-  it("gives no feed epoch a number that was used before", () => {
+  it("never gives a feed epoch a number that was used before", () => {
     const restored = { recorded: { ...ROW, epoch: 1 }, feed: { epoch: 1, lastSeq: 2 } };
     expect(judge(restored)).toMatchObject({ begins: true, epoch: 4 });
     expect(judge({ ...restored, memory: null, seen: { epoch: 7, seq: 10 } })).toMatchObject({ epoch: 8 });

@@ -77,7 +77,7 @@ describe("the known history of the database", () => {
     expect(() => history.verify(at(100n, { epoch: 4 }), history.floor)).toThrow(HistoryChanged);
   });
 
-  it("is what the server must match, until the history has changed", () => {
+  it("must be matched by the server's history, until a change of history is detected", () => {
     const history = opened();
     expect(history.standing).toBeNull();
     history.pin(HOME);
@@ -90,7 +90,7 @@ describe("the known history of the database", () => {
     expect(history.floor.position, "what was committed meanwhile heals nothing").toBe(150n);
   });
 
-  it("advances with each commit", () => {
+  it("advances its WAL position with each commit", () => {
     const history = opened();
     history.pin(HOME);
     history.noteCommitted(at(170n), history.floor);

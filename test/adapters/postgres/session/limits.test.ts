@@ -27,7 +27,7 @@ describe.each([3_000, 10_000, 60_000])("transaction timeouts for a lease of %i m
   });
 
   it.each([150_000, 180_000])(
-    "let a waiting transaction outlast the idle limit of a stalled node on server version %i",
+    "let a transaction wait for a lock longer than a stalled node's session may be idle, on server version %i",
     (version) => {
       const limits = limitsFor(leaseMs, version);
       expect(limits.waiting(2).lockMs).toBeGreaterThan(limits.idleMs);

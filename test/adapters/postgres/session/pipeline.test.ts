@@ -103,7 +103,7 @@ describe.each(KINDS)("pipelined statements (prepared: $prepared, one Sync: $watc
     expect(await connections.use(async (session) => backend(session))).toBe(first);
   });
 
-  it("are the last on their connection if one failed at the first use of its name", async () => {
+  it("are the last on their connection if a prepared statement failed at the first use of its name", async () => {
     const unheard = statement("unheard")`SELECT 1 / $1::integer AS unheard`;
     const first = await connections.use(async (session) => {
       await expect(session.run(unheard(0))).rejects.toMatchObject({ code: "22012" });

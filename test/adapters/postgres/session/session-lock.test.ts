@@ -141,7 +141,7 @@ describe("a node's PostgreSQL session lock", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("includes how long the server has kept its sessions, which restarts when one of its processes crashes", async () => {
+  it("is reported with the time for which the server has kept its sessions; a crash of a server process restarts that time", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });
     const client = await connectClient(server.url);

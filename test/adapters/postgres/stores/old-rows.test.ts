@@ -82,7 +82,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("is also removed from a lane without an owner, if no live instance has its key, once the lane is acquired", async () => {
+  it("of a lane that has no owner, and whose key no live instance has, can be removed once the lane is acquired", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -157,7 +157,7 @@ describe("a transaction past its retention", () => {
     expect(await leave(fence, other)).toBe(1);
   });
 
-  it("is checked to be final again by the statement that deletes it", async () => {
+  it("is checked once more for finality by the statement that deletes it", async () => {
     const fence = await holdLane(store);
     const open = anIntent(fence.lane);
     await allocate(store, fence, [open]);
@@ -223,7 +223,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
-  it("leaves no nonce gap: nonces below it are not filled, and the cursor is not lowered to them", async () => {
+  it("leaves no nonce gap: its nonce is not filled again, and the lane's next nonce is not lowered to it", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -238,7 +238,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
-  it("keeps the lane's cursor above its nonce, even if the lane has no other rows", async () => {
+  it("keeps the lane's next nonce above its own nonce, even if the lane has no other rows", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -258,7 +258,7 @@ describe("the request id of a removed transaction", () => {
   };
 
   // protects [Retention] src/adapters/postgres/commit/spent-requests.ts, src/adapters/postgres/commit/lookup.ts, src/domain/ledger/allocate.ts
-  it("stays refused, while new ids of the batch are created, with a lookup and in one round trip", async () => {
+  it("stays refused while new ids of the same batch are created, with a look-up first or in one round trip", async () => {
     const fence = await gone("once");
     // The first commit reads its rows before it writes, because this process does not have the lane's current state in
     // memory; later commits take one round trip.
@@ -316,7 +316,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("is refused during the removal too: the retry waits for the lane, and finds the row or the hash", async () => {
+  it("is refused during the removal too: the retry waits for the lane, and finds the transaction or the id's stored hash", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const requestId = `at the time of ${end}`;
       const fence = await holdLane(store);
@@ -386,7 +386,7 @@ describe("the request id of a removed transaction", () => {
 
 describe("the retention of the completion feed", () => {
   // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
-  it("truncates the feed from its beginning, moves its mark, and never removes a young completion", async () => {
+  it("truncates the feed from its beginning, moves the feed's start position, and never removes a young completion", async () => {
     const fence = await holdLane(store);
     const all = [];
     for (let many = 0; many < 4; many++) all.push(await anOldTransaction(store, fence));

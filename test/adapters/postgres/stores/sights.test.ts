@@ -48,7 +48,7 @@ describe("dashboard queries on large tables", () => {
   const ID = "00000000-0000-7000-8000-000000000100";
 
   // protects [Everything at once] src/adapters/postgres/statements/sight.ts
-  it("find lanes and transactions that need attention by small indexes", async () => {
+  it("use small indexes to find lanes and transactions that need attention", async () => {
     let found: Awaited<ReturnType<SightStore["troubles"]>> | null = null;
     const buffers = await costOf(async (store) => {
       found = await store.troubles(500);
@@ -72,7 +72,7 @@ describe("dashboard queries on large tables", () => {
     expect(await costOf((store) => store.pulse())).toBeLessThan(200 * 6 + 800);
   });
 
-  it("find the oldest open transaction among live ones, and give up if the oldest are only tracked for reorgs", async () => {
+  it("find the oldest open transaction by an index, and give up if the oldest rows are only tracked for reorgs", async () => {
     expect(await costOf((store) => store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN]))).toBeLessThan(FEW);
     const store = await subject.connect();
     // In this data, four transactions of every lane are settled and only watched for reorgs, and they are older than
@@ -99,7 +99,7 @@ describe("dashboard queries on large tables", () => {
     expect(await costOf(ask)).toBeLessThan(FEW);
   });
 
-  it("search a nonce without a signer on every lane, each by key", async () => {
+  it("search every lane by key for a nonce that is given without a signer", async () => {
     const buffers = await costOf((store) =>
       store.search({ nonce: { nonce: 999_999, signers: from("0x") }, limit: 20 }),
     );

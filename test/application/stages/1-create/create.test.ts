@@ -124,7 +124,7 @@ describe("results of a batch of creates", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
-  it("report a lane without a cursor, a held lane, and a request that the database cannot store", async () => {
+  it("report a lane without a next nonce, a held lane, and a request that the database cannot store", async () => {
     const made = bench();
     made.control.answer = () => ({
       status: "allocated",
@@ -197,7 +197,7 @@ describe("a create with a request id that exists", () => {
     expect(looks).toBe(2);
   });
 
-  it("is left to the allocation if preparing needs no RPC, and no create overtakes a lookup", async () => {
+  it("is found during allocation if preparing needs no RPC request, and no create overtakes an earlier lookup", async () => {
     const made = bench();
     const looks: (readonly string[])[] = [];
     const gate = deferred<readonly ExistingTransaction[]>();
@@ -228,7 +228,7 @@ describe("a create with a request id that exists", () => {
     expect(looks.length).toBe(1);
   });
 
-  it("is 503, and nothing is accepted, if the request id cannot be looked up", async () => {
+  it("fails with 503, and nothing is accepted, if the request id cannot be looked up", async () => {
     const made = bench();
     Object.assign(made.ports.store, { findByRequestIds: () => Promise.reject(new StoreUnavailable("away")) });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ code: "UNAVAILABLE" }]);
@@ -236,8 +236,8 @@ describe("a create with a request id that exists", () => {
   });
 });
 
-describe("a lane that is lost while creates wait for it", () => {
-  it("is acquired once more, since nothing was consumed", async () => {
+describe("creates that wait for a lane while it is lost", () => {
+  it("make the node acquire the lane once more, since nothing was consumed", async () => {
     const made = bench();
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -248,7 +248,7 @@ describe("a lane that is lost while creates wait for it", () => {
     expect(again.toSign(64, 10).length).toBe(1);
   });
 
-  it("is reported as owned by another node if it is lost twice", async () => {
+  it("are refused with the error that another node owns the lane, if it is lost twice", async () => {
     const made = bench();
     made.own = async () => createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.control.answer = () => ({ status: "fenced" });
@@ -257,7 +257,7 @@ describe("a lane that is lost while creates wait for it", () => {
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
-  it("is 503 if it is being reloaded or its lease has lapsed, since no other node owns it", async () => {
+  it("fail with 503 if the lane is being reloaded or its lease has lapsed, since no other node owns it", async () => {
     const reading = bench();
     reading.own = async () => {
       const lane = createOwnedLane({ cursor: 100 }, reading.context, reading.ports);
@@ -273,7 +273,7 @@ describe("a lane that is lost while creates wait for it", () => {
   });
 
   // protects [Many lanes] src/application/stages/1-create/create.ts
-  it("counts its waiting creates under the next term too, until each has a result", async () => {
+  it("count as waiting under the next term too, until each has a result", async () => {
     const made = bench({ perLane: 2 });
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -289,7 +289,7 @@ describe("a lane that is lost while creates wait for it", () => {
 
   it.each(["lost", "putOff"] as const)(
     // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-    "still returns the result of a create whose commit landed as the term ended (%s)",
+    "still get the result of a commit that succeeded as the term ended (%s)",
     async (how) => {
       const made = bench();
       made.control.meanwhile = () => made.lane.stop(how);
@@ -299,7 +299,7 @@ describe("a lane that is lost while creates wait for it", () => {
   );
 
   // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-  it("returns an unknown outcome if the database did not report the result of the commit", async () => {
+  it("have an unknown outcome if the database did not report the result of the commit", async () => {
     const made = bench();
     made.control.meanwhile = () => made.lane.stop("lost");
     made.control.answer = () => new OutcomeUnknown("the connection broke");
@@ -307,7 +307,7 @@ describe("a lane that is lost while creates wait for it", () => {
     expect(made.writes.length).toBe(1);
   });
 
-  it("is reported with the URL of its new owner, if another node owns it", async () => {
+  it("are refused with the URL of the new owner, if another node owns the lane", async () => {
     const made = bench();
     made.own = async () => {
       if (made.owned > 1) throw new FencepostError("NOT_LEADER", "node 2", { ownerUrl: "http://2" });
@@ -318,7 +318,7 @@ describe("a lane that is lost while creates wait for it", () => {
   });
 });
 
-describe("the bounded queue for creates", () => {
+describe("the bounded queue of creates", () => {
   it("of a lane accepts what fits and refuses the rest with QUEUE_FULL and retryAfterSeconds", async () => {
     const made = bench({ perLane: 2 });
     const results = await ask(made, transfer(), transfer(), transfer());
@@ -346,7 +346,7 @@ describe("the bounded queue for creates", () => {
     expect(made.createPorts.admission.underWay).toBe(2);
   });
 
-  it("is released by creates that failed", async () => {
+  it("regains its space when creates fail", async () => {
     const made = bench();
     made.control.answer = () => new StoreUnavailable("away");
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ code: "UNAVAILABLE" }, { code: "UNAVAILABLE" }]);
@@ -411,7 +411,7 @@ describe("single creates that arrive together", () => {
     );
   });
 
-  it("each reject with the internal error that occurs in their shared batch", async () => {
+  it("each fail with the internal error that occurs in their shared batch", async () => {
     const made = bench();
     const router = { deliver: () => Promise.reject(new RangeError("oh")) };
     const creates = new Creates({ ...made.createPorts, router }, NO_POOLS);

@@ -77,7 +77,7 @@ describe("the gas of a create", () => {
     await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
   });
 
-  it("is refused if the estimate exceeds the block gas limit, even on the word of one endpoint", async () => {
+  it("is refused if the estimate exceeds the block gas limit, even if only one endpoint reports that estimate", async () => {
     const bench = await ready();
     bench.faults.lieAboutGas(() => 30_000_001n);
     await expect(prepareWith(bench, { data: "0x01" })).rejects.toEqual(rejection("GAS_OVER_BLOCK"));
@@ -159,7 +159,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts
-  it("makes the create 503 if a second endpoint contradicts it", async () => {
+  it("makes the create fail with 503 if a second endpoint contradicts it", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     const failure = await prepareWith(bench, { value: 1 }).catch((error: unknown) => error);
@@ -169,7 +169,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("is not confirmed by the same endpoint when the first one fails intermittently", async () => {
+  it("cannot be confirmed by the endpoint that reported it, even if the other endpoint fails intermittently", async () => {
     const bench = await ready(bounded);
     bench.elsewhere.lieAboutGas(() => LIE);
     const { simulate } = bench.chain;
@@ -179,7 +179,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("that is correct makes the create 503, too, while the second endpoint does not respond", async () => {
+  it("that is correct also makes the create fail with 503 while the second endpoint does not respond", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -199,7 +199,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(252_000n);
   });
 
-  it("that is false makes the create 503 while the second endpoint does not respond", async () => {
+  it("that is false makes the create fail with 503 while the second endpoint does not respond", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -214,7 +214,7 @@ describe("a create whose call would revert", () => {
     return `0x08c379a0${words.join("")}${text.padEnd(64, "0")}`;
   };
 
-  it("is refused with the decoded reason, without dependsOnPending", async () => {
+  it("is refused with the decoded reason, and the error does not have dependsOnPending", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, revert("too poor"));
     const failure = await prepareWith(bench, { data: "0x01" }).catch((error: unknown) => error);
@@ -223,13 +223,13 @@ describe("a create whose call would revert", () => {
     expect(failure).not.toHaveProperty("extras.dependsOnPending");
   });
 
-  it('is refused with "the call would revert" if there is no reason', async () => {
+  it("is refused with `the call would revert` if there is no reason", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await expect(prepareWith(bench, { gas: 50_000 })).rejects.toThrow(/^the call would revert$/);
   });
 
-  it("is refused behind pending transactions if gas must be estimated, with dependsOnPending", async () => {
+  it("is refused behind pending transactions if gas must be estimated, and the error has dependsOnPending", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await expect(prepareWith(bench, {}, BEHIND)).rejects.toEqual(rejection("REVERT", { dependsOnPending: true }));
@@ -272,7 +272,7 @@ describe("the signer's balance in a create", () => {
     await expect(prepareWith(bench, { value: 11 })).rejects.toEqual(rejection("INSUFFICIENT_FUNDS"));
   });
 
-  it("may be too low behind pending transactions if gas is given; otherwise the refusal has dependsOnPending", async () => {
+  it("may be too low behind pending transactions if gas is given; otherwise the error has dependsOnPending", async () => {
     const bench = await ready();
     bench.simulated.setBalance(SIGNER, 0n);
     expect((await prepareWith(bench, { gas: 21_000, ...FEES }, BEHIND)).gas).toBe(21_000n);
@@ -348,7 +348,7 @@ describe("an unreachable chain while a create is prepared", () => {
     ["with half the fees", { gas: 21_000, maxFeePerGas: 1 }, FIRST],
     ["without fees, after pending transactions", { gas: 21_000 }, BEHIND],
     ["on a new lane", { gas: 21_000, ...FEES }, NEW_LANE],
-  ])("makes a create 503 %s", async (_, payload, standing) => {
+  ])("makes a create %s fail with 503", async (_, payload, standing) => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await expect(prepareWith(bench, payload, standing)).rejects.toMatchObject({
@@ -365,7 +365,7 @@ describe("an unreachable chain while a create is prepared", () => {
   });
 
   it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
-    "only for the RPC method %s makes the create 503, too",
+    "only for the RPC method %s also makes the create fail with 503",
     async (method) => {
       const bench = await ready();
       bench.faults.inject({ kind: "unavailable" }, { method });

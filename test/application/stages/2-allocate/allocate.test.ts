@@ -55,7 +55,7 @@ describe("nonce allocation", () => {
     expect(bench.passed).toEqual(["allocate.committed"]);
   });
 
-  it("for a new lane passes on the chain's nonce count", async () => {
+  it("for a new lane starts at the chain's nonce count", async () => {
     const bench = createStageBench();
     await run(bench);
     expect(bench.writes).toMatchObject([{ floor: 0 }]);
@@ -79,7 +79,7 @@ describe("nonce allocation", () => {
     expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
   });
 
-  it("for a held lane makes no RPC request and passes on no nonce count", async () => {
+  it("for a held lane makes no RPC request and uses no nonce count", async () => {
     const bench = createStageBench({ cursor: 5, reconciled: false }, { settings: { nonceStateTimeoutMs: 0 } });
     let asked = false;
     bench.faults.lieAboutNonce((honest) => {
@@ -92,7 +92,7 @@ describe("nonce allocation", () => {
     expect(asked).toBe(false);
   });
 
-  it("never moves the cached cursor back", async () => {
+  it("never lowers the lane's next nonce in memory", async () => {
     const bench = createStageBench({ cursor: 500 });
     await run(bench);
     expect(bench.lane.cursor).toBe(500);
@@ -137,7 +137,7 @@ describe("nonce allocation for a lane that stopped", () => {
 });
 
 describe("an allocation write that fails", () => {
-  it("is 503 with nothing accepted, and the chain's nonce count is read again next time", async () => {
+  it("leads to 503 with nothing accepted, and the chain's nonce count is read again next time", async () => {
     const bench = createStageBench({ cursor: 5 });
     await run(bench);
     expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
@@ -148,7 +148,7 @@ describe("an allocation write that fails", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
-  it("during a nonce count comparison causes another one, since that count is older than the failure", async () => {
+  it("while a nonce count is being read makes the next create read it again, since that count is older than the failure", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
     await run(bench);
     const written = deferred<never>();
@@ -175,7 +175,7 @@ describe("an allocation write that fails", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
-  it("invalidates a nonce count comparison that began before the failure", async () => {
+  it("invalidates a read of the nonce count that began before the failure", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
     const { rpc, release } = hangCounts(bench);
     const comparing = run(bench);

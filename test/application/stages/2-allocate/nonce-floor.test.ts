@@ -29,12 +29,12 @@ function drifts(bench: ChainBench): readonly string[] {
   return bench.telemetry.of("nonce.drift").map(({ cursor, chainCount, proved }) => `${cursor} ${chainCount} ${proved}`);
 }
 
-describe("a chain's nonce count at or below the cursor", () => {
+describe("a chain's nonce count at or below the lane's next nonce", () => {
   it.each([
     [0, 5],
     [5, 5],
     [3, 5],
-  ])("(count %i, cursor %i) changes nothing", async (count, cursor) => {
+  ])("(count %i, next nonce %i) changes nothing", async (count, cursor) => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, count);
     const asked = ask(bench, createOwnedLane({ cursor }));
@@ -51,7 +51,7 @@ describe("a chain's nonce count at or below the cursor", () => {
   });
 });
 
-describe("a chain's nonce count above the cursor", () => {
+describe("a chain's nonce count above the lane's next nonce", () => {
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
   it("is read a second time, one poll interval later, before it is used", async () => {
     const bench = createChainBench({ settings: ALWAYS });
@@ -93,7 +93,7 @@ describe("a chain's nonce count above the cursor", () => {
     expect(asked.floor).toBe(15);
   });
 
-  it("that never becomes stable is 503 after three poll intervals, and consumes nothing", async () => {
+  it("that never becomes stable makes the create fail with 503 after three poll intervals, and consumes nothing", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let count = 1_000;
     bench.faults.lieAboutNonce(() => --count);
@@ -153,7 +153,7 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("that lags is awaited for three poll intervals, then the create is 503 and consumes nothing", async () => {
+  it("that lags is awaited for three poll intervals, then the create fails with 503 and consumes nothing", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
     await bench.clock.advance(3 * POLL_MS - 1);
@@ -235,9 +235,9 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 });
 
-describe("two further endpoints", () => {
+describe("two endpoints beside a third that always reports a false nonce count", () => {
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("outvote one that always reports a false nonce count, once they reach the block of its first false report", async () => {
+  it("outvote the third once they reach the block of its first false report", async () => {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
     bench.simulated.mine(3);
     await bench.context.follower.advance();
@@ -265,7 +265,7 @@ describe("two further endpoints", () => {
 });
 
 describe("an unreachable chain during nonce allocation", () => {
-  it("blocks no create on a lane with a cursor", async () => {
+  it("blocks no create on a lane with a known next nonce", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.faults.inject({ kind: "unavailable" });
     const lane = createOwnedLane({ cursor: 5 });
@@ -275,7 +275,7 @@ describe("an unreachable chain during nonce allocation", () => {
     expect(lane.pace.counts.comparedAtMs).toBeNull();
   });
 
-  it("makes a create on a new lane 503", async () => {
+  it("makes a create on a new lane fail with 503", async () => {
     const bench = createChainBench();
     bench.faults.inject({ kind: "unavailable" });
     const asked = ask(bench, createOwnedLane());
@@ -348,7 +348,7 @@ describe("the chain's nonce count", () => {
 });
 
 describe("a verified nonce count", () => {
-  it("applies to every create until the cursor reaches it, because the create that verified it may fail", async () => {
+  it("applies to every create until the lane's next nonce reaches it, because the create that verified it may fail", async () => {
     const bench = createChainBench({ settings: { nonceStateTimeoutMs: 30_000 } });
     bench.simulated.setNonce(SIGNER, 10);
     const lane = createOwnedLane({ cursor: 5 });

@@ -38,7 +38,7 @@ afterEach(async () => {
 });
 
 describe("anvil as the chain of dev, if installed,", () => {
-  test("is started on the loopback address with dev's accounts and block time, behind the same interface", async () => {
+  test("is started on the loopback address with dev's accounts and block time, behind the embedded chain's interface", async () => {
     chain = await start(STAND_IN, { blockTimeMs: 500 });
     expect(await called()).toEqual([
       ...["--host", "127.0.0.1", "--port", String(chain.port), "--chain-id", "31337"],
@@ -68,7 +68,7 @@ describe("anvil as the chain of dev, if installed,", () => {
   });
 });
 
-describe("the start of anvil is refused in one line", () => {
+describe("a failed start of anvil is reported in one line", () => {
   test("if it is not installed", async () => {
     await expect(startAnvil({ clock: systemClock, command: "no-such-anvil" })).rejects.toMatchObject({
       code: "NOT_INSTALLED",
@@ -76,7 +76,7 @@ describe("the start of anvil is refused in one line", () => {
     });
   });
 
-  test("if it does not start, with its own message", async () => {
+  test("with anvil's own message if the program exits", async () => {
     await expect(
       start("#!/bin/sh\necho noise >&2\necho 'Error: bad mnemonic' >&2\nexit 1\n", {}),
     ).rejects.toMatchObject({

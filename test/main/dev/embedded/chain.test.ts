@@ -32,7 +32,7 @@ describe("the embedded chain with a block every 50 ms", () => {
     expect(await chain.rpc("eth_chainId")).toBe("0x7a69");
   });
 
-  test("accepts `data` beside an equal `input`, which cast sends", async () => {
+  test("accepts `data` together with an equal `input`, as cast sends them", async () => {
     const [{ address: from }, { address: to }] = chain.accounts as [DevAccount, DevAccount];
     const call = { from, to, value: "0x1", input: "0x", data: "0x" };
     expect(await chain.rpc("eth_estimateGas", [call, "latest"])).toMatch(/^0x520/);

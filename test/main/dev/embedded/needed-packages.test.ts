@@ -56,7 +56,7 @@ describe("packages that only dev and tests need", () => {
 });
 
 describe("the search for an installed package", () => {
-  it("finds it once it is installed, even in a process that did not find it before", () => {
+  it("finds a package once it is installed, even in a process that did not find it before", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const seen = () => packageSeenFrom(join(project, "node_modules", "fencepost", "index.js"), "@some/thing");
@@ -71,7 +71,7 @@ describe("the search for an installed package", () => {
     }
   });
 
-  it("resolves its symbolic link, because only the target sees its dependencies", () => {
+  it("follows the package's symbolic link, because its dependencies are found only from the link's target", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const real = join(project, "store", "thing");

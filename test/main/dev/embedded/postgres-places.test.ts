@@ -127,7 +127,7 @@ if (isRoot() && process.platform === "linux") {
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
     });
 
-    test("data that a copy made root's is given back to the server's account", async () => {
+    test("data files that a copy left to root are given back to the server's account", async () => {
       const first = await start();
       await query(first.url, "CREATE TABLE kept AS SELECT 1 AS n");
       await first.stop();
@@ -136,7 +136,7 @@ if (isRoot() && process.platform === "linux") {
       expect(await query(second.url, "SELECT n FROM kept")).toEqual([{ n: 1 }]);
     });
 
-    test("the files of a directory that only root can enter are kept in another place, permanently", async () => {
+    test("the files of a directory that only root can enter are kept permanently in another place", async () => {
       await chmod(temporary.path, 0o700);
       const lines: string[] = [];
       const first = await start({ log: (line) => lines.push(line) });

@@ -44,7 +44,7 @@ describe("on one data directory of embedded PostgreSQL,", () => {
     });
   });
 
-  test("a second process is refused with the pid of the first, and does not disturb it", async () => {
+  test("a second process is refused with the pid of the first, and the first is not disturbed", async () => {
     const server = await start();
     await query(server.url, "CREATE TABLE undisturbed AS SELECT 1 AS n");
     const second = spawnPostgres();

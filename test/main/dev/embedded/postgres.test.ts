@@ -28,7 +28,7 @@ afterEach(async () => {
 afterAll(() => temporary.remove());
 
 describe("an embedded PostgreSQL", () => {
-  test("keeps its data over stop and start, on any port", async () => {
+  test("keeps its data across stop and start, on any port", async () => {
     const first = await start();
     await query(first.url, "CREATE TABLE kept_over_stop (n int)");
     await query(first.url, "INSERT INTO kept_over_stop VALUES (42)");

@@ -113,7 +113,7 @@ describe("a request to the embedded chain that is not JSON-RPC", () => {
     expect((await postText(text)).body).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  test("is refused over ten megabytes, and the server continues", async () => {
+  test("is refused if it exceeds ten megabytes, and the server continues", async () => {
     const { status, body } = await postText(JSON.stringify({ id: 1, method: "a", params: ["x".repeat(10_000_001)] }));
     expect(status).toBe(413);
     expect(body).toMatchObject({ error: { code: -32600, message: "request too large" } });

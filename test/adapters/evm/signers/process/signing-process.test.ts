@@ -98,7 +98,7 @@ describe("the signing process", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts, src/adapters/evm/signers/process/serve-signer.ts
-  it("removes payloads that its key service did not sign, so that another payload needs no declared reason", async () => {
+  it("forgets payloads that its key service did not sign, so that a nonce's next payload needs no declared reason", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: 1 });
     onTestFinished(() => service.close());
     const remote = { url: service.url, addresses: null, caFile: null, certFile: null, keyFile: null };

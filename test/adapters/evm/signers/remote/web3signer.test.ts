@@ -185,7 +185,7 @@ describe("a remote signer (Web3Signer)", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/key-service.ts
-  it("keeps the signatures of a batch that were made before one failed", async () => {
+  it("loses none of a batch's earlier signatures if it fails in the middle of the batch", async () => {
     const service = await serve();
     const signer = await open(service);
     const batch = Array.from({ length: 40 }, (_, nonce) => ({ ...TRANSFER, nonce }));
