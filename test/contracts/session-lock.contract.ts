@@ -62,7 +62,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       await subject.until(async () => (await subject.keys()).length === 2);
       const { missed } = (await process()).lock.held as LockSession;
       expect(missed).toEqual([
-        { instanceId: gone.instanceId, counter: expect.any(Number), heardMs: expect.any(Number) },
+        { instanceId: gone.instanceId, counter: expect.any(Number), answeredMs: expect.any(Number) },
       ]);
     });
 

@@ -121,13 +121,13 @@ export class Pipeline extends pg.Query {
     const known = knownBy.get(connection);
     const isUnheardOf = ({ name }: Step) => name !== null && known?.get(name) === null;
     if (this.steps.slice(this.at).some(isUnheardOf)) this.options.onConfused();
-    const tell = () => {
+    const settle = () => {
       for (const { answer, resolve, reject } of this.steps) {
         if (answer === null) reject(error);
         else resolve(answer);
       }
     };
-    this.options.client.query("ROLLBACK").then(tell, tell);
+    this.options.client.query("ROLLBACK").then(settle, settle);
   }
 
   private get step() {
