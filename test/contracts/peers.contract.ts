@@ -187,9 +187,9 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
         actor: "operator:a",
         reason: 'naïve 🦄 "quoted"',
       };
-      const orders = [kill, { ...kill, signer: null }];
-      for (const order of orders) await subject.peers.kill(node.url, order, 5_000);
-      expect(told).toEqual(orders);
+      const kills = [kill, { ...kill, signer: null }];
+      for (const each of kills) await subject.peers.kill(node.url, each, 5_000);
+      expect(told).toEqual(kills);
       await node.stop();
       await unreachable(subject.peers.kill(node.url, kill, 5_000));
     });

@@ -40,7 +40,7 @@ import {
   parseReserve,
   parseSubmission,
   parseUsed,
-  type ReserveOrder,
+  type ReserveIntent,
   rejected,
 } from "../requests/normalise.ts";
 import type { ChainSettings } from "../settings.ts";
@@ -77,7 +77,7 @@ export function reservationCalls(
 type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
-const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
+const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveIntent, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // The chain is added to the forwarded body: the only chain of this node may be one of several on the owner's node.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),

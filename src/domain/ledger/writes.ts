@@ -80,7 +80,7 @@ export interface LaneDecision {
   readonly actor: string;
   readonly reason: string;
   /** Set if the action has an idempotency key. */
-  readonly order?: OrderKey;
+  readonly actionKey?: ActionKey;
 }
 
 export interface TransitionWrite extends Fenced<"transition"> {
@@ -110,7 +110,7 @@ export interface TransitionItem {
    */
   readonly spends?: Spending;
   /** With a claim of a held transaction: an operator requested this one send. */
-  readonly ordered?: true;
+  readonly sendRequested?: true;
   /**
    * With a cancel, at once or queued: the reason is that `validUntil` has passed. The result is `conflict` if it has
    * not passed, or if the transaction is held.
@@ -267,7 +267,7 @@ export interface WantedNonces {
 }
 
 /** An operator's action by its idempotency key: an action carried out under it is not carried out again. */
-export interface OrderKey {
+export interface ActionKey {
   /** Id of the transaction that the action is addressed to; empty: the lane itself. */
   readonly subject: string;
   readonly key: string;
@@ -282,7 +282,7 @@ export interface Decision {
   /** Data of the decider for the audit: action, ticket, severity. */
   readonly audit: Readonly<Record<string, unknown>> | null;
   /** Set if the action has an idempotency key, in one of the action's steps. */
-  readonly order?: OrderKey;
+  readonly actionKey?: ActionKey;
 }
 
 /** Writes about nonces outside ordinary creates: reservations and holes. They are fenced like all other writes. */

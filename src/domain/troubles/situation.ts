@@ -94,10 +94,10 @@ export interface ExplainedHole {
   /** True if the nonce is reserved for a caller that signs itself. */
   readonly reserved: boolean;
   /**
-   * How the hole gets filled. "order": by an operator's action on `txId`, the head of the lane. "itself": automatically
+   * How the hole gets filled. "action": by an operator's action on `txId`, the head of the lane. "itself": automatically
    * by a loop. "chainNode": by the RPC node, which holds the key.
    */
-  readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
+  readonly filling: { readonly by: "action"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
   /** The policy rule that forbids filling the hole. */
   readonly forbidden: Forbidden | null;
 }

@@ -250,7 +250,7 @@ describe("two replicas that accept one request id for an unresponsive owner", ()
     owner.store.resume();
     await world.until(() => world.rows()[0]?.state === "TRACKING", 30_000);
     const [row] = world.rows();
-    const order = { action: "suspend", request: { reason: "by either name" }, actor: "operator:me" } as const;
+    const actionRequest = { action: "suspend", request: { reason: "by either name" }, actor: "operator:me" } as const;
     for (const { node } of [owner, other, third]) {
       for (const txId of ids) {
         expect(await world.settle(node.api.transaction(txId))).toMatchObject({ txId: row?.txId, nonce: 0 });
@@ -262,8 +262,8 @@ describe("two replicas that accept one request id for an unresponsive owner", ()
       }
     }
     for (const txId of ids) {
-      expect(await world.settle(other.node.api.act({ ...order, txId }))).toMatchObject({ txId: row?.txId });
-      await world.settle(third.node.api.act({ ...order, action: "resume", txId }));
+      expect(await world.settle(other.node.api.act({ ...actionRequest, txId }))).toMatchObject({ txId: row?.txId });
+      await world.settle(third.node.api.act({ ...actionRequest, action: "resume", txId }));
     }
     world.releaseBlocks();
     await world.allSettled(1);

@@ -187,8 +187,8 @@ describe("a lane's head that is not mined", () => {
     await create(entry, 1);
     await world.until(() => states()[0] === "STUCK/-");
     const [{ txId, submitAttempts } = { txId: "", submitAttempts: 0 }] = world.rows();
-    const order = { action: "resubmit", txId, request: { reason: "r" }, actor: "operator:a" } as const;
-    await world.settle(entry.node.api.act(order));
+    const actionRequest = { action: "resubmit", txId, request: { reason: "r" }, actor: "operator:a" } as const;
+    await world.settle(entry.node.api.act(actionRequest));
     await world.clock.advance(INTERVAL_MS + 500);
     expect(states()[0]).not.toBe("STUCK/-");
     await world.until(() => states()[0] === "STUCK/-");

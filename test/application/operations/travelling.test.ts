@@ -42,11 +42,20 @@ describe("an action forwarded to the lane's owner", () => {
   it("names the only chain of the forwarding node, because the owner may serve several", async () => {
     const { operations, told } = asked();
     await operations.reserveNonce({ signer: SIGNER }, "wallet");
-    const order = { action: "suspend", signer: SIGNER, request: { reason: "because" }, actor: "operator:ops" } as const;
-    await operations.actOnLane(order).catch(() => undefined);
+    const actionRequest = {
+      action: "suspend",
+      signer: SIGNER,
+      request: { reason: "because" },
+      actor: "operator:ops",
+    } as const;
+    await operations.actOnLane(actionRequest).catch(() => undefined);
     expect(told).toEqual([
       { action: "reserveNonce", body: { signer: SIGNER, chainId: CHAIN_ID }, owner: "wallet" },
-      { action: "actOnLane", body: { ...order, request: { reason: "because", chainId: CHAIN_ID } }, owner: null },
+      {
+        action: "actOnLane",
+        body: { ...actionRequest, request: { reason: "because", chainId: CHAIN_ID } },
+        owner: null,
+      },
     ]);
   });
 });

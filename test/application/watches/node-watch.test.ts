@@ -175,12 +175,12 @@ describe("the alerts of a node", () => {
   it("do not report an on-demand chain as stalled while a kill stops all sends", async () => {
     const node = await start();
     world.holdBlocks();
-    const order = { signer: null, request: { reason: "drill" }, actor: "operator:ops" };
-    await world.settle(node.node.api.kill(order));
+    const actionRequest = { signer: null, request: { reason: "drill" }, actor: "operator:ops" };
+    await world.settle(node.node.api.kill(actionRequest));
     await world.settle(node.node.api.create(transfer()));
     await world.clock.advance(300_000);
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
-    await world.settle(node.node.api.endKill(order));
+    await world.settle(node.node.api.endKill(actionRequest));
     await world.clock.advance(130_000);
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
   });

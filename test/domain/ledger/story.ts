@@ -244,7 +244,7 @@ export class Teller {
       ...(rule.completion === undefined ? {} : { completion: completionOf(event, txHash) }),
       ...(DECIDED.includes(event) && (event !== "cancel" || flag) ? { decision: BY_ME } : {}),
       ...(event === "cancel" && amount > 2 ? { expires: true } : {}),
-      ...(event === "resubmit" && amount === 1 ? { ordered: true } : {}),
+      ...(event === "resubmit" && amount === 1 ? { sendRequested: true } : {}),
     };
   }
 }

@@ -92,7 +92,7 @@ function receipt(): Receipt {
 }
 
 function hole(changes: Partial<ExplainedHole> = {}): ExplainedHole {
-  const filling = { by: "order", txId: "above" } as const;
+  const filling = { by: "action", txId: "above" } as const;
   return { nonce: 4, detail: null, reserved: false, filling, forbidden: null, ...changes };
 }
 

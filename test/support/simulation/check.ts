@@ -31,7 +31,7 @@ export function checkSimulation(simulation: Simulation): void {
   checkRemembered(world);
   checkPromises(simulation);
   checkChain(simulation);
-  checkOrders(simulation);
+  checkActions(simulation);
   checkCosts(simulation);
   checkTimes(simulation);
 }
@@ -91,7 +91,7 @@ function checkPromises({ world, callers, reservers }: Simulation): void {
 }
 
 /** Every action reported as done was decided and recorded, and the mined payload decides the outcome. */
-function checkOrders({ world, operators }: Simulation): void {
+function checkActions({ world, operators }: Simulation): void {
   const { state } = world.database;
   for (const { action, txId, reason } of operators.obeyed) {
     const history = historyOf(state, txId);

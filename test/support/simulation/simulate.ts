@@ -145,7 +145,7 @@ function act(simulation: Simulation, dice: Dice): void {
     [10, () => callers.call(dice.int(1, 8))],
     [3, () => callers.writeIntake()],
     [5, () => reservers.reserve()],
-    [6, () => operators.order()],
+    [6, () => operators.act()],
     [0.5, () => operators.suspend()],
     [4, () => crew.failCommits()],
     [3, () => crew.failCalls()],

@@ -59,8 +59,8 @@ function commitLate(owner: WorldNode, afterMs: number): void {
 }
 
 function tell({ node }: WorldNode, txId: string, more: object = {}) {
-  const order = { action: "reprice", txId, request: { reason: "because" }, actor: "operator:ops" };
-  return world.settle(node.actions.receive(LANE, { action: "act", body: { ...order, ...more }, owner: null }));
+  const actionRequest = { action: "reprice", txId, request: { reason: "because" }, actor: "operator:ops" };
+  return world.settle(node.actions.receive(LANE, { action: "act", body: { ...actionRequest, ...more }, owner: null }));
 }
 
 async function expectOnceAndMined(txId: string): Promise<void> {

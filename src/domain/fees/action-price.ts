@@ -19,7 +19,7 @@ import {
 } from "../transaction/fees.ts";
 import { covers, higher, isBelowMarket, leastReplacement, priceAt, tipTaken } from "./repricing.ts";
 
-export interface Order {
+export interface PriceInput {
   /** The price is expressed in the transaction type of these fees. */
   readonly like: Fees;
   /** The offer that may be in a pool; null if there is none. */
@@ -29,7 +29,7 @@ export interface Order {
   readonly seenBaseFees: readonly bigint[];
 }
 
-export type OrderedPrice =
+export type ActionPrice =
   | { readonly verdict: "offer"; readonly fees: Fees }
   /** The minimum replacement price is above the limit, although the market price is not. */
   | { readonly verdict: "tooDear"; readonly least: bigint }
@@ -40,11 +40,11 @@ export type OrderedPrice =
   | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
 
 /** Computes the price. `limits`: the highest prices per gas. */
-export function orderedPrice(order: Order, limits: { relative: bigint; absolute: bigint }): OrderedPrice {
+export function actionPrice(input: PriceInput, limits: { relative: bigint; absolute: bigint }): ActionPrice {
   const { relative, absolute } = limits;
-  const { standing, market, seenBaseFees } = order;
+  const { standing, market, seenBaseFees } = input;
   const isSure = isConfirmed(market, seenBaseFees);
-  const wanted = wantedNow(order, relative, isSure);
+  const wanted = wantedNow(input, relative, isSure);
   const least = standing === null ? null : leastReplacement(standing);
   const needed = least === null ? wanted : higher(wanted, least);
   const believed = isSure && isShort(standing, wanted, market) ? feeCap(needed) : feeCap(wanted);
@@ -71,7 +71,7 @@ function isFixed({ offer }: FeeMarket) {
   return offer?.isFixed === true;
 }
 
-function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): Fees {
+function wantedNow({ like, market }: PriceInput, relative: bigint, isSure: boolean): Fees {
   const chains = takenNow(like, market, relative);
   const { offer } = market;
   if (offer === undefined) return chains;
