@@ -119,8 +119,8 @@ export class Pipeline extends pg.Query {
    */
   handleError(error: unknown, connection: pg.Connection): void {
     const known = knownBy.get(connection);
-    const isUnheardOf = ({ name }: Step) => name !== null && known?.get(name) === null;
-    if (this.steps.slice(this.at).some(isUnheardOf)) this.options.onConfused();
+    const isUnprepared = ({ name }: Step) => name !== null && known?.get(name) === null;
+    if (this.steps.slice(this.at).some(isUnprepared)) this.options.onConfused();
     const settle = () => {
       for (const { answer, resolve, reject } of this.steps) {
         if (answer === null) reject(error);
