@@ -110,9 +110,9 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   it("shows a lane's in-flight limit, its current use, and what blocks the next transaction", async () => {
     const { page, open } = await visit(browser);
     await open(LANE);
-    const told = page.locator(".facts div", { hasText: "In flight" });
-    expect(await told.textContent()).toContain("16 of 16 that may be, 64 by the settings");
-    expect(await told.textContent()).toContain("takes no more ahead of what is mined");
+    const inFlight = page.locator(".facts div", { hasText: "In flight" });
+    expect(await inFlight.textContent()).toContain("16 of 16 that may be, 64 by the settings");
+    expect(await inFlight.textContent()).toContain("takes no more ahead of what is mined");
     await shows(page, ".facts", "now 4.8 gwei base fee, 1.5 tip");
     await shows(page, ".decisions", "called it stuck");
   });
@@ -281,15 +281,15 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     "passes the accessibility checks of axe on every page, with the %s colour scheme",
     async (colorScheme, how) => {
       const { page, open } = await visit(browser, { isDev: true, context: { colorScheme } });
-      const told: string[] = [];
+      const found: string[] = [];
       await open("#/");
       await page.evaluate(AXE);
       for (const place of PAGES) {
         await open(place);
         const { violations } = await page.evaluate<Audit>(`axe.run(document, { ${how} })`);
-        told.push(...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${place} ${id}: ${html}`)));
+        found.push(...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${place} ${id}: ${html}`)));
       }
-      expect(told).toEqual([]);
+      expect(found).toEqual([]);
     },
   );
 

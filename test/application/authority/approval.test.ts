@@ -223,12 +223,12 @@ describe("concurrent approval decisions", () => {
           entry.node.api.act(actionRequest(first, txId, "operator:one")),
           other.node.api.act(actionRequest(second, txId, "operator:two")),
         ];
-        const told = await world.settle(Promise.allSettled(asked));
+        const results = await world.settle(Promise.allSettled(asked));
         const made = (await world.settle(entry.node.api.transaction(txId, ["history"]))).history ?? [];
         const counted = made.filter(({ event }) => event === "approve" || event === "reject");
         expect(counted).toHaveLength(1);
         const isAnswered = (action: TransactionAction) => (counted[0]?.event === action ? "fulfilled" : "rejected");
-        expect(told.map(({ status }) => status)).toEqual([isAnswered(first), isAnswered(second)]);
+        expect(results.map(({ status }) => status)).toEqual([isAnswered(first), isAnswered(second)]);
       }
       await world.allSettled(5);
       checkInvariants(world);

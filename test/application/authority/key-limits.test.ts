@@ -135,7 +135,7 @@ describe("an API key limited to signers and chains", () => {
 
   // protects [Attacks] src/application/authority.ts
   it("sees the nonce that its transaction waits for, but not the id of the blocking transaction", async () => {
-    const told: Explanation = {
+    const full: Explanation = {
       summary: "waits",
       causes: [{ code: "WAITING_BEHIND", text: "waits behind nonce 3", data: { nonce: 3, txId: sampleTxId(3) } }],
       blockedBy: { txId: sampleTxId(3), nonce: 3 },
@@ -145,18 +145,18 @@ describe("an API key limited to signers and chains", () => {
     const asked: unknown[] = [];
     const explain: FencepostApi["explain"] = async (_, options) => {
       asked.push(options);
-      return told;
+      return full;
     };
     const script = { transaction: async () => sampleTransaction({ lane: MINE }), explain };
     const explanation = await limitedTo(key(), scriptedApi(script)).explain("t");
     expect(explanation).toEqual({
-      ...told,
-      causes: [{ ...told.causes[0], data: { nonce: 3 } }],
+      ...full,
+      causes: [{ ...full.causes[0], data: { nonce: 3 } }],
       blockedBy: { nonce: 3 },
       actions: [cancelOf("t")],
     });
     expect(asked).toEqual([{ blockerByNonce: true }]);
-    expect(await limitedTo(ANYBODY, scriptedApi(script)).explain("t")).toEqual(told);
+    expect(await limitedTo(ANYBODY, scriptedApi(script)).explain("t")).toEqual(full);
   });
 });
 

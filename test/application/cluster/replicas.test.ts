@@ -300,14 +300,14 @@ describe("intake rows left by a node of the previous release", () => {
   it("under one request id make the transaction whose id a caller already received", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
-    const unheard = intentOf(signer, { requestId: "told" });
-    const told = { ...unheard, txId: "00000000-0000-4000-8000-00000000000a" };
-    world.database.insertIntake(unheard, true);
-    world.database.insertIntake(told);
+    const unnotified = intentOf(signer, { requestId: "told" });
+    const stored = { ...unnotified, txId: "00000000-0000-4000-8000-00000000000a" };
+    world.database.insertIntake(unnotified, true);
+    world.database.insertIntake(stored);
     owner.store.resume();
     await world.allSettled(1);
-    expect(world.rows()).toMatchObject([{ txId: told.txId }]);
-    expect(await owner.node.api.transaction(unheard.txId)).toMatchObject({ txId: told.txId });
+    expect(world.rows()).toMatchObject([{ txId: stored.txId }]);
+    expect(await owner.node.api.transaction(unnotified.txId)).toMatchObject({ txId: stored.txId });
   });
 });
 

@@ -22,7 +22,7 @@ export interface Holder {
   readonly lock: MemorySessionLock;
   readonly telemetry: RecordedTelemetry;
   /** Responses that the node received, each with whether the node was allowed to act at that moment. */
-  readonly heard: string[];
+  readonly received: string[];
   /** Notifications that the node was silent for too long, or has found out which other instances are live. */
   readonly noted: string[];
   readonly passed: Failpoint[];
@@ -48,7 +48,7 @@ export class LeaseBench {
     const store = this.database.connect();
     if (!this.locks) lock.cut();
     const telemetry = recordTelemetry();
-    const heard: string[] = [];
+    const received: string[] = [];
     const noted: string[] = [];
     const passed: Failpoint[] = [];
     const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
@@ -60,13 +60,13 @@ export class LeaseBench {
       { ...NODE_SETTINGS, nodeId: name, url: `http://${name}`, lease: leaseSettings },
       {
         onInstances: async () => undefined,
-        onLost: () => heard.push(`lost, may act: ${lease.mayAct()}`),
-        onFreed: () => heard.push("freed"),
+        onLost: () => received.push(`lost, may act: ${lease.mayAct()}`),
+        onFreed: () => received.push("freed"),
         onSilence: () => noted.push("silent"),
         onAcquainted: () => noted.push("acquainted"),
       },
     );
-    const made = { lease, store, lock, telemetry, heard, noted, passed };
+    const made = { lease, store, lock, telemetry, received, noted, passed };
     this.holders.push(made);
     return made;
   }

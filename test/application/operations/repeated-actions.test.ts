@@ -268,14 +268,14 @@ describe("an action with an idempotency key whose response is lost", () => {
   it("is sent in a form that older releases refuse, because they would not store the key", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     const receive = owner.node.actions.receive.bind(owner.node.actions);
-    const told: string[] = [];
+    const forwarded: string[] = [];
     owner.node.actions.receive = (lane, request) => {
-      told.push(request.action);
+      forwarded.push(request.action);
       return receive(lane, request);
     };
     await give(other, txId);
     await ops.act(other, "resubmit", { txId });
-    expect(told).toEqual(["actOnce", "act"]);
+    expect(forwarded).toEqual(["actOnce", "act"]);
   });
 });
 

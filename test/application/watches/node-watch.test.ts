@@ -30,25 +30,25 @@ function quietWatch() {
   const events: TelemetryEvent[] = [];
   const watch = new NodeWatch({ clock, telemetry: { emit: (event) => void events.push(event) } });
   const look = (backlog = 0): void => watch.look(new Map(), { onChain: () => [] }, backlog);
-  const tell = (event: TelemetryEvent, times: number): void => {
+  const repeat = (event: TelemetryEvent, times: number): void => {
     for (let n = 0; n < times; n++) watch.telemetry.emit(event);
   };
-  return { clock, events, look, tell };
+  return { clock, events, look, repeat };
 }
 
 describe("an alert about fenced writes", () => {
   it("is not raised after one or two takeovers", () => {
-    const { events, look, tell } = quietWatch();
-    tell(FENCED, 9);
+    const { events, look, repeat } = quietWatch();
+    repeat(FENCED, 9);
     look();
     expect(said(events)).toEqual([]);
   });
 
   // protects [Signals] src/application/standing-alerts.ts
   it("is raised once while they keep occurring, and resolved when they stop", async () => {
-    const { clock, events, look, tell } = quietWatch();
+    const { clock, events, look, repeat } = quietWatch();
     for (let minute = 0; minute < 20; minute++) {
-      tell(FENCED, 5);
+      repeat(FENCED, 5);
       look();
       await clock.advance(60_000);
     }
@@ -65,17 +65,17 @@ describe("an alert about fenced writes", () => {
 
 describe("an alert about resubmissions", () => {
   it("is not raised if they are few compared with all sends of the node", () => {
-    const { events, look, tell } = quietWatch();
-    tell(submission(true), 10_000);
-    tell(submission(false), 200);
+    const { events, look, repeat } = quietWatch();
+    repeat(submission(true), 10_000);
+    repeat(submission(false), 200);
     look();
     expect(said(events)).toEqual([]);
   });
 
   it("is raised if they are most of what is sent, and resolved later", async () => {
-    const { clock, events, look, tell } = quietWatch();
-    tell(submission(true), 10);
-    tell(submission(false), 50);
+    const { clock, events, look, repeat } = quietWatch();
+    repeat(submission(true), 10);
+    repeat(submission(false), 50);
     look();
     expect(said(events)).toEqual([["RESUBMIT_SURGE", "WARNING"]]);
     await clock.advance(300_000);

@@ -52,14 +52,14 @@ export const storyWithDepartures = fc.array(
 );
 
 /** State outside the ledger, and ids generated during a sequence. */
-export class Teller {
+export class WriteMaker {
   now = new Date(1_700_000_000_000);
   intake: WaitingIntent[] = [];
   reconciled = true;
   private count = 0;
 
   /** The write that an event means for this lane; null if the event is outside the ledger. */
-  tell(ledger: Ledger, happening: Happening): LedgerWrite | null {
+  make(ledger: Ledger, happening: Happening): LedgerWrite | null {
     const { kind, amount, flag } = happening;
     const base = { fence: FENCE } as const;
     const cursor = ledger.cursor ?? 0;

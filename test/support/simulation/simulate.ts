@@ -65,7 +65,7 @@ export async function simulate(seed: number): Promise<Simulation> {
   const steps = dice.int(20, 60);
   for (let step = 0; step < steps; step++) {
     act(simulation, dice);
-    tellLies(simulation, feeDice);
+    startLying(simulation, feeDice);
     if (receiptDice.chance(0.04)) crew.lieAboutReceipts(receiptDice);
     if (headDice.chance(0.04)) crew.inventBlocks(headDice);
     if (timeDice.chance(0.12)) holders.hold();
@@ -176,7 +176,7 @@ function act(simulation: Simulation, dice: Dice): void {
 }
 
 /** One endpoint reports absurd prices for a while, and some callers would pay them. */
-function tellLies({ crew, payers }: Simulation, dice: Dice): void {
+function startLying({ crew, payers }: Simulation, dice: Dice): void {
   if (dice.chance(0.04)) crew.lieAboutFees();
   if (dice.chance(0.1)) payers.trust();
   if (dice.chance(0.08)) payers.overpay();

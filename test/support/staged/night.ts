@@ -409,7 +409,7 @@ function onChain({ at, words }: Staged): NonNullable<Transaction["onChain"]> {
   };
 }
 
-interface Told {
+interface Lifetime {
   readonly at: (secondsAgo: number) => string;
   readonly created: number;
   readonly n: number;
@@ -418,7 +418,7 @@ interface Told {
   readonly isOver: boolean;
 }
 
-function steps({ at, created, n, words, isMined, isOver }: Told): NonNullable<Transaction["history"]> {
+function steps({ at, created, n, words, isMined, isOver }: Lifetime): NonNullable<Transaction["history"]> {
   const step = (ordinal: number, event: string, secondsAgo: number, more: object = {}) => ({
     ordinal,
     event,
