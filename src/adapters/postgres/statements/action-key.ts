@@ -11,7 +11,7 @@ const CARRIED_OUT = `${KEPT}, fingerprint bytea` as const;
  * keys that are older than any repeat (docs/errors.md) are deleted as well; rows that another commit deletes at the
  * same time are skipped.
  */
-export const insertActionKeys = taking(CARRIED_OUT)("insert-order-keys")`
+export const insertActionKeys = taking(CARRIED_OUT)("insert-action-keys")`
   WITH old AS (
     DELETE FROM fencepost.order_key WHERE ctid = ANY (ARRAY(
       SELECT k.ctid FROM fencepost.order_key AS k
@@ -26,7 +26,7 @@ export const insertActionKeys = taking(CARRIED_OUT)("insert-order-keys")`
  * Finds idempotency keys of operator actions. $1 to $4: subject, key, signer and chain of each; one index look-up per
  * key, as for request ids.
  */
-export const findActionKeys = taking(KEPT)<ActionKeyRow>("find-order-keys")`
+export const findActionKeys = taking(KEPT)<ActionKeyRow>("find-action-keys")`
   SELECT k.subject, k.key, k.signer, k.chain_id, '0x' || encode(k.fingerprint, 'hex') AS fingerprint
   FROM (${lists(KEPT)}) AS asked
   CROSS JOIN LATERAL (
