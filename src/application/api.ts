@@ -26,7 +26,7 @@ export type TransactionAction =
 export type LaneAction = "suspend" | "resume" | "realign";
 
 /** An operator's action as received, not validated yet. */
-interface Order {
+interface ActionRequest {
   /** Unparsed request body of the action: `reason`, and the fields specific to this action. */
   readonly request: unknown;
   /** Who requested the action, as recorded in the audit log: `operator:<name>`. */
@@ -35,7 +35,7 @@ interface Order {
   readonly idempotencyKey?: unknown;
 }
 
-export interface TransactionOrder extends Order {
+export interface TransactionActionRequest extends ActionRequest {
   readonly action: TransactionAction;
   readonly txId: string;
 }
@@ -44,17 +44,17 @@ export interface TransactionOrder extends Order {
  * An operator's action on a lane. The request body has `chainId` if several chains are configured, and `nonce` for
  * `realign`.
  */
-export interface LaneOrder extends Order {
+export interface LaneActionRequest extends ActionRequest {
   readonly action: LaneAction;
   readonly signer: string;
 }
 
 /** Acknowledgement of a notice. The body in `request` contains the count `times` that the operator saw. */
-export interface NoticeOrder extends Order {
+export interface NoticeActionRequest extends ActionRequest {
   readonly noticeId: string;
 }
 
-export interface KillOrder extends Omit<Order, "idempotencyKey"> {
+export interface KillActionRequest extends Omit<ActionRequest, "idempotencyKey"> {
   /** Signer that the kill stops; null for every signer. */
   readonly signer: string | null;
 }

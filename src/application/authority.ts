@@ -284,14 +284,14 @@ function namedChain(rate: RateRule | null) {
 }
 
 function decided(call: Call<"act">, { principal, api, mayAll }: Key): Call<"act"> {
-  return async (order) => {
-    const { action, txId } = order;
+  return async (received) => {
+    const { action, txId } = received;
     const transaction = async () => shown(principal, await api.transaction(txId), `transaction ${txId}`);
     if (FOUR_EYES.has(action)) mayApprove(principal, await transaction());
     else if (!mayAll) {
       mayActOn(principal, OWNERS_ACTIONS.has(action) ? "submit" : null, await transaction());
     }
-    return call(order);
+    return call(received);
   };
 }
 
@@ -317,11 +317,11 @@ function unlimited(does: string) {
 
 /** Kills one signer on all its chains, or all signers. The response lists only kills that concern the key's signers. */
 function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill"> {
-  return async (order) => {
+  return async (received) => {
     if (principal.chains !== null) throw forbidden("chains", "a kill covers all chains, but this API key does not");
-    if (order.signer !== null) refuseNamed(principal, { signer: order.signer });
+    if (received.signer !== null) refuseNamed(principal, { signer: received.signer });
     else if (limited) throw forbidden("signers", "a kill of all signers needs an API key without limits");
-    const answer = await call(order);
+    const answer = await call(received);
     const concerns = ({ signer }: Kill) => signer === null || principal.signers?.has(signer) !== false;
     return { ...answer, kills: answer.kills.filter(concerns) };
   };

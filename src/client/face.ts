@@ -96,35 +96,35 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    * Sends the stored bytes again, now. Like `reprice`, `cancel`, `replace` and `resolve` it returns the transaction; a
    * CONFLICT names the mined transaction.
    */
-  resubmit(txId: string, order: actions.ResubmitOrder, options?: OrderOptions): Promise<Transaction>;
+  resubmit(txId: string, request: actions.ResubmitOrder, options?: OrderOptions): Promise<Transaction>;
   /** Signs the same payload at a higher price: the market's, or the given fees. */
-  reprice(txId: string, order: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
+  reprice(txId: string, request: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
   /** Uses up the nonce with an empty transfer. The original may still be mined first: then it is CONFIRMED. */
-  cancel(txId: string, order: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
+  cancel(txId: string, request: actions.PricedOrder, options?: OrderOptions): Promise<Transaction>;
   /** Signs another payload at the transaction's nonce. */
   replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
     txId: string,
-    order: TypedReplaceOrder<A, F>,
+    request: TypedReplaceOrder<A, F>,
     options?: OrderOptions,
   ): Promise<Transaction>;
   /** Resolves a stuck transaction: calls the hook now, or applies the given action. */
-  resolve(txId: string, order: actions.ResolveOrder, options?: OrderOptions): Promise<Transaction>;
+  resolve(txId: string, request: actions.ResolveOrder, options?: OrderOptions): Promise<Transaction>;
   /**
    * Approves a transaction that waits for approval, so that it gets its nonce. Needs an API key with `approve` other
    * than the one that created it.
    */
-  approve(txId: string, order: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
+  approve(txId: string, request: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
   /**
    * Rejects a transaction that waits for approval: FAILED_FINAL/REJECTED, without a nonce. Needs an API key with
    * `approve` other than the one that created it.
    */
-  reject(txId: string, order: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
+  reject(txId: string, request: actions.ApprovalOrder, options?: OrderOptions): Promise<Transaction>;
   /**
    * Holds one transaction, not its lane: none of its attempts is sent until it is resumed. Bytes that a node already
    * has may still be mined.
    */
-  suspendTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
-  resumeTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
+  suspendTransaction(txId: string, request: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
+  resumeTransaction(txId: string, request: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   /**
    * Dry run: what the policies would decide about this transaction now, and how much it would count. Changes nothing.
    */
@@ -139,19 +139,19 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   /** Use of the policy limits in this hour and day: of all keys and signers, or of one. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
   /** Suspends a lane: creates are accepted and wait; nothing is sent. */
-  suspend(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
-  resume(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  suspend(signer: string, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  resume(signer: string, request: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
    * Lowers a nonce cursor that an endpoint's false answers pushed too high; the result shows how far it was lowered.
    */
-  realign(signer: string, order: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
+  realign(signer: string, request: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /**
    * Kills one signer, or all signers, on all nodes: nothing is sent until the kill is ended. Check `durable` and
    * `nodes` in the result.
    */
-  kill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
+  kill(request?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
   /** Ends a kill; resolves once the end is durable. */
-  endKill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
+  endKill(request?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
   /** Lists the API keys of the database. Needs a key with `admin`. */
   keys(options?: CallOptions): Promise<readonly Keys["items"][number][]>;
   /**
@@ -181,7 +181,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
    * Records that an operator has investigated a notice, and why it needs no further attention. Needs a key with
    * `operate`.
    */
-  acknowledge(noticeId: string, order: AcknowledgeOrder, options?: OrderOptions): Promise<Notice>;
+  acknowledge(noticeId: string, request: AcknowledgeOrder, options?: OrderOptions): Promise<Notice>;
   /** Events of nodes, lanes and the database, newest first. */
   clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
   /** Every live node of the cluster. */
@@ -219,7 +219,7 @@ export type CallPaths = {
   };
 };
 
-const order = { expects: "state", keyed: true } as const;
+const action = { expects: "state", keyed: true } as const;
 const ofLane = { expects: "items", items: true, keyed: true } as const;
 const items = { expects: "items", items: true } as const;
 
@@ -230,15 +230,15 @@ export const CALL_PATHS = {
   explain: { at: "get /tx/{txId}/explain" },
   list: { at: "get /tx", expects: "items", query: true },
   completionsPage: { at: "get /tx/completions", expects: "items", query: true },
-  resubmit: { at: "post /tx/{txId}/resubmit", ...order },
-  reprice: { at: "post /tx/{txId}/reprice", ...order },
-  cancel: { at: "post /tx/{txId}/cancel", ...order },
-  replace: { at: "post /tx/{txId}/replace", ...order },
-  resolve: { at: "post /tx/{txId}/resolve", ...order },
-  approve: { at: "post /tx/{txId}/approve", ...order },
-  reject: { at: "post /tx/{txId}/reject", ...order },
-  suspendTransaction: { at: "post /tx/{txId}/suspend", ...order },
-  resumeTransaction: { at: "post /tx/{txId}/resume", ...order },
+  resubmit: { at: "post /tx/{txId}/resubmit", ...action },
+  reprice: { at: "post /tx/{txId}/reprice", ...action },
+  cancel: { at: "post /tx/{txId}/cancel", ...action },
+  replace: { at: "post /tx/{txId}/replace", ...action },
+  resolve: { at: "post /tx/{txId}/resolve", ...action },
+  approve: { at: "post /tx/{txId}/approve", ...action },
+  reject: { at: "post /tx/{txId}/reject", ...action },
+  suspendTransaction: { at: "post /tx/{txId}/suspend", ...action },
+  resumeTransaction: { at: "post /tx/{txId}/resume", ...action },
   signersPage: { at: "get /signers", expects: "items", query: true },
   signer: { at: "get /signers/{signer}", ...items, options: { fresh: "fresh" } },
   suspend: { at: "post /signers/{signer}/suspend", ...ofLane },

@@ -64,23 +64,23 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     return this.#calls.explain(this.txId, options);
   }
 
-  async cancel(order: PricedOrder, options?: OrderOptions): Promise<Transaction> {
-    return this.#seen(await this.#calls.cancel(this.txId, order, options));
+  async cancel(request: PricedOrder, options?: OrderOptions): Promise<Transaction> {
+    return this.#seen(await this.#calls.cancel(this.txId, request, options));
   }
 
   async replace<const A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>>(
-    order: TypedReplaceOrder<A, F>,
+    request: TypedReplaceOrder<A, F>,
     options?: OrderOptions,
   ): Promise<Transaction> {
-    return this.#seen(await this.#calls.replace(this.txId, order, options));
+    return this.#seen(await this.#calls.replace(this.txId, request, options));
   }
 
-  async reprice(order: PricedOrder, options?: OrderOptions): Promise<Transaction> {
-    return this.#seen(await this.#calls.reprice(this.txId, order, options));
+  async reprice(request: PricedOrder, options?: OrderOptions): Promise<Transaction> {
+    return this.#seen(await this.#calls.reprice(this.txId, request, options));
   }
 
-  async resubmit(order: ResubmitOrder, options?: OrderOptions): Promise<Transaction> {
-    return this.#seen(await this.#calls.resubmit(this.txId, order, options));
+  async resubmit(request: ResubmitOrder, options?: OrderOptions): Promise<Transaction> {
+    return this.#seen(await this.#calls.resubmit(this.txId, request, options));
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { AcknowledgeOrder, AcknowledgeVerdict, Notice } from "../domain/cluster/notices.ts";
+import type { Acknowledgement, AcknowledgeVerdict, Notice } from "../domain/cluster/notices.ts";
 import type { Address } from "../domain/lane.ts";
 
 export interface NoticeFilter {
@@ -28,7 +28,7 @@ export interface NoticeStore {
    * Marks a notice as acknowledged; null if there is no such notice. Any node may write it, because no lane data
    * changes.
    */
-  markAcknowledged(order: AcknowledgeOrder): Promise<Acknowledged | null>;
+  markAcknowledged(asked: Acknowledgement): Promise<Acknowledged | null>;
   /** Deletes notices that were acknowledged, or whose event was over, longer than `ageMs` ago; returns their number. */
   forgetNotices(ageMs: number, most: number): Promise<number>;
 }

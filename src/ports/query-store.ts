@@ -5,7 +5,7 @@ import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { Intent } from "../domain/transaction/transaction.ts";
 import type { State, Status, TransitionEvent } from "../domain/transaction/transitions.ts";
 import type { BlockPlace } from "./chain.ts";
-import type { Decision, LaneDecision, LaneSnapshot, OrderKey, TrackedRecord } from "./lane-store.ts";
+import type { ActionKey, Decision, LaneDecision, LaneSnapshot, TrackedRecord } from "./lane-store.ts";
 import type { LeaseRecord } from "./lease-store.ts";
 
 export interface TransactionRecord
@@ -113,7 +113,7 @@ export interface LaneFilter {
   readonly needsAttention?: boolean;
 }
 
-export interface LaneDecisionRecord extends Omit<LaneDecision, "order"> {
+export interface LaneDecisionRecord extends Omit<LaneDecision, "actionKey"> {
   readonly nodeId: string | null;
   readonly token: number;
   readonly at: Date;
@@ -169,7 +169,7 @@ export interface QueryStore {
   /** Operators' decisions about a lane, newest first, at most `limit`. */
   laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
   /** Fingerprint of the operator's action that was carried out under this idempotency key; null if none was. */
-  carriedOut(lane: Lane, order: Pick<OrderKey, "subject" | "key">): Promise<Hex | null>;
+  carriedOut(lane: Lane, actionKey: Pick<ActionKey, "subject" | "key">): Promise<Hex | null>;
   /**
    * Use of the limits of the lane's signer and of one API key. With `txId`, it is the key that created the transaction.
    */

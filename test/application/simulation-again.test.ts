@@ -13,12 +13,12 @@ it.each(REGRESSIONS)(
 );
 
 it("simulation: running one seed twice gives identical events and RPC traffic", async () => {
-  const tell = async (): Promise<string> => {
+  const simulate = async (): Promise<string> => {
     const { world } = await play(11);
     const story = { events: world.nodes.map(({ events }) => events), wire: world.chain.witness };
     return JSON.stringify(story, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
   };
-  const first = await tell();
+  const first = await simulate();
   expect(first.length).toBeGreaterThan(10_000);
-  expect(await tell()).toBe(first);
+  expect(await simulate()).toBe(first);
 });

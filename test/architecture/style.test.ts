@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { grouped } from "../../src/domain/grouped.ts";
+import { isKept, type KeptName, oldNames } from "./rules/dialect.ts";
 import { unsaid } from "./rules/headers.ts";
 import { emptyNames, escapeHatches, sharedNames } from "./rules/names.ts";
 import { functionsOf } from "./rules/sizes.ts";
@@ -34,6 +35,49 @@ describe("source files", () => {
     const stages = source.filter(({ path }) => /^src\/application\/(stages|detours)\//.test(path));
     expect(stages.length).toBeGreaterThan(10);
     expect(stages.flatMap(unsaid)).toEqual([]);
+  });
+});
+
+/** Names that contain a replaced word and stay, because users see them. */
+const KEPT: readonly KeptName[] = [
+  {
+    names: [
+      ...["AcknowledgeOrder", "ApprovalOrder", "HoldOrder", "KillOrder", "LaneOrder", "PricedOrder", "RealignOrder"],
+      ...["ReplaceOrder", "ResolveOrder", "ResubmitOrder"],
+    ],
+    within: /^src\/(contract|client|adapters\/cli)\//,
+    because: "schemas of the OpenAPI document and types that the package exports",
+  },
+  {
+    names: ["OrderOptions", "TypedReplaceOrder"],
+    within: /^src\/(contract|client|adapters\/cli)\//,
+    because: "types that the package exports, the second one as ReplaceOrder",
+  },
+  {
+    names: ["told"],
+    within:
+      /^(src|test)\/(.*\/)?(api|cluster|kill|kill-switch|run-cli|faces|admin-port|admin-port-of-workers)(\.test)?\.ts$/,
+    because: "member of the response to a kill: this node has confirmed it",
+  },
+  {
+    names: ["told"],
+    within: /^src\/adapters\/system\/log-sink\.ts$/,
+    because: "state in the telemetry event instance.lock",
+  },
+];
+
+describe("names in source and tests", () => {
+  const old = [...source, ...readCode("test")].flatMap(oldNames);
+
+  it("use the words of the trade, except for names that users see", () => {
+    expect(old.filter((name) => !KEPT.some((kept) => isKept(name, kept)))).toEqual([]);
+  });
+
+  it("are listed as exceptions only if they are in use", () => {
+    const unused = KEPT.flatMap((kept) =>
+      kept.names.filter((name) => !old.some((each) => each.name === name && isKept(each, kept))),
+    );
+    expect(unused).toEqual([]);
   });
 });
 
@@ -94,6 +138,36 @@ describe("the check of code style", () => {
     ["src/a.ts", "const a = 1; export { a as dateUtil };"],
   ])("refuses the unspecific name in %s %s", (path, text) => {
     expect(emptyNames(parseSource(path, text))).toHaveLength(1);
+  });
+
+  it.each([
+    ["const fateOf = 1;", "result or outcome"],
+    ["interface MoveFates {}", "result or outcome"],
+    ["function f({ told }) {}", "request, report, notify or send"],
+    ["class StoryTeller {}", "request, report, notify or send"],
+    ["class A { #untold = 1 }", "request, report, notify or send"],
+    ["const HEARD_MS = 1;", "receive"],
+    ["type Errand = 1;", "forwarded request or delivery"],
+    ["const leftLying = 1;", "unowned or pending"],
+    ["wire.mend();", "repair"],
+    ["const stoodStill = 1;", "was or remained"],
+    ["const whoeverAsks = 1;", "the name of the role"],
+    ["interface Order {}", "action"],
+    ["const orderKeyOf = 1;", "action"],
+    ["let a: TransactionOrder;", "action"],
+  ])("refuses the name in %s, and proposes: %s", (text, say) => {
+    expect(oldNames(parseSource("src/a.ts", text))).toMatchObject([{ path: "src/a.ts", line: 1, say }]);
+  });
+
+  it.each(["src/order-key.ts", "test/left-lying.test.ts"])("refuses the file name %s", (path) => {
+    expect(oldNames(parseSource(path, ""))).toHaveLength(1);
+  });
+
+  it("accepts other words, sequences, purchases, comments and texts", () => {
+    const text = `// told, heard
+      const recommended = understood + intelligence + lyingEndpoint, order = ["told"];
+      client.list({ order: "oldest" }); sendInOrder(orderId); const ORDER = new OrderedMap();`;
+    expect(oldNames(parseSource("src/ordered-map.ts", text))).toEqual([]);
   });
 
   it.each([

@@ -314,12 +314,12 @@ describe("operator actions of the client", () => {
     "include %s for a transaction",
     async (action) => {
       const seen: unknown[] = [];
-      script.act = async (order) => {
-        seen.push(order);
+      script.act = async (actionRequest) => {
+        seen.push(actionRequest);
         return sampleTransaction();
       };
-      const order = { reason: "r", payload: { to: RECIPIENT_EIP55, value: 1n }, maxFeePerGas: 5n };
-      const answered = await client[action](sampleTxId(1), order as Parameters<typeof client.replace>[1]);
+      const actionRequest = { reason: "r", payload: { to: RECIPIENT_EIP55, value: 1n }, maxFeePerGas: 5n };
+      const answered = await client[action](sampleTxId(1), actionRequest as Parameters<typeof client.replace>[1]);
       expect(answered).toMatchObject({ txId: sampleTxId(1), signer: SIGNER_EIP55 });
       const request = { reason: "r", payload: { to: RECIPIENT_EIP55, value: "1" }, maxFeePerGas: "5" };
       expect(seen).toEqual([
@@ -329,13 +329,13 @@ describe("operator actions of the client", () => {
   );
 
   it.each(["suspend", "resume"] as const)("include %s for one transaction", async (action) => {
-    const orders: unknown[] = [];
-    script.act = async (order) => {
-      orders.push(order);
+    const actionRequests: unknown[] = [];
+    script.act = async (actionRequest) => {
+      actionRequests.push(actionRequest);
       return sampleTransaction();
     };
     await client[`${action}Transaction`](sampleTxId(1), { reason: "r" });
-    expect(orders).toEqual([
+    expect(actionRequests).toEqual([
       {
         action,
         txId: sampleTxId(1),
@@ -353,14 +353,14 @@ describe("operator actions of the client", () => {
   });
 
   it.each(["kill", "endKill"] as const)("include %s for everything or one signer", async (name) => {
-    const orders: unknown[] = [];
-    script[name] = async (order) => {
-      orders.push(order);
+    const actionRequests: unknown[] = [];
+    script[name] = async (actionRequest) => {
+      actionRequests.push(actionRequest);
       return { durable: true, kills: [], nodes: [] };
     };
     expect(await client[name]()).toEqual({ durable: true, kills: [], nodes: [] });
     await client[name]({ signer: SIGNER_EIP55, reason: "r" });
-    expect(orders).toEqual([
+    expect(actionRequests).toEqual([
       { signer: null, request: {}, actor: "operator:test" },
       { signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:test" },
     ]);

@@ -452,10 +452,10 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
   });
 
   it("cancels, replaces, reprices and resubmits its own transaction", async () => {
-    const orders: unknown[] = [];
+    const actionRequests: unknown[] = [];
     life({});
     script.act = async ({ action, txId }) => {
-      orders.push([action, txId]);
+      actionRequests.push([action, txId]);
       return sampleTransaction({ state: "STUCK" });
     };
     script.explain = async () => ({ summary: "it waits", causes: [], help: [], actions: [] });
@@ -464,7 +464,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     await tx.replace({ ...reason, payload: { to: RECIPIENT_EIP55 } });
     await tx.reprice(reason);
     await tx.resubmit(reason);
-    expect(orders).toEqual(["cancel", "replace", "reprice", "resubmit"].map((action) => [action, TX]));
+    expect(actionRequests).toEqual(["cancel", "replace", "reprice", "resubmit"].map((action) => [action, TX]));
     expect(tx.state).toBe("STUCK");
     expect(await tx.explain()).toMatchObject({ summary: "it waits" });
   });

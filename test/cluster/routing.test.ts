@@ -68,7 +68,7 @@ describe(`${CREATES} creates, routed randomly over 3 nodes and 20 signers, get c
     await cluster.untilSpread(nodes);
     const dice = new Dice(2);
     let redirected = 0;
-    const sendWhereTold = async (index: number): Promise<CreatedTransaction> => {
+    const sendToOwner = async (index: number): Promise<CreatedTransaction> => {
       try {
         return await dice.pick(nodes).client.send(createAnywhere(index));
       } catch (error) {
@@ -77,7 +77,7 @@ describe(`${CREATES} creates, routed randomly over 3 nodes and 20 signers, get c
         return createClient({ url: error.problem?.ownerUrl ?? "" }).send(createAnywhere(index));
       }
     };
-    expectConsecutive(await auditCluster(cluster, await createAll(sendWhereTold)));
+    expectConsecutive(await auditCluster(cluster, await createAll(sendToOwner)));
     expect(redirected / CREATES, "two thirds, by chance").toBeGreaterThan(0.5);
   });
 });

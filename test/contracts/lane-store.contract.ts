@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { enforced } from "../support/policies.ts";
+import { actionKeysContract } from "./lane-store/action-keys.ts";
 import { allocationContract } from "./lane-store/allocation.ts";
 import { approvalContract } from "./lane-store/approval.ts";
 import { batchContract } from "./lane-store/batch.ts";
@@ -11,7 +12,6 @@ import { leftRequestsContract } from "./lane-store/left-requests.ts";
 import { loadingContract } from "./lane-store/loading.ts";
 import { nonceContract } from "./lane-store/nonces.ts";
 import { noticesContract } from "./lane-store/notices.ts";
-import { orderKeysContract } from "./lane-store/order-keys.ts";
 import { policiesContract } from "./lane-store/policies.ts";
 import { policyDocumentContract } from "./lane-store/policy-document.ts";
 import { poolsContract } from "./lane-store/pools.ts";
@@ -60,7 +60,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
     describe("policies and their usage", () => policiesContract(context));
     describe("the policy document", () => policyDocumentContract(context));
     describe("approval of transactions", () => approvalContract(context));
-    describe("idempotency keys of actions", () => orderKeysContract(context));
+    describe("idempotency keys of actions", () => actionKeysContract(context));
     describe("validUntil and holds", () => timeAndHoldsContract(context));
     describe("commits of several writes", () => batchContract(context));
   });

@@ -73,16 +73,16 @@ export async function unreachable(call: Promise<unknown>): Promise<PeerUnreachab
  */
 export function peersContract(name: string, create: () => Promise<PeersSubject>): void {
   describe(`Peers contract: ${name}`, () => {
-    const heard: { creates: readonly ForwardedCreate[]; repeat: boolean }[] = [];
+    const received: { creates: readonly ForwardedCreate[]; repeat: boolean }[] = [];
     let subject: PeersSubject;
     beforeEach(async () => {
-      heard.length = 0;
+      received.length = 0;
       subject = await create();
     });
     afterEach(() => subject.close());
 
     const answering: Receive = async (creates, repeat) => {
-      heard.push({ creates, repeat });
+      received.push({ creates, repeat });
       return creates.map((each) => anAnswer(each));
     };
 
@@ -97,7 +97,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       const creates = [aForwarded(1, request), aForwarded(2, { metadata: { empty: {} } })];
       await subject.peers.create(url, creates, ONCE);
       await subject.peers.create(url, creates, AGAIN);
-      expect(heard).toEqual([
+      expect(received).toEqual([
         { creates, repeat: false },
         { creates, repeat: true },
       ]);
@@ -106,7 +106,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
     it("writes bigints as decimal digits", async () => {
       const { url } = await subject.startNode(answering);
       await subject.peers.create(url, [aForwarded(1, { payload: { value: 2n ** 200n, args: [[-1n]] } })], ONCE);
-      expect(heard[0]?.creates[0]?.request).toEqual({ payload: { value: (2n ** 200n).toString(), args: [["-1"]] } });
+      expect(received[0]?.creates[0]?.request).toEqual({ payload: { value: (2n ** 200n).toString(), args: [["-1"]] } });
     });
 
     it("returns one result for each create, in order, whatever its kind", async () => {
@@ -150,7 +150,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       await subject.peers.create(node.url, [aForwarded(1)], ONCE);
       await node.stop();
       expect((await unreachable(subject.peers.create(node.url, [aForwarded(2)], ONCE))).neverSent).toBe(true);
-      expect(heard).toHaveLength(1);
+      expect(received).toHaveLength(1);
     });
 
     it("reports neverSent for a node without a URL", async () => {
@@ -179,17 +179,17 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
     });
 
     it("forwards a kill, and treats a missing response as a failure", async () => {
-      const told: Kill[] = [];
-      const node = await subject.startNode(answering, undefined, (kill) => void told.push(kill));
+      const receivedKills: Kill[] = [];
+      const node = await subject.startNode(answering, undefined, (kill) => void receivedKills.push(kill));
       const kill: Kill = {
         killId: aForwarded(1).txId,
         signer: `0x${"ab".repeat(20)}`,
         actor: "operator:a",
         reason: 'naïve 🦄 "quoted"',
       };
-      const orders = [kill, { ...kill, signer: null }];
-      for (const order of orders) await subject.peers.kill(node.url, order, 5_000);
-      expect(told).toEqual(orders);
+      const kills = [kill, { ...kill, signer: null }];
+      for (const each of kills) await subject.peers.kill(node.url, each, 5_000);
+      expect(receivedKills).toEqual(kills);
       await node.stop();
       await unreachable(subject.peers.kill(node.url, kill, 5_000));
     });
@@ -213,7 +213,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       const node = await subject.startNode(answering);
       node.loseNextReply();
       expect((await unreachable(subject.peers.create(node.url, [aForwarded(1)], ONCE))).neverSent).toBe(false);
-      expect(heard).toHaveLength(1);
+      expect(received).toHaveLength(1);
       expect(await subject.peers.create(node.url, [aForwarded(1)], AGAIN)).toHaveLength(1);
     });
   });

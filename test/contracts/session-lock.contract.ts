@@ -31,12 +31,12 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       await subject.close();
     });
 
-    async function process(): Promise<{ readonly lock: SessionLock; readonly heard: (LockSession | null)[] }> {
+    async function process(): Promise<{ readonly lock: SessionLock; readonly changes: (LockSession | null)[] }> {
       const lock = await subject.connect();
       open.push(lock);
-      const heard: (LockSession | null)[] = [];
-      lock.onChange((held) => heard.push(held));
-      return { lock, heard };
+      const changes: (LockSession | null)[] = [];
+      lock.onChange((held) => changes.push(held));
+      return { lock, changes };
     }
 
     it("is held by each process under its own key, and a new listener is called at once", async () => {
@@ -44,7 +44,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       const keys = all.map(({ lock }) => lock.held?.key);
       expect(new Set(keys).size).toBe(3);
       expect([...(await subject.keys())].sort()).toEqual([...keys].sort());
-      for (const { lock, heard } of all) expect(heard).toEqual([lock.held]);
+      for (const { lock, changes } of all) expect(changes).toEqual([lock.held]);
       expect(all[0]?.lock.held?.serverUpMs).toBeGreaterThan(0);
     });
 
@@ -62,16 +62,16 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       await subject.until(async () => (await subject.keys()).length === 2);
       const { missed } = (await process()).lock.held as LockSession;
       expect(missed).toEqual([
-        { instanceId: gone.instanceId, counter: expect.any(Number), heardMs: expect.any(Number) },
+        { instanceId: gone.instanceId, counter: expect.any(Number), answeredMs: expect.any(Number) },
       ]);
     });
 
     it("is lost with its session, and acquired again under another key", async () => {
-      const { lock, heard } = await process();
+      const { lock, changes } = await process();
       const first = lock.held as LockSession;
       await subject.interrupt(lock);
-      await subject.until(() => heard.length === 3);
-      expect(heard).toEqual([first, null, lock.held]);
+      await subject.until(() => changes.length === 3);
+      expect(changes).toEqual([first, null, lock.held]);
       expect(lock.held?.key).not.toBe(first.key);
       expect(await subject.keys()).toEqual([lock.held?.key]);
     });
@@ -85,28 +85,28 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       await subject.interrupt(lock);
       await subject.until(() => lock.held !== null && lock.held !== first);
       expect(lock.held?.isFirst).toBe(false);
-      const heard: (LockSession | null)[] = [];
-      lock.onChange((held) => heard.push(held));
-      expect(heard).toMatchObject([{ isFirst: false }]);
+      const changes: (LockSession | null)[] = [];
+      lock.onChange((held) => changes.push(held));
+      expect(changes).toMatchObject([{ isFirst: false }]);
       expect((await process()).lock.held?.isFirst, "in another process").toBe(true);
     });
 
     it("is released and acquired again by startOver", async () => {
-      const { lock, heard } = await process();
+      const { lock, changes } = await process();
       const first = lock.held as LockSession;
       lock.startOver();
       expect(lock.held, "at once").toBeNull();
-      await subject.until(() => heard.length === 3);
-      expect(heard).toEqual([first, null, lock.held]);
+      await subject.until(() => changes.length === 3);
+      expect(changes).toEqual([first, null, lock.held]);
       await subject.until(async () => !(await subject.keys()).includes(first.key));
       expect(await subject.keys()).toEqual([lock.held?.key]);
     });
 
     it("ends when it is closed, without a call to a listener", async () => {
-      const { lock, heard } = await process();
+      const { lock, changes } = await process();
       await lock.close();
       await subject.until(async () => (await subject.keys()).length === 0);
-      expect(heard).toHaveLength(1);
+      expect(changes).toHaveLength(1);
     });
   });
 }

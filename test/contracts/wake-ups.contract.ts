@@ -25,19 +25,19 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       await subject.close();
     });
 
-    async function node(): Promise<{ readonly wakeUps: WakeUps; readonly heard: WakeUp[] }> {
+    async function node(): Promise<{ readonly wakeUps: WakeUps; readonly received: WakeUp[] }> {
       const wakeUps = await subject.connect();
       open.push(wakeUps);
-      const heard: WakeUp[] = [];
-      wakeUps.listen((wakeUp) => heard.push(wakeUp));
-      return { wakeUps, heard };
+      const received: WakeUp[] = [];
+      wakeUps.listen((wakeUp) => received.push(wakeUp));
+      return { wakeUps, received };
     }
 
     it("delivers a hint of one node to all other nodes", async () => {
-      const [teller, ...others] = [await node(), await node(), await node()];
-      teller?.wakeUps.notify("completions");
-      await subject.until(() => others.every(({ heard }) => heard.includes("completions")));
-      for (const { heard } of others) expect(new Set(heard)).toEqual(new Set(["completions"]));
+      const [sender, ...others] = [await node(), await node(), await node()];
+      sender?.wakeUps.notify("completions");
+      await subject.until(() => others.every(({ received }) => received.includes("completions")));
+      for (const { received } of others) expect(new Set(received)).toEqual(new Set(["completions"]));
     });
 
     // protects [Many lanes] src/adapters/postgres/stores/wake-ups.ts
@@ -49,36 +49,36 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
     });
 
     it("does not deliver a hint to the node that sent it", async () => {
-      const [teller, other] = [await node(), await node()];
-      teller.wakeUps.notify("lanes");
+      const [sender, other] = [await node(), await node()];
+      sender.wakeUps.notify("lanes");
       other.wakeUps.notify("intake");
-      await subject.until(() => other.heard.length > 0 && teller.heard.length > 0);
-      expect(new Set(teller.heard)).toEqual(new Set(["intake"]));
+      await subject.until(() => other.received.length > 0 && sender.received.length > 0);
+      expect(new Set(sender.received)).toEqual(new Set(["intake"]));
     });
 
     it("delivers every kind of hint at least once if a thousand are sent at once", async () => {
-      const [teller, other] = [await node(), await node()];
-      for (let i = 0; i < 1_000; i++) teller.wakeUps.notify(WAKE_UPS[i % WAKE_UPS.length] as WakeUp);
-      await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);
+      const [sender, other] = [await node(), await node()];
+      for (let i = 0; i < 1_000; i++) sender.wakeUps.notify(WAKE_UPS[i % WAKE_UPS.length] as WakeUp);
+      await subject.until(() => new Set(other.received).size === WAKE_UPS.length);
     });
 
     it("emits every kind of hint once after a lost connection, then receives new hints again", async () => {
-      const [teller, other] = [await node(), await node()];
+      const [sender, other] = [await node(), await node()];
       await subject.interrupt(other.wakeUps);
-      await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);
-      other.heard.length = 0;
-      teller.wakeUps.notify("lanes");
-      await subject.until(() => other.heard.includes("lanes"));
+      await subject.until(() => new Set(other.received).size === WAKE_UPS.length);
+      other.received.length = 0;
+      sender.wakeUps.notify("lanes");
+      await subject.until(() => other.received.includes("lanes"));
     });
 
     it("sends nothing after it is closed, and does not throw", async () => {
-      const [teller, other] = [await node(), await node()];
-      await teller.wakeUps.close();
-      teller.wakeUps.notify("lanes");
+      const [sender, other] = [await node(), await node()];
+      await sender.wakeUps.close();
+      sender.wakeUps.notify("lanes");
       const third = await node();
       third.wakeUps.notify("intake");
-      await subject.until(() => other.heard.includes("intake"));
-      expect(teller.heard).toEqual([]);
+      await subject.until(() => other.received.includes("intake"));
+      expect(sender.received).toEqual([]);
     });
   });
 }

@@ -62,10 +62,10 @@ export class MemorySessionLock implements SessionLock {
     const isFirst = this.sessions++ === 0;
     const { key, serverUpMs } = this.database.beginSession();
     const { instances, locks } = this.database.state;
-    const heardMs = this.database.clock.monotonicMs();
+    const answeredMs = this.database.clock.monotonicMs();
     const missed = [...instances.values()]
       .filter(({ dead, sessionLock }) => !dead && sessionLock !== null && !locks.has(sessionLock))
-      .map(({ instanceId, counter }) => ({ instanceId, counter, heardMs }));
+      .map(({ instanceId, counter }) => ({ instanceId, counter, answeredMs }));
     this.change({ key, session: key, serverUpMs, isFirst, missed });
   }
 

@@ -1,21 +1,21 @@
 import type { Kill } from "../../src/domain/cluster/kills.ts";
-import type { AcknowledgeOrder } from "../../src/domain/cluster/notices.ts";
+import type { Acknowledgement } from "../../src/domain/cluster/notices.ts";
 import type { Limits } from "../../src/domain/keys/principal.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
-import { isSpent, orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
+import { actionKeyOf, isSpent, reservationAt } from "../../src/domain/ledger/index.ts";
 import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-force.ts";
 import type { Intent } from "../../src/domain/transaction/transaction.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
+  type ActionKey,
   type AskedOfPool,
   type AskedRequests,
   type Committed,
   HistoryChanged,
   type LaneStore,
   type LaneWrite,
-  type OrderKey,
   OutcomeUnknown,
   StoreUnavailable,
 } from "../../src/ports/lane-store.ts";
@@ -273,10 +273,10 @@ export class MemoryStore
     return this.state.notices.get(noticeId)?.notice ?? null;
   }
 
-  async markAcknowledged(order: AcknowledgeOrder) {
+  async markAcknowledged(asked: Acknowledgement) {
     await this.reach();
     this.checkHistory();
-    return notices.acknowledge(this.state, order, this.now());
+    return notices.acknowledge(this.state, asked, this.now());
   }
 
   async forgetNotices(ageMs: number, most: number): Promise<number> {
@@ -500,9 +500,9 @@ export class MemoryStore
     return { ...this.state.feed, items: this.state.completions.filter(({ seq }) => seq > after).slice(0, limit) };
   }
 
-  async carriedOut(lane: Lane, order: Pick<OrderKey, "subject" | "key">) {
+  async carriedOut(lane: Lane, actionKey: Pick<ActionKey, "subject" | "key">) {
     await this.reach();
-    return this.state.lanes.get(laneKey(lane))?.ledger.orders.get(orderKeyOf(order)) ?? null;
+    return this.state.lanes.get(laneKey(lane))?.ledger.actionKeys.get(actionKeyOf(actionKey)) ?? null;
   }
 
   async laneDecisions(lane: Lane, limit: number) {

@@ -41,9 +41,9 @@ describe("two nodes with a separate admin port", () => {
     expect(await listing.exited).toEqual({ code: 0, signal: null });
     expect(JSON.parse(listing.stdout())).toEqual({ items: [] });
 
-    const { kills, nodes: told } = await operatorAt(stranger).kill({ reason: "what is created waits" });
+    const { kills, nodes: notified } = await operatorAt(stranger).kill({ reason: "what is created waits" });
     expect(kills).toHaveLength(1);
-    expect(told).toMatchObject([{ nodeId: ownerId, told: true }]);
+    expect(notified).toMatchObject([{ nodeId: ownerId, told: true }]);
 
     const forwarded = await batch(stranger, GREEDY, RATE + 1);
     expect(forwarded).toEqual({

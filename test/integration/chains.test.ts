@@ -134,8 +134,8 @@ describe("every transaction is confirmed exactly once with", () => {
     scene.server.faults.inject(words, { method: SEND, times: 4 });
     await sendAll(scene, database, 3);
     await audit({ database, rpcUrl: scene.server.url });
-    const told = scene.events.filter((event) => event.type === "submit.answered");
-    const contracts = told.filter(({ detail }) => detail?.includes(words.message));
+    const answered = scene.events.filter((event) => event.type === "submit.answered");
+    const contracts = answered.filter(({ detail }) => detail?.includes(words.message));
     expect(contracts.map(({ answer }) => answer)).toEqual(["unknown", "unknown", "unknown", "unknown"]);
   });
 

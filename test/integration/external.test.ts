@@ -53,13 +53,13 @@ describe.concurrent("if another program uses the key,", () => {
       ["2", "CONFIRMED", null],
       ["3", "CONFIRMED", null],
     ]);
-    const told = await client.get((lost as { txId: string }).txId);
-    expect(told).toMatchObject({
+    const shown = await client.get((lost as { txId: string }).txId);
+    expect(shown).toMatchObject({
       txHash: foreign,
       receipt: { txHash: foreign },
       subState: "NONCE_CONSUMED_EXTERNALLY",
     });
-    expect(told.attempts.map(({ kind }) => kind)).toEqual(["initial", "external"]);
+    expect(shown.attempts.map(({ kind }) => kind)).toEqual(["initial", "external"]);
   });
 
   it("an operator can move the cursor back after an endpoint's false count advanced it", async ({
@@ -110,8 +110,8 @@ describe.concurrent("a different chain behind the endpoint's URL", () => {
       expect(await status()).toBe(503);
       expect(impostor.chain.witness).toEqual([]);
       expect((await rowsOf(database)).slice(0, 3).every(({ state }) => state === "CONFIRMED")).toBe(true);
-      const told = await database.query<{ state: string }>("SELECT state FROM fencepost.completion ORDER BY seq");
-      expect(told.map(({ state }) => state)).toEqual(["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
+      const completed = await database.query<{ state: string }>("SELECT state FROM fencepost.completion ORDER BY seq");
+      expect(completed.map(({ state }) => state)).toEqual(["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
       await impostor.close();
       const back = await startSimulatedServer({ chain: simulated.chain, port, blockTimeMs: BLOCK_TIME_MS });
       try {

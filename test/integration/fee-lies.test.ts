@@ -155,7 +155,7 @@ describe("fees above the ceiling", () => {
       const { txId } = await fencepost.send({ ...rest, payload: { ...payload, ...cheap } });
       await waitUntil(async () => (await fencepost.get(txId)).subState === "BROADCAST", "a node has it");
       const raw = await signed(0);
-      const orders = [
+      const actions = [
         () => fencepost.reprice(txId, { reason: "r", ...OVER }),
         () => fencepost.cancel(txId, { reason: "r", ...OVER }),
         () => fencepost.replace(txId, { reason: "r", payload: { ...payload, gas: "21000", ...OVER } }),
@@ -163,7 +163,7 @@ describe("fees above the ceiling", () => {
         () => fencepost.resolve(txId, { reason: "the hook decides" }),
         () => fencepost.withNonce({ signer: SIGNER }, async ({ nonce }) => ({ rawTransaction: await signed(nonce) })),
       ];
-      for (const order of orders) await expect(order()).rejects.toMatchObject(REFUSED);
+      for (const act of actions) await expect(act()).rejects.toMatchObject(REFUSED);
       await waitUntil(async () => {
         await chain.mine();
         return (await fencepost.get(txId)).state === "CONFIRMED";

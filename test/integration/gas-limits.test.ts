@@ -44,8 +44,8 @@ async function gasOf({ database }: Scene, txId: string): Promise<readonly bigint
 }
 
 async function neverStuck({ database }: Scene): Promise<void> {
-  const told = await database.query("SELECT DISTINCT state FROM fencepost.completion");
-  expect(told).toEqual([{ state: "CONFIRMED" }]);
+  const states = await database.query("SELECT DISTINCT state FROM fencepost.completion");
+  expect(states).toEqual([{ state: "CONFIRMED" }]);
 }
 
 const overstate = (proxy: RpcProxy) =>

@@ -164,8 +164,8 @@ it("the guide to key services works command by command with AWS KMS", async ({ e
 
 it("the guide to key services names a valid Google Cloud key version", async () => {
   const { file, printed } = await run([GOOGLE], {}, {});
-  const told = file("told");
-  expect(told).toContain(
+  const output = file("told");
+  expect(output).toContain(
     "--purpose asymmetric-signing --default-algorithm ec-sign-secp256k1-sha256 --protection-level hsm",
   );
   const version = "projects/payments/locations/europe-west1/keyRings/fencepost/cryptoKeys/payouts/cryptoKeyVersions/1";

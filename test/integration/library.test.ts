@@ -84,12 +84,12 @@ describe("createFencepost", () => {
     edr,
   }) => {
     const warnings: string[] = [];
-    const hear = ({ name }: Error) => void warnings.push(name);
-    process.on("warning", hear);
+    const note = ({ name }: Error) => void warnings.push(name);
+    process.on("warning", note);
     const fencepost = await embed.create(edr.url);
     const created = await Promise.all(range(15).map((index) => fencepost.send(transfer(index))));
     const outcomes = await Promise.all(created.map(({ txId }) => fencepost.waitFor(txId, { timeoutMs: 60_000 })));
-    process.off("warning", hear);
+    process.off("warning", note);
     expect(warnings).toEqual([]);
     expect(SIGNER).not.toBe(SIGNER.toLowerCase());
     for (const { signer } of [...created, ...outcomes]) expect(signer).toBe(SIGNER);

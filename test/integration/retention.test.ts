@@ -21,7 +21,7 @@ describe("a node with a retention age", () => {
   let rows: Database & { end(): Promise<void> };
   let fencepost: Fencepost;
   /** The transaction id that the caller has. `makeOld` gives the row an older id. */
-  let told: string;
+  let oldTxId: string;
   let truncatedAt: number;
 
   const inPool = (index: number) => ({ ...transfer(index, "pooled"), signer: { pool: "payouts" } });
@@ -45,7 +45,7 @@ describe("a node with a retention age", () => {
       fencepost.send(inPool(0)),
     ]);
     for (const { txId } of sent) await fencepost.waitFor(txId, { timeoutMs: 30_000 });
-    told = (sent[0] as (typeof sent)[0]).txId;
+    oldTxId = (sent[0] as (typeof sent)[0]).txId;
     truncatedAt = (await fencepost.completionsPage({ after: 0 })).next;
     await makeOld((sql) => rows.query(sql));
     await waitUntil(async () => (await count("transaction")) === 0, "everything has left");
@@ -63,7 +63,7 @@ describe("a node with a retention age", () => {
     for (const table of ["payload", "attempt", "receipt", "step", "completion", "pool_choice"])
       expect([table, await count(table)]).toEqual([table, 0]);
     expect(await rows.query("SELECT FROM fencepost.spent_request")).toHaveLength(4);
-    await expect(fencepost.get(told)).rejects.toMatchObject({
+    await expect(fencepost.get(oldTxId)).rejects.toMatchObject({
       code: "NOT_FOUND",
       message: expect.stringContaining("final more than 1 hour ago are kept no more"),
     });

@@ -32,8 +32,8 @@ describe("the overview of a node", () => {
     const next = await client.send({ ...pricedTransfer(1), requestId: "order-2" });
     await waitUntil(async () => (await client.get(head.txId)).state === "STUCK", "the head is stuck");
 
-    const told = await waiting;
-    expect(told.revision).not.toBe(revision);
+    const answer = await waiting;
+    expect(answer.revision).not.toBe(revision);
     const { items } = await client.attention();
     expect(items).toMatchObject([
       { id: `tx:${head.txId}`, severity: "ERROR", txId: head.txId, nonce: 0, signer: SIGNER, waiting: 1 },

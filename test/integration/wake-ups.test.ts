@@ -9,9 +9,9 @@ import { PersistentCaller } from "../support/persistent-caller.ts";
 import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-const it = base.extend<{ readonly told: { readonly words: Set<string>; readonly client: Client } }>({
+const it = base.extend<{ readonly notified: { readonly words: Set<string>; readonly client: Client } }>({
   /** Every hint that was sent, and the connection that received it. */
-  told: async ({ database }, use) => {
+  notified: async ({ database }, use) => {
     const client = new Client({ connectionString: database.url });
     client.on("error", () => undefined);
     await client.connect();
@@ -33,33 +33,33 @@ describe("nodes with hints between them (NOTIFY)", () => {
     database,
     simulated,
     nodes,
-    told,
+    notified,
   }) => {
     const node = await nodes.start(simulated.url, SHORT_LEASE);
     await node.client.send(transfer(0));
-    await waitUntil(() => told.words.has("completions"), "completions are told of");
+    await waitUntil(() => notified.words.has("completions"), "completions are told of");
     const embedded = await createFencepost({
       databaseUrl: database.url,
       chains: [{ rpc: simulated.url, confirmations: 2, pollInterval: "100ms" }],
       signers: [KEYS[0]],
     });
-    await told.client.query("BEGIN");
-    await embedded.send(transfer(1), { client: told.client });
-    await told.client.query("COMMIT");
-    await waitUntil(() => told.words.has("intake"), "intents are told of");
+    await notified.client.query("BEGIN");
+    await embedded.send(transfer(1), { client: notified.client });
+    await notified.client.query("COMMIT");
+    await waitUntil(() => notified.words.has("intake"), "intents are told of");
     await untilSettled(database, 2);
     await embedded.close();
-    told.words.clear();
+    notified.words.clear();
     node.signal("SIGTERM");
     await node.exited;
-    await waitUntil(() => told.words.has("lanes"), "lanes are told of");
+    await waitUntil(() => notified.words.has("lanes"), "lanes are told of");
   });
 
   it("also work without hints: if disabled, no node listens and no hint is sent", async ({
     database,
     simulated,
     nodes,
-    told,
+    notified,
   }) => {
     const node = await nodes.start(simulated.url, { ...SHORT_LEASE, FENCEPOST_NOTIFICATIONS: "off" });
     await node.client.send(transfer(0));
@@ -67,8 +67,8 @@ describe("nodes with hints between them (NOTIFY)", () => {
     expect(await database.query(`SELECT 1 ${LISTENERS}`)).toEqual([]);
     node.signal("SIGTERM");
     await node.exited;
-    await told.client.query("SELECT 1");
-    expect([...told.words]).toEqual([]);
+    await notified.client.query("SELECT 1");
+    expect([...notified.words]).toEqual([]);
   });
 
   it("lose nothing when their listening connections are cut repeatedly", async ({ database, simulated, nodes }) => {

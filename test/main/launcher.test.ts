@@ -109,11 +109,11 @@ describe("the launcher bin/fencepost.js", () => {
 });
 
 describe("the launcher run as a program", () => {
-  const told = "JSON.stringify([process.execArgv, process.pid, argv])";
-  const TELL = `export const main = async (argv) => { process.stdout.write(${told}); return 7; };`;
+  const printed = "JSON.stringify([process.execArgv, process.pid, argv])";
+  const PRINT = `export const main = async (argv) => { process.stdout.write(${printed}); return 7; };`;
   let program = "";
   beforeAll(() => {
-    program = fakePackage("a program", { "dist/bundle/cli.js": TELL });
+    program = fakePackage("a program", { "dist/bundle/cli.js": PRINT });
   });
   const OPTIONS = ["--max-semi-space-size=64", "--no-parallel-scavenge"];
 
@@ -125,7 +125,7 @@ describe("the launcher run as a program", () => {
       stdout += chunk;
     });
     const code = await new Promise((done) => child.on("close", done));
-    expect({ code, told: JSON.parse(stdout) }).toEqual({ code: 7, told: [OPTIONS, child.pid, argv] });
+    expect({ code, printed: JSON.parse(stdout) }).toEqual({ code: 7, printed: [OPTIONS, child.pid, argv] });
   });
 
   it.each(["--max-semi-space-size=32", "--max_semi_space_size=32"])(

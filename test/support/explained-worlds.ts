@@ -29,11 +29,11 @@ export function take(
 ): Promise<unknown> {
   const { api } = entry.node;
   const [, kind, name, action] = /^\/api\/v1\/(tx|signers|kill)(?:\/([^/]+)\/([a-z]+))?$/.exec(path) ?? [];
-  const order = { request: body, actor: "operator:ops" };
-  if (method === "DELETE") return world.settle(api.endKill({ ...order, signer: name ?? null }));
+  const actionRequest = { request: body, actor: "operator:ops" };
+  if (method === "DELETE") return world.settle(api.endKill({ ...actionRequest, signer: name ?? null }));
   if (kind === "signers")
-    return world.settle(api.actOnLane({ ...order, action: action as "resume", signer: name ?? "" }));
-  return world.settle(api.act({ ...order, action: action as "cancel", txId: name ?? "" }));
+    return world.settle(api.actOnLane({ ...actionRequest, action: action as "resume", signer: name ?? "" }));
+  return world.settle(api.act({ ...actionRequest, action: action as "cancel", txId: name ?? "" }));
 }
 
 class Scene extends OperatedWorld {

@@ -98,13 +98,13 @@ export function proxyAt(proxies: readonly RpcProxy[], endpoint: number): RpcProx
 
 /** Applies the same lie to every method that returns the receipt. */
 export function lieAboutReceipts(proxy: RpcProxy, txHash: Hash | null, change: ReceiptChange): Rule {
-  const told = (receipt: Json | null): Json | null =>
+  const altered = (receipt: Json | null): Json | null =>
     receipt === null || (txHash !== null && receipt.transactionHash !== txHash) ? receipt : change(receipt);
   return proxy.rule(
     { methods: ["eth_getTransactionReceipt", "eth_getBlockReceipts"] },
     rewrite((result) => {
-      if (!Array.isArray(result)) return told(result as Json | null);
-      return result.map((each) => told(each as Json)).filter((each) => each !== null);
+      if (!Array.isArray(result)) return altered(result as Json | null);
+      return result.map((each) => altered(each as Json)).filter((each) => each !== null);
     }),
   );
 }

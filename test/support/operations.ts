@@ -25,10 +25,10 @@ export class OperatedWorld {
   act(
     entry: WorldNode,
     action: TransactionAction,
-    order: { txId: string; request?: object },
+    asked: { txId: string; request?: object },
   ): Promise<TransactionView> {
-    const request = { reason: "because", ...order.request };
-    return this.world.settle(entry.node.api.act({ action, txId: order.txId, request, actor: "operator:ops" }));
+    const request = { reason: "because", ...asked.request };
+    return this.world.settle(entry.node.api.act({ action, txId: asked.txId, request, actor: "operator:ops" }));
   }
 
   lane(entry: WorldNode, action: LaneAction, more: object = {}) {

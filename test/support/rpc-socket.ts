@@ -10,7 +10,7 @@ interface Said {
 
 /** A client's WebSocket to a node's `/rpc`. */
 export class TestSocket {
-  readonly heard: Said[] = [];
+  readonly received: Said[] = [];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   private readonly socket: WebSocket;
   private waiting: (() => void)[] = [];
@@ -19,7 +19,7 @@ export class TestSocket {
   private constructor(socket: WebSocket) {
     this.socket = socket;
     socket.addEventListener("message", ({ data }) => {
-      this.heard.push(JSON.parse(String(data)) as Said);
+      this.received.push(JSON.parse(String(data)) as Said);
       for (const look of this.waiting.splice(0)) look();
     });
     this.closed = new Promise((resolve) => {
@@ -49,7 +49,7 @@ export class TestSocket {
 
   async until(fits: (said: Said) => boolean): Promise<Said> {
     for (;;) {
-      const found = this.heard.find(fits);
+      const found = this.received.find(fits);
       if (found !== undefined) return found;
       await new Promise<void>((resolve) => void this.waiting.push(resolve));
     }

@@ -50,10 +50,10 @@ export function launchHere(onMessage: (process: FakeProcess) => void = () => und
   return process;
 }
 
-function tap(channel: Duplex, told: () => void): void {
+function tap(channel: Duplex, notify: () => void): void {
   const write = channel.write.bind(channel) as (chunk: unknown) => boolean;
   channel.write = (chunk: unknown) => {
-    told();
+    notify();
     return channel.destroyed ? false : write(chunk);
   };
 }

@@ -104,11 +104,11 @@ describe("a send through a wallet library", () => {
       { code: 3, data: "0x08", details: "execution reverted: no lunch" },
     ],
     // protects [Wallet libraries, and tests of callers] src/wallets/send-error.ts
-  ])("with a known outcome is not repeated, and fails with a JSON-RPC code: %s", async (_, refusal, told) => {
+  ])("with a known outcome is not repeated, and fails with a JSON-RPC code: %s", async (_, refusal, expected) => {
     const { source, asked } = scripted([refusal, "tx-1"]);
     const error = await sendThrough(source, INTENT, 30_000).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ ...told, cause: refusal, requestId: "order-1" });
-    expect("data" in (error as object)).toBe("data" in told);
+    expect(error).toMatchObject({ ...expected, cause: refusal, requestId: "order-1" });
+    expect("data" in (error as object)).toBe("data" in expected);
     expect(asked).toHaveLength(1);
   });
 

@@ -155,7 +155,7 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
   const rates = new KeyRates(clock);
   const apiOf = rememberedFor((principal) => limitedTo(principal, options.api, rates));
-  const tellRate = rateHeaders(rates);
+  const addRates = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const queues = options.admission === undefined ? null : admissionQueues({ ...options.admission, clock, arrivals });
   app.addHook("onRequest", (request, _, done) => {
@@ -170,7 +170,7 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
     if (peer || config.operators || (scope !== null && isOperators(scope))) operatorsUrls.add(url);
     const isHidden = operators !== undefined && operatorsUrls.has(url);
     const entry = { open, anyHost: UNDER_ANY_NAME.has(url) || peer };
-    if (config.metered) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
+    if (config.metered) route.onSend = [addRates, ...[route.onSend ?? []].flat()];
     if (within !== undefined && (takesIn || url.startsWith("/rpc"))) {
       // Enter the trace right before the handler, so that waiting for admission or for the body does not lose it.
       const enter: OnRequest = (request, _, done) => within(request.headers.traceparent, done);

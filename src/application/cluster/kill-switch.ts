@@ -84,9 +84,9 @@ export class KillSwitch {
    * others continue in the background. A new kill is always created, because an earlier one for the same signer may
    * have been ended at another node without this node having read that.
    */
-  async order(order: Omit<Kill, "killId">): Promise<KillAnswer> {
+  async start(request: Omit<Kill, "killId">): Promise<KillAnswer> {
     const { clock, entropy } = this.ports;
-    const kill = { killId: entropy.uuid(), ...order };
+    const kill = { killId: entropy.uuid(), ...request };
     this.hold(kill);
     const nodes = this.others().map((member): Notified => ({ member, told: false }));
     const first = Promise.all([this.keep(), ...nodes.map((node) => this.notify(node, kill, NOTIFY_TIMES))]);
@@ -101,10 +101,10 @@ export class KillSwitch {
   }
 
   /** Ends a kill. Nothing is sent before the end is durable. */
-  async end(order: Omit<Kill, "killId">): Promise<KillAnswer> {
-    const unwritten = this.about(order.signer).filter(({ written }) => !written);
+  async end(request: Omit<Kill, "killId">): Promise<KillAnswer> {
+    const unwritten = this.about(request.signer).filter(({ written }) => !written);
     const ending = this.ports.store.endKills(
-      order,
+      request,
       unwritten.map(({ kill }) => kill),
     );
     await orDatabaseSilent(

@@ -28,7 +28,7 @@ import {
   LOOK_DUE,
   laidDown,
   namedOnly,
-  sendOrdered,
+  requestedSend,
   signedAnew,
   signedPace,
   takenInHand,
@@ -110,8 +110,8 @@ export async function signAnother(
     if (tx.receipt !== null) return "mined";
     // The transaction was put on hold meanwhile: without an operator's action it is not sent, and the signed bytes are
     // dropped.
-    const isOrdered = payload.decision !== undefined && payload.expires !== true;
-    if (tx.held && !isOrdered) return "busy";
+    const isRequested = payload.decision !== undefined && payload.expires !== true;
+    if (tx.held && !isRequested) return "busy";
     const { gas, fees } = payload.unsigned;
     const signedAt = { ...signed, ordinal: tx.attempts.length + 1, kind: payload.kind, gas, fees };
     const attempt = routed(signedAt, isPrivate(tx.attempts, payload.privately));
@@ -122,7 +122,7 @@ export async function signAnother(
       planned.push(plan(tx, "stick", { reason, lastError: reason, ...decidedAgain(decision) }));
     await commitPlanned(ports, lane, planned);
     happened(tx, signedAnew, attempt, tx.receipt !== null);
-    if (isOrdered) happened(tx, sendOrdered);
+    if (isRequested) happened(tx, requestedSend);
     for (const code of ["REFUSED_FOR_GOOD", "CANNOT_RESIGN"] as const) tx.facts.delete(code);
     lane.follow(tx);
     await ports.failpoint("another.committed");

@@ -271,10 +271,10 @@ async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, in
   const { txId } = intent;
   const block = context.follower.head?.number ?? 0;
   const answers = await unlessSilent(context.chain.prospects(questionOf(context, intent)), []);
-  const words = answers.map((heard) => {
-    if (heard.kind === "silent") return "silent";
-    if (heard.answer.head.number < block) return "behind";
-    return isRefusedBy(context, intent, heard.answer) ? "refuses" : "accepts";
+  const words = answers.map((response) => {
+    if (response.kind === "silent") return "silent";
+    if (response.answer.head.number < block) return "behind";
+    return isRefusedBy(context, intent, response.answer) ? "refuses" : "accepts";
   });
   const seen = lane.refusals.of(intakeId);
   const waitsFor = judgeRefusal(words, block, seen);

@@ -12,6 +12,7 @@
  */
 
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import { actionPrice } from "../../domain/fees/action-price.ts";
 import {
   bounded,
   type Content,
@@ -23,7 +24,6 @@ import {
 } from "../../domain/fees/ceilings.ts";
 import { nextStep, PASSED_OVER } from "../../domain/fees/climbing.ts";
 import { withMargin } from "../../domain/fees/gas.ts";
-import { orderedPrice } from "../../domain/fees/ordered-price.ts";
 import {
   covers,
   higher,
@@ -293,7 +293,7 @@ async function marketPrice(
   const limits = { relative: relative.most, absolute: feeLimit(ceilings, costs).most };
   const usual = standing ?? priceFirstAttempt(market, {}, null);
   const like = inEnvelope(typeOf(usual, wishes));
-  const price = orderedPrice({ like, standing, market, seenBaseFees }, limits);
+  const price = actionPrice({ like, standing, market, seenBaseFees }, limits);
   if (price.verdict === "offer") return price.fees;
   if (price.verdict === "unconfirmed" && unattended && price.allowed !== null) return price.allowed;
   const bound = limitInWords(relative);

@@ -61,7 +61,7 @@ const SUSPECT_EVERY_MS = 100;
  * Maximum number of unanswered registrations that are remembered. The leases of older ones have expired, because the
  * store waits for a large part of a lease before it reports an unknown outcome.
  */
-const MOST_UNHEARD = 16;
+const MOST_UNANSWERED = 16;
 
 export class Lease {
   private readonly ports;
@@ -194,7 +194,7 @@ export class Lease {
       ...(replaces.length === 0 ? {} : { replaces }),
     };
     const { epoch, begun, mayHaveLost } = await this.ports.store.registerInstance(registration).catch((error) => {
-      if (!provesNothingMade(error)) this.unanswered = [...this.unanswered, instanceId].slice(-MOST_UNHEARD);
+      if (!provesNothingMade(error)) this.unanswered = [...this.unanswered, instanceId].slice(-MOST_UNANSWERED);
       throw error;
     });
     this.current = instanceId;

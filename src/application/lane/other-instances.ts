@@ -54,7 +54,7 @@ type Again = number | "soon" | null;
 
 interface Look {
   readonly askedMs: number;
-  readonly heardMs: number;
+  readonly answeredMs: number;
 }
 
 export class OtherInstances {
@@ -89,7 +89,7 @@ export class OtherInstances {
     // a pause of our own between request and answer would look like the death of all other instances.
     const askedMs = this.ports.clock.monotonicMs();
     const instances = await this.ports.store.instances();
-    const look = { askedMs, heardMs: this.ports.clock.monotonicMs() };
+    const look = { askedMs, answeredMs: this.ports.clock.monotonicMs() };
     await this.events.onInstances(instances);
     this.noticeEnded(instances);
     this.startSighting(observer.session);
@@ -116,7 +116,7 @@ export class OtherInstances {
     const { instanceId, counter } = instance;
     const evidence = this.evidence(instance, look);
     if (evidence === null || typeof evidence === "number") return evidence;
-    if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return look.heardMs + LOOKS_APART_MS;
+    if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return look.answeredMs + LOOKS_APART_MS;
     this.vouched.add(instanceId);
     this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId, evidence });
     this.reportVanished(instance);
@@ -139,11 +139,11 @@ export class OtherInstances {
     const { instanceId, counter, lock } = instance;
     const seen = this.watched.get(instanceId);
     const patienceMs = leaseOf(instance) + this.ports.clockSkewMs;
-    const stoodStill = seen?.counter === counter && look.askedMs - seen.sinceMs >= patienceMs;
-    if (seen?.counter !== counter) this.watched.set(instanceId, { counter, sinceMs: look.heardMs });
+    const isStalled = seen?.counter === counter && look.askedMs - seen.sinceMs >= patienceMs;
+    if (seen?.counter !== counter) this.watched.set(instanceId, { counter, sinceMs: look.answeredMs });
     if (lock === "held" || (seen !== undefined && seen.counter !== counter)) this.vouched.add(instanceId);
     if (instance.expired) return "expired";
-    if (stoodStill) return "stood-still";
+    if (isStalled) return "stood-still";
     const lookedAt = { ...look, lock, counter };
     const sighting = sight(this.sightings.get(instanceId) ?? UNSEEN, lookedAt);
     this.sightings.set(instanceId, sighting);

@@ -150,7 +150,7 @@ export function isRefusedForGood(tx: Tracked): boolean {
  * planned, and until its end is durable.
  */
 export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
-  return (held || acknowledged.heldSince !== null) && !pace.ordered;
+  return (held || acknowledged.heldSince !== null) && !pace.sendRequested;
 }
 
 /** True if the transaction is not held and is due to be sent, or due for a repricing decision. */

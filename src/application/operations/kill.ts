@@ -1,18 +1,18 @@
 import type { Codec } from "../../ports/codec.ts";
-import type { KillOrder } from "../api.ts";
+import type { KillActionRequest } from "../api.ts";
 import type { KillSwitch } from "../cluster/kill-switch.ts";
+import { parseReason } from "../requests/action.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseSigner } from "../requests/normalise.ts";
-import { parseReason } from "../requests/order.ts";
 
 export interface KillPorts {
   readonly codec: Codec;
-  readonly kills: Pick<KillSwitch, "order" | "end">;
+  readonly kills: Pick<KillSwitch, "start" | "end">;
 }
 
 /** Starts and ends kills. Any node does it; a kill belongs to no lane, so it is not forwarded to an owner. */
 export function killOperations({ codec, kills }: KillPorts) {
-  const read = ({ signer, request, actor }: KillOrder) => ({
+  const read = ({ signer, request, actor }: KillActionRequest) => ({
     signer: signer === null ? null : parseSigner(codec, signer, "signer"),
     actor,
     reason: readReason(request),
@@ -22,9 +22,9 @@ export function killOperations({ codec, kills }: KillPorts) {
      * Stops all sends of one signer, or of every signer, on all nodes until the kill is ended. Takes effect at once,
      * even if the database is unavailable.
      */
-    kill: async (order: KillOrder) => kills.order(read(order)),
+    kill: async (received: KillActionRequest) => kills.start(read(received)),
     /** Ends a kill; resolves once the end is durable. */
-    endKill: async (order: KillOrder) => kills.end(read(order)),
+    endKill: async (received: KillActionRequest) => kills.end(read(received)),
   };
 }
 

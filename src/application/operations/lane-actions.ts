@@ -5,42 +5,42 @@ import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneDecision } from "../../ports/lane-store.ts";
-import type { LaneOrder } from "../api.ts";
+import type { LaneActionRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { signer as readSigner, type SignerView } from "../queries/signers.ts";
+import { type LaneInstruction, parseLaneAction } from "../requests/action.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
-import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
 import { type Operation, wasCarriedOut } from "./operation.ts";
 
 /** A validated operator action on a lane. */
-interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
+interface Asked extends Pick<LaneActionRequest, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
   readonly lane: Lane;
 }
 
 const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as const;
 
-export const actOnLane: Operation<CallPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
-  laneOf(ports, order) {
-    if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
-    const { chainId, ...instruction } = parseLaneOrder(order);
-    const signer = parseSigner(ports.codec, order.signer, "signer");
+export const actOnLane: Operation<CallPorts, LaneActionRequest, Asked, void, readonly SignerView[]> = {
+  laneOf(ports, received) {
+    if (!Object.hasOwn(ACTIONS, received.action)) throw notKnownYet(received.action);
+    const { chainId, ...instruction } = parseLaneAction(received);
+    const signer = parseSigner(ports.codec, received.signer, "signer");
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
-    return { lane, action: order.action, actor: order.actor, ...instruction };
+    return { lane, action: received.action, actor: received.actor, ...instruction };
   },
   // Add the chain to the forwarded body. This node may have only one chain, so that the caller need not name it, but
   // the owner's node may have several.
-  travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
-  isDone: (ports, { lane, order }) => wasCarriedOut(ports, lane, order),
-  repeatable: ({ order }) => order !== undefined,
+  travels: (sent, { lane }) => ({ ...sent, request: { ...(sent.request as object), chainId: lane.chainId } }),
+  isDone: (ports, { lane, actionKey }) => wasCarriedOut(ports, lane, actionKey),
+  repeatable: ({ actionKey }) => actionKey !== undefined,
   async perform(ports, lane, asked) {
     await ACTIONS[asked.action](ports, lane, asked);
     // If the idempotency key was already used, the write under the lane's lock did nothing. This call throws if the key
     // was used for another action.
-    await wasCarriedOut(ports, lane.lane, asked.order);
+    await wasCarriedOut(ports, lane.lane, asked.actionKey);
   },
   answer: async (ports, { lane }) =>
     (await readSigner(ports, lane.signer)).filter(({ lane: { chainId } }) => chainId === lane.chainId),
@@ -72,8 +72,8 @@ async function setSuspended(ports: CallPorts, lane: OwnedLane, asked: Asked) {
   lane.broadcasting?.kick();
 }
 
-function decisionOf({ action, actor, reason, order }: Asked): LaneDecision {
-  return defined({ action, actor, reason, order });
+function decisionOf({ action, actor, reason, actionKey }: Asked): LaneDecision {
+  return defined({ action, actor, reason, actionKey });
 }
 
 /** How many times the count of a lagging endpoint is requested, a poll interval apart. */

@@ -9,9 +9,9 @@ import type { AcknowledgeVerdict, Notice } from "../../domain/cluster/notices.ts
 import { type ErrorCode, FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { NoticeOrder } from "../api.ts";
+import type { NoticeActionRequest } from "../api.ts";
+import { parseActionKey, parseReason } from "../requests/action.ts";
 import { asObject, refuseUnknownKeys, UUID } from "../requests/fields.ts";
-import { parseOrderKey, parseReason } from "../requests/order.ts";
 
 export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
@@ -19,8 +19,8 @@ export function noticeOperations({ store }: Pick<Ports, "store">) {
      * Records who looked into a notice, and why it needs no further attention. CONFLICT if it was acknowledged under
      * another key, or its event occurred again since.
      */
-    async acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice> {
-      const asked = parse(order);
+    async acknowledge(received: NoticeActionRequest, limits?: Limits): Promise<Notice> {
+      const asked = parse(received);
       const silent = "nothing may have been acknowledged; repeat this";
       if (limits !== undefined && isLimited(limits)) {
         refuseOthers(await orDatabaseSilent(store.notice(asked.noticeId), null), limits);
@@ -46,7 +46,7 @@ function noNotice() {
   return new FencepostError("NOT_FOUND", "there is no such notice");
 }
 
-function parse({ noticeId, request, actor, idempotencyKey }: NoticeOrder) {
+function parse({ noticeId, request, actor, idempotencyKey }: NoticeActionRequest) {
   const id = noticeId.toLowerCase();
   if (!UUID.test(id)) throw noNotice();
   const fields = asObject(request, "");
@@ -55,9 +55,9 @@ function parse({ noticeId, request, actor, idempotencyKey }: NoticeOrder) {
   if (times !== null && !(typeof times === "number" && Number.isSafeInteger(times) && times >= 1)) {
     throw invalid("times", "must be a whole number from 1 on");
   }
-  const named = parseOrderKey(idempotencyKey, { subject: id, action: "acknowledge", request });
-  const order = named === undefined ? null : { key: named.key, fingerprint: named.fingerprint };
-  return { noticeId: id, by: actor, why: parseReason(fields.reason), times, order };
+  const named = parseActionKey(idempotencyKey, { subject: id, action: "acknowledge", request });
+  const actionKey = named === undefined ? null : { key: named.key, fingerprint: named.fingerprint };
+  return { noticeId: id, by: actor, why: parseReason(fields.reason), times, actionKey };
 }
 
 const REFUSALS: Partial<Record<AcknowledgeVerdict, (notice: Notice) => readonly [ErrorCode, string]>> = {

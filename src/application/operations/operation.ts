@@ -1,7 +1,7 @@
 import { FencepostError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/keys/principal.ts";
 import type { Lane } from "../../domain/lane.ts";
-import type { OrderKey } from "../../ports/lane-store.ts";
+import type { ActionKey } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
@@ -55,13 +55,13 @@ export interface OwnerPorts {
 export async function wasCarriedOut(
   { store }: Pick<Ports, "store">,
   lane: Lane,
-  order: OrderKey | undefined,
+  actionKey: ActionKey | undefined,
 ): Promise<boolean> {
-  if (order === undefined) return false;
-  const kept = await store.carriedOut(lane, order);
+  if (actionKey === undefined) return false;
+  const kept = await store.carriedOut(lane, actionKey);
   if (kept === null) return false;
-  if (kept === order.fingerprint) return true;
-  const { subject } = order;
+  if (kept === actionKey.fingerprint) return true;
+  const { subject } = actionKey;
   const whose = subject === "" ? "this signer" : `transaction ${subject}`;
   const detail = `Idempotency-Key: another order for ${whose} was carried out under this key; nothing was done now`;
   throw new FencepostError("REQUEST_ID_REUSED", detail, subject === "" ? {} : { txId: subject });

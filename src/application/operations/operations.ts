@@ -7,7 +7,7 @@
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { ANYBODY, type Limits, refuseOutside } from "../../domain/keys/principal.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
-import type { LaneOrder, SignedRequest, TransactionOrder } from "../api.ts";
+import type { LaneActionRequest, SignedRequest, TransactionActionRequest } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -62,23 +62,23 @@ export function createOperations(ports: OperationPorts) {
     };
     return (body: Body, owner: string | null = null, limits: Limits = ANYBODY) => acting(ask(body, owner, limits));
   };
-  const orderTransaction = offer("act", act);
-  const orderLane = offer("actOnLane", actOnLane);
+  const transactionAction = offer("act", act);
+  const laneAction = offer("actOnLane", actOnLane);
   // Actions with an idempotency key have separate names: an owner of an older release would carry out the action
   // without storing the key.
-  const orderTransactionOnce = offer("actOnce", act);
-  const orderLaneOnce = offer("actOnLaneOnce", actOnLane);
+  const transactionActionOnce = offer("actOnce", act);
+  const laneActionOnce = offer("actOnLaneOnce", actOnLane);
   const signed = offer("submitSigned", submitSigned);
   return {
     /**
      * Carries out an operator's action; returns the transaction as it is afterwards. The message of a CONFLICT states
      * what happened instead.
      */
-    act: (order: TransactionOrder) =>
-      (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
+    act: (received: TransactionActionRequest) =>
+      (received.idempotencyKey === undefined ? transactionAction : transactionActionOnce)(received),
     /** Carries out an operator's action on a lane as a whole. */
-    actOnLane: (order: LaneOrder, limits?: Limits) =>
-      (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
+    actOnLane: (received: LaneActionRequest, limits?: Limits) =>
+      (received.idempotencyKey === undefined ? laneAction : laneActionOnce)(received, null, limits),
     ...reservationCalls(ports, offer, acting),
     /**
      * Accepts a transaction that its caller signed with a key that is managed here, at the lane's next nonce or at a

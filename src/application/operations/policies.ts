@@ -12,9 +12,9 @@ import type { PolicyChange } from "../../ports/policy-store.ts";
 import type { CreateRequest } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { foreseenBy } from "../lane/limits.ts";
+import { parseReason } from "../requests/action.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { type NormalisePorts, normalise, parseSigner } from "../requests/normalise.ts";
-import { parseReason } from "../requests/order.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 
 export type PolicyPorts = CallPorts & Required<Pick<CallPorts, "limits">> & { readonly intents: NormalisePorts };

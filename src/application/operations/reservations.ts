@@ -41,7 +41,7 @@ import {
   parseReserve,
   parseSubmission,
   parseUsed,
-  type ReserveOrder,
+  type ReserveIntent,
   rejected,
 } from "../requests/normalise.ts";
 import type { ChainSettings } from "../settings.ts";
@@ -78,7 +78,7 @@ export function reservationCalls(
 type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
-const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
+const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveIntent, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // Add the chain to the forwarded body. This node may have only one chain, so that the caller need not name it, but
   // the owner's node may have several.

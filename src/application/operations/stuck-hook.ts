@@ -20,9 +20,9 @@ import { orMovedOn, type ResolutionResult, resolveStuck } from "../detours/chang
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
+import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/action.ts";
 import { asObject, given, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseMetadata } from "../requests/normalise.ts";
-import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
 
 interface HookPorts extends CallPorts {
   /**
@@ -156,7 +156,7 @@ export class HookRunner {
     const asked = by === undefined ? {} : { ...by.decision.audit, requestedBy: by.decision.actor, request: by.reason };
     const own = defined({ trigger, action, afterwards });
     const audit = { ...parseMetadata(fields.audit, "audit"), ...asked, ...own };
-    const decision = defined({ actor: "hook", audit, order: by?.decision.order });
+    const decision = defined({ actor: "hook", audit, actionKey: by?.decision.actionKey });
     return defined({ verdict, reason, decision, severity });
   }
 

@@ -1,11 +1,11 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
-import { laidDown, sendOrdered, sentAfresh, takenInHand } from "../../domain/pace/transaction-pace.ts";
+import { laidDown, requestedSend, sentAfresh, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import { isPrivate } from "../../domain/transaction/attempts.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
-import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
+import type { TransactionAction, TransactionActionRequest, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
@@ -25,8 +25,8 @@ import { commitPlanned, noteTime, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued, type Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
 import { transaction } from "../queries/transactions.ts";
+import { type Instruction, parseAction } from "../requests/action.ts";
 import { UUID } from "../requests/fields.ts";
-import { type Instruction, parseOrder } from "../requests/order.ts";
 import { type Operation, type OwnerPorts, wasCarriedOut } from "./operation.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
@@ -67,19 +67,19 @@ interface Asked {
  * An action as forwarded between nodes. `decisionId` is absent if it comes from a caller, or from a node of an older
  * release.
  */
-type Forwarded = TransactionOrder & { readonly decisionId?: unknown };
+type Forwarded = TransactionActionRequest & { readonly decisionId?: unknown };
 
 export const act: Operation<ActionPorts, Forwarded, Asked, void, TransactionView> = {
-  async laneOf(ports, order) {
-    if (!isKnown(order.action)) throw notKnownYet(order.action);
-    const decisionId = order.decisionId === undefined ? ports.entropy.uuid() : parseDecisionId(order.decisionId);
-    const { txId, lane } = await transaction(ports, order.txId);
-    return { txId, lane, instruction: parseOrder(ports.codec, order, decisionId) };
+  async laneOf(ports, received) {
+    if (!isKnown(received.action)) throw notKnownYet(received.action);
+    const decisionId = received.decisionId === undefined ? ports.entropy.uuid() : parseDecisionId(received.decisionId);
+    const { txId, lane } = await transaction(ports, received.txId);
+    return { txId, lane, instruction: parseAction(ports.codec, received, decisionId) };
   },
   // `decisionId` is part of the forwarded action: the lane's next owner gets the same action, and finds by this id how
   // much of it the previous owner has done.
-  isDone: (ports, { lane, instruction }) => wasCarriedOut(ports, lane, instruction.decision.order),
-  travels: (order, { instruction: { decisionId } }) => ({ ...order, decisionId }),
+  isDone: (ports, { lane, instruction }) => wasCarriedOut(ports, lane, instruction.decision.actionKey),
+  travels: (received, { instruction: { decisionId } }) => ({ ...received, decisionId }),
   repeatable: () => true,
   perform,
   answer: (ports, { txId }) => transaction(ports, txId),
@@ -123,13 +123,13 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
  * Tries the action once. A CONFLICT is ignored if a simultaneous repeat of the same action has already carried it out.
  */
 async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
-  const { order } = asked.instruction.decision;
+  const { actionKey } = asked.instruction.decision;
   try {
     const result = await attempt(ports, lane, asked);
-    return result === "done" && order !== undefined ? await keepUnwritten(ports, lane, asked) : result;
+    return result === "done" && actionKey !== undefined ? await keepUnwritten(ports, lane, asked) : result;
   } catch (error) {
-    if (order === undefined || !(error instanceof FencepostError) || error.code !== "CONFLICT") throw error;
-    if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
+    if (actionKey === undefined || !(error instanceof FencepostError) || error.code !== "CONFLICT") throw error;
+    if (await lane.term.during(wasCarriedOut(ports, lane.lane, actionKey))) return "done";
     throw error;
   }
 }
@@ -157,7 +157,7 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
 
 async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Asked) {
   const { decisionId, decision: given } = instruction;
-  if (given.order !== undefined && (await wasCarriedOut(ports, lane, given.order))) return true;
+  if (given.actionKey !== undefined && (await wasCarriedOut(ports, lane, given.actionKey))) return true;
   const history = await ports.store.history(txId);
   return history.some(({ decision }) => decision?.audit?.decisionId === decisionId);
 }
@@ -165,8 +165,8 @@ async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Ask
 /** Stores the idempotency key of an action that required no change and so has written nothing. */
 async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Result> {
   const { txId, instruction } = asked;
-  const { order } = instruction.decision;
-  if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
+  const { actionKey } = instruction.decision;
+  if (await lane.term.during(wasCarriedOut(ports, lane.lane, actionKey))) return "done";
   const record = await lane.term.during(ports.store.transaction(txId));
   // If the transaction is settled or has no nonce, a repeat of the action finds the same state and does nothing either,
   // so the key need not be stored.
@@ -207,7 +207,7 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
     happened(tx, laidDown);
   }
   if (tx.receipt === null) happened(tx, sentAfresh);
-  happened(tx, sendOrdered);
+  happened(tx, requestedSend);
   lane.broadcasting?.kick();
   return "done";
 }

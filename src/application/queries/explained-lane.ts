@@ -131,7 +131,7 @@ async function holeAt(
   const reserved = hole === undefined && (row?.reserved ?? 0) > 0;
   const above = hole === undefined ? null : await firstAbove(ports, record, { nonce, below });
   const filling = hole === undefined || above === null ? BY_ITSELF : fillingOf(hole, above, settings);
-  const forbidden = filling.by !== "order" || above === null ? null : await forbiddenFilling(ports, hole, above);
+  const forbidden = filling.by !== "action" || above === null ? null : await forbiddenFilling(ports, hole, above);
   return { nonce, detail: hole?.detail ?? null, reserved, filling, forbidden };
 }
 
@@ -161,7 +161,7 @@ function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["sett
   const repairs = hole.expired !== undefined && settings?.expiredReservations === "placeholder";
   // If a loop may fill the hole but could not, the lane's lowest open transaction is STUCK and an operator has to act.
   if (state !== "STUCK" && (repairs || settings?.holePolicy === "heal")) return BY_ITSELF;
-  return { by: "order", txId };
+  return { by: "action", txId };
 }
 
 async function forbiddenFilling(

@@ -252,12 +252,12 @@ export function readOwner(value: unknown, path: string): string | null {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
-export interface ReserveOrder extends Pick<Reservation, "lane" | "requestId" | "owner"> {
+export interface ReserveIntent extends Pick<Reservation, "lane" | "requestId" | "owner"> {
   /** Time to live of the reservation in ms; null for the chain's default. */
   readonly ttlMs: number | null;
 }
 
-export function parseReserve(ports: NormalisePorts, request: ReserveRequest, owner: string | null): ReserveOrder {
+export function parseReserve(ports: NormalisePorts, request: ReserveRequest, owner: string | null): ReserveIntent {
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["chainId", "signer", "ttl", "requestId"], "");
   const signer = parseSigner(ports.codec, body.signer, "signer");

@@ -259,9 +259,9 @@ export class Delivery {
   }
 
   /** Resolves when all entries are answered, except those that are only partly written. */
-  async deliver(untold: readonly Undelivered[]): Promise<void> {
-    for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
-    const delivered = untold.flatMap(({ entries, outcomes }) =>
+  async deliver(undelivered: readonly Undelivered[]): Promise<void> {
+    for (const { changes } of undelivered) for (const each of changes) this.events.onCommitted(each);
+    const delivered = undelivered.flatMap(({ entries, outcomes }) =>
       entries.flatMap((entry, index): Delivered[] => {
         const outcome = outcomes[index] as WriteOutcome;
         return outcome.status === "unfinished" ? [] : [{ entry, outcome }];

@@ -294,20 +294,20 @@ export class Committer {
   /** Commits a batch. `over` starts the next transaction before callers are answered: their work must not delay it. */
   private async commit(batch: Entry[], over: () => void) {
     const started = this.ports.clock.monotonicMs();
-    const untold: Undelivered[] = [];
+    const undelivered: Undelivered[] = [];
     this.underWay.add(batch);
-    const failure = await this.commitOrBisect(batch, untold, () => this.letCreatesPass(batch)).then(
+    const failure = await this.commitOrBisect(batch, undelivered, () => this.letCreatesPass(batch)).then(
       () => null,
       (error: unknown) => ({ error }),
     );
     const durationMs = this.ports.clock.monotonicMs() - started;
     if (failure === null) {
       over();
-      this.queueAll(untold.flatMap(unfinishedOf));
+      this.queueAll(undelivered.flatMap(unfinishedOf));
     }
-    await this.delivery.deliver(untold);
+    await this.delivery.deliver(undelivered);
     if (failure !== null) {
-      this.fail(batch, failure.error, untold.length > 0);
+      this.fail(batch, failure.error, undelivered.length > 0);
       over();
     }
     this.underWay.delete(batch);
@@ -321,9 +321,9 @@ export class Committer {
    * is alone. If a write cannot be decided because a row was not loaded, the whole write fails: its requests must not
    * be reported as invalid.
    */
-  private async commitOrBisect(batch: readonly Entry[], untold: Undelivered[], beforeRetry = nothing) {
+  private async commitOrBisect(batch: readonly Entry[], undelivered: Undelivered[], beforeRetry = nothing) {
     try {
-      untold.push(await this.commitPatiently(batch, beforeRetry));
+      undelivered.push(await this.commitPatiently(batch, beforeRetry));
     } catch (error) {
       if (!(error instanceof BatchRefused || error instanceof NotLoaded)) throw error;
       const isWhole = batch.length > 1 || error instanceof NotLoaded;
@@ -334,8 +334,8 @@ export class Committer {
         return;
       }
       const middle = Math.ceil(pieces.length / 2);
-      await this.commitOrBisect(pieces.slice(0, middle), untold);
-      await this.commitOrBisect(pieces.slice(middle), untold);
+      await this.commitOrBisect(pieces.slice(0, middle), undelivered);
+      await this.commitOrBisect(pieces.slice(middle), undelivered);
     }
   }
 

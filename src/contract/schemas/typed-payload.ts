@@ -17,8 +17,8 @@ export type FunctionOf<A extends SomeAbi> = ContractFunctionName<A, Writing>;
  * Forbids members of the other kinds of payload: otherwise a payload with a mistake could pass as another kind that has
  * more members.
  */
-type Alone<T> = T & { readonly [Name in Exclude<Telling, keyof T>]?: never };
-type Telling = "to" | "data" | "function" | "abi" | "args" | "bytecode";
+type Alone<T> = T & { readonly [Name in Exclude<PayloadMember, keyof T>]?: never };
+type PayloadMember = "to" | "data" | "function" | "abi" | "args" | "bytecode";
 
 type CallBySignature = Omit<CallPayload, "abi">;
 

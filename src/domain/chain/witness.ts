@@ -26,7 +26,7 @@ export interface OwnSession {
 export interface MissedLock {
   readonly instanceId: string;
   readonly counter: number;
-  readonly heardMs: number;
+  readonly answeredMs: number;
 }
 
 export interface Sighting {
@@ -43,17 +43,17 @@ export interface LockLook {
   readonly lock: "none" | "held" | "gone";
   readonly counter: number;
   readonly askedMs: number;
-  readonly heardMs: number;
+  readonly answeredMs: number;
 }
 
-export function missedBefore({ counter, heardMs }: MissedLock): Sighting {
-  return { wasHeld: false, gone: { counter, sinceMs: heardMs } };
+export function missedBefore({ counter, answeredMs }: MissedLock): Sighting {
+  return { wasHeld: false, gone: { counter, sinceMs: answeredMs } };
 }
 
-export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): Sighting {
+export function sight(before: Sighting, { lock, counter, answeredMs }: LockLook): Sighting {
   if (lock !== "gone") return { wasHeld: before.wasHeld || lock === "held", gone: null };
   // A changed heartbeat counter shows that the instance is alive: the checks start over.
-  return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: heardMs } };
+  return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: answeredMs } };
 }
 
 /**

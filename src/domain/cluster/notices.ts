@@ -64,17 +64,17 @@ export function isVanished({ draining, lanes }: { draining: boolean; lanes: numb
 }
 
 /** An operator's acknowledgement of a notice. */
-export interface AcknowledgeOrder {
+export interface Acknowledgement {
   readonly noticeId: string;
   readonly by: string;
   readonly why: string;
   /** Number of events that the operator has seen; null if not given. */
   readonly times: number | null;
   /** Idempotency key of the caller, with the fingerprint of the request; null if the caller gave no key. */
-  readonly order: { readonly key: string; readonly fingerprint: Hex } | null;
+  readonly actionKey: { readonly key: string; readonly fingerprint: Hex } | null;
 }
 
-export type KeptOrder = NonNullable<AcknowledgeOrder["order"]>;
+export type KeptActionKey = NonNullable<Acknowledgement["actionKey"]>;
 
 /**
  * `acknowledge`: write the acknowledgement. `stands`: this same action was already carried out. `reused`: another
@@ -85,12 +85,12 @@ export type AcknowledgeVerdict = "acknowledge" | "stands" | "reused" | "taken" |
 
 export function judgeAcknowledgement(
   { acknowledged, times }: Pick<Notice, "acknowledged" | "times">,
-  kept: KeptOrder | null,
-  asked: AcknowledgeOrder,
+  kept: KeptActionKey | null,
+  asked: Acknowledgement,
 ): AcknowledgeVerdict {
   if (acknowledged === null) return asked.times === null || asked.times === times ? "acknowledge" : "grown";
-  const isSameKey = asked.order !== null && kept?.key === asked.order.key;
-  if (isSameKey) return kept?.fingerprint === asked.order?.fingerprint ? "stands" : "reused";
-  const isSame = asked.order === null && acknowledged.by === asked.by && acknowledged.why === asked.why;
+  const isSameKey = asked.actionKey !== null && kept?.key === asked.actionKey.key;
+  if (isSameKey) return kept?.fingerprint === asked.actionKey?.fingerprint ? "stands" : "reused";
+  const isSame = asked.actionKey === null && acknowledged.by === asked.by && acknowledged.why === asked.why;
   return isSame ? "stands" : "taken";
 }

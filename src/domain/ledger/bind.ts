@@ -19,7 +19,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const requestId = isTaken ? null : intent.requestId;
   const verdict = judgeBound(draft, write);
   const at = { createdAt: draft.at, requestId };
-  if (draft.isCarriedOut(write.decision?.order)) return { status: "bound", result: "conflict", ...at };
+  if (draft.isCarriedOut(write.decision?.actionKey)) return { status: "bound", result: "conflict", ...at };
   if ("forbidden" in verdict) return { status: "bound", result: "forbidden", ...at, forbidden: verdict.forbidden };
   const result = givesNoNonce(draft.ledger) ? "held" : takeNonce(draft, write);
   const { chosen } = write;

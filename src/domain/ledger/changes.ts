@@ -6,12 +6,12 @@ import type { Reservation } from "../transaction/reservations.ts";
 import type { PreparedIntent } from "../transaction/transaction.ts";
 import type { Approval, WaitingIntent, Watched } from "./ledger.ts";
 import type {
+  ActionKey,
   ApprovalResult,
   IntakeEvent,
   IntakeResult,
   LaneDecision,
   NewCompletion,
-  OrderKey,
   SuspendedBy,
   TransitionItem,
 } from "./writes.ts";
@@ -29,7 +29,7 @@ export type Change =
   | { readonly kind: "suspension"; readonly suspendedBy: SuspendedBy | null }
   | { readonly kind: "reconciliation" }
   /** An operator's action was carried out under this idempotency key. */
-  | { readonly kind: "ordered"; readonly order: OrderKey }
+  | { readonly kind: "carriedOut"; readonly actionKey: ActionKey }
   | { readonly kind: "decision"; readonly decision: LaneDecision; readonly at: Date }
   | Allocated
   | Moved

@@ -1,8 +1,8 @@
 import type { ForeignUse } from "../cluster/notices.ts";
 import type { Change } from "./changes.ts";
 import { foldInto, type OwnLedger } from "./fold.ts";
-import { type Ledger, orderKeyOf } from "./ledger.ts";
-import type { OrderKey } from "./writes.ts";
+import { actionKeyOf, type Ledger } from "./ledger.ts";
+import type { ActionKey } from "./writes.ts";
 
 /**
  * `at`: the time that changes get. `past`: the time at which reservations are checked for expiry. The two differ if
@@ -45,8 +45,8 @@ export class Draft {
    * another node after a takeover or after a commit with an unknown outcome. The caller of this method checks whether
    * the earlier action was the same one.
    */
-  isCarriedOut(order: OrderKey | undefined): boolean {
-    return order !== undefined && this.ledger.orders.get(orderKeyOf(order)) !== null;
+  isCarriedOut(actionKey: ActionKey | undefined): boolean {
+    return actionKey !== undefined && this.ledger.actionKeys.get(actionKeyOf(actionKey)) !== null;
   }
 
   /** Records that the signer's key was used at these nonces by a transaction that Fencepost did not send. */
@@ -54,7 +54,7 @@ export class Draft {
     this.record({ kind: "usedElsewhere", txHash: null, txId: null, ...use, at: this.at });
   }
 
-  keepOrderKey(order: OrderKey | undefined): void {
-    if (order !== undefined) this.record({ kind: "ordered", order });
+  keepActionKey(actionKey: ActionKey | undefined): void {
+    if (actionKey !== undefined) this.record({ kind: "carriedOut", actionKey });
   }
 }

@@ -7,11 +7,11 @@ import { foldCharge } from "./guard.ts";
 import { foldStanding, type Own } from "./kept.ts";
 import {
   type Approval,
+  actionKeyOf,
   existingOf,
   isSpent,
   type Ledger,
   type LedgerTransaction,
-  orderKeyOf,
   type WaitingIntent,
   watchedIn,
 } from "./ledger.ts";
@@ -66,8 +66,8 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
     case "repaired":
       if (ledger.repairs !== undefined) ledger.repairs = [...ledger.repairs, change.at];
       break;
-    case "ordered":
-      ledger.orders = ledger.orders.add(orderKeyOf(change.order), change.order.fingerprint);
+    case "carriedOut":
+      ledger.actionKeys = ledger.actionKeys.add(actionKeyOf(change.actionKey), change.actionKey.fingerprint);
       break;
     case "charged":
       if (ledger.guard !== null) ledger.guard = foldCharge(ledger.guard, ledger.lane.signer, change);

@@ -27,7 +27,7 @@ export { foldKept, keptOf } from "./kept.ts";
 export type * from "./kept-transaction.ts";
 export { boundTransaction, keptTransaction, stepAcknowledged, stepPlanned, UNSIGNED } from "./kept-transaction.ts";
 export type * from "./ledger.ts";
-export { bareLedger, isSpent, orderKeyOf, reservationAt, stepsOf } from "./ledger.ts";
+export { actionKeyOf, bareLedger, isSpent, reservationAt, stepsOf } from "./ledger.ts";
 export { mayGiveUp, mayMove } from "./may-move.ts";
 export { NotLoaded, Part } from "./part.ts";
 export { expired, lapsed } from "./settle-intake.ts";

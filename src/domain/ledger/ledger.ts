@@ -56,7 +56,7 @@ export interface Ledger {
   /** Intents in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
   /** Fingerprints of operators' actions that were carried out, by idempotency key (draft.ts). */
-  readonly orders: Part<string, Hex>;
+  readonly actionKeys: Part<string, Hex>;
   /** Policies that apply to the lane; null: no policy is in force. */
   readonly guard: Guard | null;
 }
@@ -149,7 +149,7 @@ export interface Approval {
 }
 
 /** Key of an operator's action, used in the ledger and in a database index. */
-export function orderKeyOf({ subject, key }: { subject: string; key: string }): string {
+export function actionKeyOf({ subject, key }: { subject: string; key: string }): string {
   return `${subject}:${key}`;
 }
 
@@ -190,7 +190,7 @@ const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconcil
   reserved: Part.of("reservation of nonce", NAMED),
   reservedAs: Part.of("reservation named", NAMED),
   intake: Part.of("intake row", NAMED),
-  orders: Part.of("order", NAMED),
+  actionKeys: Part.of("action key", NAMED),
   guard: null,
 };
 

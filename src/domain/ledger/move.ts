@@ -18,7 +18,7 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
   const tx = draft.ledger.transactions.get(item.txId);
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
   if (!mayBeTaken(draft, tx, item)) return "conflict";
-  if (draft.isCarriedOut(item.decision?.order)) return "conflict";
+  if (draft.isCarriedOut(item.decision?.actionKey)) return "conflict";
   refuseIllegal(item);
   const attemptCount = countAttempts(tx, item);
   const way = wayOf(draft.ledger, tx, item);
@@ -32,7 +32,7 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
   noteForeign(draft, item);
-  draft.keepOrderKey(item.decision?.order);
+  draft.keepActionKey(item.decision?.actionKey);
   for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
   complete(draft, tx, item);
@@ -46,12 +46,12 @@ export function move(draft: Draft, item: TransitionItem): MoveResult {
  * nonce.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
-  const { claim, decision, ordered, expires, event } = item;
+  const { claim, decision, sendRequested, expires, event } = item;
   const isExpiry = event === "expire" || expires === true;
   if ((claim !== undefined || event === "expire") && isHeld(ledger)) return false;
   if (isExpiry && (tx.heldSince !== null || !isOver(tx.validUntil, at))) return false;
   if (event === "expire" && tx.attemptCount === 0 && !mayGiveUp(ledger, tx)) return false;
-  return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
+  return claim === undefined || tx.heldSince === null || decision !== undefined || sendRequested === true;
 }
 
 /**

@@ -37,13 +37,13 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, result: Extract<In
  * was decided. An approved intent may wait long for its nonce, and can be cancelled until it has one.
  */
 function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
-  const order = result.decision?.order;
-  if (draft.isCarriedOut(order)) return;
+  const actionKey = result.decision?.actionKey;
+  if (draft.isCarriedOut(actionKey)) return;
   if (result.event === "hold" || result.event === "unhold") {
     // Holding a held intent, or releasing a released one, changes nothing.
     const isNew = (intake.held === true) !== (result.event === "hold");
     if (isNew) draft.record({ kind: "held", intake, result, at: draft.at });
-    draft.keepOrderKey(order);
+    draft.keepActionKey(actionKey);
     return;
   }
   const { approval, held = false } = intake;
@@ -55,7 +55,7 @@ function decide(draft: Draft, intake: WaitingIntent, result: ApprovalResult) {
   // A held intent does not expire.
   if (result.event === "expire") return;
   if (result.event === "callOff" ? approval === null && !held : approval?.approved !== false) return;
-  draft.keepOrderKey(order);
+  draft.keepActionKey(actionKey);
   if (result.event === "approve") draft.record({ kind: "approved", intake, result, at: draft.at });
   else end(draft, intake, { ...result, event: result.event });
 }

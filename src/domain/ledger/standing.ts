@@ -48,7 +48,7 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
  */
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
-  if (draft.isCarriedOut(decision?.order)) return { status: "aligned", cursor: ledger.cursor ?? floor };
+  if (draft.isCarriedOut(decision?.actionKey)) return { status: "aligned", cursor: ledger.cursor ?? floor };
   const ended = loaded(ledger.endedThrough, "the highest nonce whose reservation ended");
   const from = Math.max(floor, ended === null ? 0 : ended + 1, ledger.departedBelow ?? 0);
   const left = [ledger.nonces.highestFrom(from), ledger.reserved.highestFrom(from)];
@@ -65,7 +65,7 @@ export function realign(draft: Draft, { floor, decision }: RealignWrite): Ledger
  * but an operator's resume ends it.
  */
 export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): LedgerOutcome {
-  if (draft.isCarriedOut(decision?.order)) return { status: "done" };
+  if (draft.isCarriedOut(decision?.actionKey)) return { status: "done" };
   const before = draft.ledger.suspendedBy;
   const suspendedBy = suspended ? (before ?? "OPERATOR") : null;
   keepDecision(draft, decision);
@@ -76,7 +76,7 @@ export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): Le
 function keepDecision(draft: Draft, decision: LaneDecision | undefined) {
   if (decision === undefined) return;
   draft.record({ kind: "decision", decision, at: draft.at });
-  draft.keepOrderKey(decision.order);
+  draft.keepActionKey(decision.actionKey);
 }
 
 /** Closes nonce gaps that another program's transactions have filled. */

@@ -81,7 +81,7 @@ export interface LaneDecision {
   readonly actor: string;
   readonly reason: string;
   /** Set if the action has an idempotency key. */
-  readonly order?: OrderKey;
+  readonly actionKey?: ActionKey;
 }
 
 export interface TransitionWrite extends Fenced<"transition"> {
@@ -115,7 +115,7 @@ export interface TransitionItem {
    */
   readonly spends?: Spending;
   /** Set with a claim of a held transaction: an operator requested this one send. */
-  readonly ordered?: true;
+  readonly sendRequested?: true;
   /**
    * Set with a cancel, immediate or queued, that is made because `validUntil` has passed. The result is `conflict` if
    * it has not passed, or if the transaction is held.
@@ -278,7 +278,7 @@ export interface WantedNonces {
 }
 
 /** Idempotency key of an operator's action: an action that was carried out under this key is not carried out again. */
-export interface OrderKey {
+export interface ActionKey {
   /** Id of the transaction that the action is about; empty if it is about the whole lane. */
   readonly subject: string;
   readonly key: string;
@@ -293,7 +293,7 @@ export interface Decision {
   /** Further data of the decision for the audit: action, ticket, severity. */
   readonly audit: Readonly<Record<string, unknown>> | null;
   /** Set in one of the action's steps, if the action has an idempotency key. */
-  readonly order?: OrderKey;
+  readonly actionKey?: ActionKey;
 }
 
 /** Writes about nonces outside ordinary creates: reservations and nonce gaps. They are fenced like all other writes. */

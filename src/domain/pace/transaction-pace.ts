@@ -38,7 +38,7 @@ export interface TransactionPace {
   /** Set while a node may have sent the transaction under an unknown hash; null: no search is running. */
   readonly search: Search | null;
   /** True if an operator requested the next send, which happens even if the transaction is held. */
-  readonly ordered: boolean;
+  readonly sendRequested: boolean;
 }
 
 /** Time and block at which a node accepted a transaction. `ms` is monotonic. */
@@ -84,7 +84,7 @@ const UNTRIED: TransactionPace = {
   look: LOOK_DUE,
   lookFailedMs: null,
   search: null,
-  ordered: false,
+  sendRequested: false,
 };
 
 /** Pace of a transaction that is signed but not committed yet: nothing may be sent. */
@@ -117,11 +117,11 @@ export const claimed = (pace: Pace): Pace => ({ ...pace, claimed: true });
 export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ...pace, rawTransaction });
 
 /** The transaction was mined before the node's response to a send arrived: the response only ends the claim. */
-export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, ordered: false });
+export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, sendRequested: false });
 
 /** A node accepted the transaction's bytes. */
 export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt): Pace {
-  const accepted = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, ordered: false };
+  const accepted = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, sendRequested: false };
   return { ...pace, claimed: false, rawTransaction: null, send, ...accepted };
 }
 
@@ -146,7 +146,7 @@ export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs:
   const send = at(nowMs + backoffMs(ASK_AGAIN[answer], failures, random));
   const rejections = answer === "rejected" ? pace.rejections + 1 : 0;
   const look = answer === "nonceConsumed" ? LOOK_OWED : pace.look;
-  return { ...pace, claimed: false, answer, send, failures, rejections, look, ordered: false };
+  return { ...pace, claimed: false, answer, send, failures, rejections, look, sendRequested: false };
 }
 
 /** Another attempt of the same transaction must be sent. */
@@ -161,7 +161,7 @@ export const scheduled = (pace: Pace, send: When): Pace => ({ ...pace, send });
 export const sentAfresh = (pace: Pace): Pace => ({ ...pace, answer: null, send: AT_ONCE, failures: 0 });
 
 /** An operator requested one send of the transaction, even if it is held. */
-export const sendOrdered = (pace: Pace): Pace => ({ ...pace, ordered: true });
+export const requestedSend = (pace: Pace): Pace => ({ ...pace, sendRequested: true });
 
 /** The transaction is due, and it was decided to send it unchanged. */
 export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
@@ -209,7 +209,7 @@ export const lookFailed = (pace: Pace, nowMs: number): Pace => ({ ...pace, lookF
  * passed.
  */
 export function sightLost(pace: Pace, nowMs: number): Pace {
-  return { ...pace, send: NEVER, claimed: false, ordered: false, search: { sinceMs: nowMs, nextMs: nowMs } };
+  return { ...pace, send: NEVER, claimed: false, sendRequested: false, search: { sinceMs: nowMs, nextMs: nowMs } };
 }
 
 /** The transaction's hash was already unknown before this term began. */

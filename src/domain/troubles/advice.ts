@@ -140,7 +140,7 @@ export function requestsOf(step: Step): readonly OfferedAction[] {
   const { filling, nonce = 0 } = lane.hole ?? {};
   const target: Target = {
     ...{ txId: transaction.txId, signer: lane.signer, chainId: chain.chainId },
-    hole: filling?.by === "order" ? { nonce, txId: filling.txId } : null,
+    hole: filling?.by === "action" ? { nonce, txId: filling.txId } : null,
     isOwnKill: lane.killed !== null && lane.killed.signer !== null,
   };
   const made = REQUESTS[code]?.(target, nameOf(step)) ?? [];

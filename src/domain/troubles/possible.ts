@@ -38,7 +38,7 @@ const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean
   },
   REPLACE: (situation) => situation.transaction.state === "ALLOCATED" || maySignAnother(situation, "replace"),
   FILL_HOLE: ({ lane: { hole, signerAway } }) =>
-    hole?.filling.by === "order" && hole.forbidden === null && signerAway === null,
+    hole?.filling.by === "action" && hole.forbidden === null && signerAway === null,
   USE_NONCE_ELSEWHERE: ({ transaction: { attempts }, lane: { hole } }) =>
     hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
   RAISE_LIMIT: ({ transaction, lane: { hole } }) =>

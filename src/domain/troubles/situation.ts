@@ -97,10 +97,10 @@ export interface ExplainedHole {
   /** True if the nonce is reserved for a caller that signs itself. */
   readonly reserved: boolean;
   /**
-   * How the nonce gap gets filled. "order": by an operator's action on `txId`, the lane's lowest open transaction.
+   * How the nonce gap gets filled. "action": by an operator's action on `txId`, the lane's lowest open transaction.
    * "itself": automatically. "chainNode": only through the RPC node, which holds the key.
    */
-  readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
+  readonly filling: { readonly by: "action"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
   /** The policy rule that forbids filling the nonce gap. */
   readonly forbidden: Forbidden | null;
 }

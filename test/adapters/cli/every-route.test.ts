@@ -116,12 +116,12 @@ describe("CLI commands for every route of the API", () => {
     },
   );
 
-  const orderOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
+  const requestOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
 
   it("send their options as the request body", async () => {
     const fees = ["--max-fee-per-gas", "20gwei", "--max-priority-fee-per-gas", "1gwei"];
     const resolving = ["resolve", ID, ...because, "--action", "REPLACE", "--then", "manual", ...payload, ...fees];
-    const { body: resolved } = (await orderOf(resolving)) ?? {};
+    const { body: resolved } = (await requestOf(resolving)) ?? {};
     expect(resolved).toHaveProperty("then", "manual");
     expect(resolved).toMatchObject({
       reason: "ticket 4711",
@@ -130,20 +130,20 @@ describe("CLI commands for every route of the API", () => {
       fees: { maxFeePerGas: "20000000000", maxPriorityFeePerGas: "1000000000" },
     });
     const audited = ["cancel", ID, ...because, "--audit", '{"ticket":4711}'];
-    expect((await orderOf(audited))?.body).toEqual({ reason: "ticket 4711", audit: { ticket: 4711 } });
+    expect((await requestOf(audited))?.body).toEqual({ reason: "ticket 4711", audit: { ticket: 4711 } });
     const lowered = ["realign", SIGNER, ...because, "--nonce", "17", "--chain-id", "5"];
-    expect((await orderOf(lowered))?.body).toEqual({ reason: "ticket 4711", nonce: 17, chainId: 5 });
+    expect((await requestOf(lowered))?.body).toEqual({ reason: "ticket 4711", nonce: 17, chainId: 5 });
     const reserving = ["nonces", "reserve", "--signer", SIGNER, "--ttl", "5m", "--chain-id", "1"];
-    expect((await orderOf(reserving))?.body).toEqual({ signer: SIGNER, ttl: "5m", chainId: 1, requestId: "made-up" });
+    expect((await requestOf(reserving))?.body).toEqual({ signer: SIGNER, ttl: "5m", chainId: 1, requestId: "made-up" });
   });
 
   it("send their options as the query string", async () => {
-    expect((await orderOf(["ready", "--chain-id", "5"]))?.query).toEqual({ chain: "5" });
-    expect((await orderOf(["signers", "--limit", "2", "--after", "x"]))?.query).toEqual({ limit: "2", after: "x" });
-    expect((await orderOf(["signers", SIGNER, "--fresh"]))?.query).toEqual({ fresh: "true" });
+    expect((await requestOf(["ready", "--chain-id", "5"]))?.query).toEqual({ chain: "5" });
+    expect((await requestOf(["signers", "--limit", "2", "--after", "x"]))?.query).toEqual({ limit: "2", after: "x" });
+    expect((await requestOf(["signers", SIGNER, "--fresh"]))?.query).toEqual({ fresh: "true" });
     const paged = ["completions", "--after", "7", "--epoch", "2", "--limit", "9"];
-    expect((await orderOf(paged))?.query).toEqual({ after: "7", epoch: "2", limit: "9" });
+    expect((await requestOf(paged))?.query).toEqual({ after: "7", epoch: "2", limit: "9" });
     const filtered = ["list", "--state", "STUCK", "--signer", SIGNER, "--order", "oldest", "--limit", "3"];
-    expect((await orderOf(filtered))?.query).toEqual({ state: "STUCK", signer: SIGNER, order: "oldest", limit: "3" });
+    expect((await requestOf(filtered))?.query).toEqual({ state: "STUCK", signer: SIGNER, order: "oldest", limit: "3" });
   });
 });

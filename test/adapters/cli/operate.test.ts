@@ -13,8 +13,8 @@ async function run(argv: readonly string[], answer: () => Promise<Transaction> =
   const connected: RemoteOptions[] = [];
   const note =
     (action: string) =>
-    (id: string, order: unknown, options: object = {}) => {
-      calls.push([action, id, order, ...(Object.keys(options).length === 0 ? [] : [options])]);
+    (id: string, request: unknown, options: object = {}) => {
+      calls.push([action, id, request, ...(Object.keys(options).length === 0 ? [] : [options])]);
       return answer();
     };
   const client = {

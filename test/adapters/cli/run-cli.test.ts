@@ -250,14 +250,14 @@ describe("a CLI command that calls a running node", () => {
   });
 
   it("stops one signer or all, and prints which nodes confirmed the stop and whether the stop is durable", async () => {
-    const orders: unknown[] = [];
+    const requests: unknown[] = [];
     const state = {
       durable: false,
       kills: [{ killId: "k", signer: null, actor: "operator:ops", reason: "stolen" }],
       nodes: [{ nodeId: "n-2", url: "http://10.0.0.2:3000", told: false }],
     };
-    const kill = async (order?: object) => {
-      orders.push(order);
+    const kill = async (request?: object) => {
+      requests.push(request);
       return state;
     };
     expect((await run(["kill", "--reason", "stolen"], answering({ kill }))).stdout.split("\n")).toEqual([
@@ -269,7 +269,7 @@ describe("a CLI command that calls a running node", () => {
       "",
     ]);
     await run(["kill", "0xAaaa"], answering({ kill }));
-    expect(orders).toEqual([{ reason: "stolen" }, { signer: "0xAaaa" }]);
+    expect(requests).toEqual([{ reason: "stolen" }, { signer: "0xAaaa" }]);
     const endKill = async () => ({ durable: true, kills: [], nodes: [] });
     expect((await run(["unkill"], answering({ endKill }))).stdout).toBe("nothing is stopped\n");
   });
@@ -278,8 +278,8 @@ describe("a CLI command that calls a running node", () => {
     const asked: unknown[] = [];
     const quotas = { createsPerSecond: 20, readsPerSecond: 200, queueShare: 0.1 };
     const terms = { name: "airdrop", scopes: ["submit" as const], signers: null, chains: null };
-    const addKey: FencepostClient["addKey"] = async (order) => {
-      asked.push(order);
+    const addKey: FencepostClient["addKey"] = async (request) => {
+      asked.push(request);
       return { ...terms, ...quotas, secret: "its-secret", secretId: "5f1d7a84" };
     };
     const argv = ["keys", "api", "new", "airdrop", "--rate", "20", "--read-rate", "200", "--queue-share", "0.1"];

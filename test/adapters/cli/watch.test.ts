@@ -38,7 +38,7 @@ describe("fencepost watch", () => {
       [[open(1), open(2)], [open(1), open(2, { state: "STUCK", subState: null })], []],
     );
     expect(code).toBe(0);
-    const told = stdout
+    const printed = stdout
       .trimEnd()
       .split("\n")
       .map((line) =>
@@ -47,7 +47,7 @@ describe("fencepost watch", () => {
           .filter((_, at) => at === 1 || at === 3)
           .join(" "),
       );
-    expect(told).toEqual([
+    expect(printed).toEqual([
       expect.stringMatching(/^TRACKING\/PENDING tx-1/),
       expect.stringMatching(/^TRACKING\/PENDING tx-2/),
       expect.stringMatching(/^STUCK tx-2/),

@@ -27,7 +27,7 @@ interface Audit {
 
 let browser: Browser;
 
-const orders = (asked: readonly Asked[]) => asked.filter(({ method }) => method !== "GET");
+const actionRequests = (asked: readonly Asked[]) => asked.filter(({ method }) => method !== "GET");
 const title = (page: Page) => page.locator("main h1").first().textContent();
 
 describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
@@ -72,7 +72,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.reload();
     await page.locator(".trouble").first().waitFor();
     expect(await past.count()).toBe(0);
-    expect(orders(node.asked), "nobody else loses sight of it").toEqual([]);
+    expect(actionRequests(node.asked), "nobody else loses sight of it").toEqual([]);
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/pages/now.js
@@ -110,9 +110,9 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
   it("shows a lane's in-flight limit, its current use, and what blocks the next transaction", async () => {
     const { page, open } = await visit(browser);
     await open(LANE);
-    const told = page.locator(".facts div", { hasText: "In flight" });
-    expect(await told.textContent()).toContain("16 of 16 that may be, 64 by the settings");
-    expect(await told.textContent()).toContain("takes no more ahead of what is mined");
+    const inFlight = page.locator(".facts div", { hasText: "In flight" });
+    expect(await inFlight.textContent()).toContain("16 of 16 that may be, 64 by the settings");
+    expect(await inFlight.textContent()).toContain("takes no more ahead of what is mined");
     await shows(page, ".facts", "now 4.8 gwei base fee, 1.5 tip");
     await shows(page, ".decisions", "called it stuck");
   });
@@ -137,21 +137,21 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     const dialog = page.locator("#action-dialog");
     await shows(page, "#action-dialog .preview", "For at least a tenth more than the 1.2 gwei that stand");
     await dialog.locator("button[type=submit]").click();
-    expect(orders(node.asked), "nothing is sent without a reason").toEqual([]);
+    expect(actionRequests(node.asked), "nothing is sent without a reason").toEqual([]);
     await dialog.locator("textarea").fill("the market moved");
     await dialog.locator("input[name=maxFee]").fill("7.5");
     await dialog.locator("summary").click();
     await shows(page, "#action-dialog pre", '"maxFeePerGas": "7500000000"');
     await dialog.locator("button[type=submit]").click();
     await shows(page, "#toast", "the node has accepted it");
-    const [order, ...more] = orders(node.asked);
+    const [actionRequest, ...more] = actionRequests(node.asked);
     expect(more).toEqual([]);
-    expect(order).toMatchObject({
+    expect(actionRequest).toMatchObject({
       method: "POST",
       path: `/tx/${STUCK_TX}/reprice`,
       body: { reason: "the market moved", maxFeePerGas: "7500000000" },
     });
-    expect(order?.headers["idempotency-key"]).toMatch(/^dashboard-[0-9a-f]{16}$/);
+    expect(actionRequest?.headers["idempotency-key"]).toMatch(/^dashboard-[0-9a-f]{16}$/);
   });
 
   // protects [The dashboard] src/adapters/dashboard/public/parts/action-dialog.js
@@ -172,7 +172,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.locator("#action-dialog textarea").inputValue()).toBe("wrong recipient");
     await page.locator("#action-dialog button[type=submit]").click();
     await shows(page, "#toast", "Cancel");
-    const keys = orders(node.asked).map(({ headers }) => headers["idempotency-key"]);
+    const keys = actionRequests(node.asked).map(({ headers }) => headers["idempotency-key"]);
     expect(keys).toHaveLength(2);
     expect(new Set(keys).size).toBe(1);
   });
@@ -281,15 +281,15 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     "passes the accessibility checks of axe on every page, with the %s colour scheme",
     async (colorScheme, how) => {
       const { page, open } = await visit(browser, { isDev: true, context: { colorScheme } });
-      const told: string[] = [];
+      const found: string[] = [];
       await open("#/");
       await page.evaluate(AXE);
       for (const place of PAGES) {
         await open(place);
         const { violations } = await page.evaluate<Audit>(`axe.run(document, { ${how} })`);
-        told.push(...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${place} ${id}: ${html}`)));
+        found.push(...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${place} ${id}: ${html}`)));
       }
-      expect(told).toEqual([]);
+      expect(found).toEqual([]);
     },
   );
 
@@ -397,8 +397,8 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await dev.page.fill("#send-form input[name=amount]", "0.25");
     await dev.page.locator("#send-form button").click();
     await dev.page.locator("#send-result", { hasText: /\S/ }).waitFor();
-    const [order] = orders(dev.node.asked);
-    expect(order).toMatchObject({
+    const [actionRequest] = actionRequests(dev.node.asked);
+    expect(actionRequest).toMatchObject({
       path: "/tx/batch",
       body: { transactions: [{ payload: { value: "250000000000000000" } }, {}, {}] },
     });

@@ -33,14 +33,14 @@ describe.skipIf(browserPath === undefined)("the dashboard notice that another pr
     await page.locator("#action-dialog textarea").fill("the finance team's own wallet");
     await page.locator("#action-dialog button[type=submit]").click();
     await shows(page, "#toast", "the node has accepted it");
-    const [order, ...more] = node.asked.filter(({ method }) => method !== "GET");
+    const [actionRequest, ...more] = node.asked.filter(({ method }) => method !== "GET");
     expect(more).toEqual([]);
-    expect(order).toMatchObject({
+    expect(actionRequest).toMatchObject({
       method: "POST",
       path: `/notices/${FOREIGN_NOTICE}/acknowledge`,
       body: { times: 1, reason: "the finance team's own wallet" },
     });
-    expect(order?.headers["idempotency-key"]).toMatch(/^dashboard-/);
+    expect(actionRequest?.headers["idempotency-key"]).toMatch(/^dashboard-/);
     expect(complaints).toEqual([]);
   });
 

@@ -22,9 +22,9 @@ const nodes: StagedNode[] = [];
 
 export async function visit(
   browser: Browser,
-  { scene, context, isDev = false, ...told }: Staging = {},
+  { scene, context, isDev = false, ...options }: Staging = {},
 ): Promise<Visit> {
-  const usual = night({ now: () => new Date(), ...told });
+  const usual = night({ now: () => new Date(), ...options });
   const node = await startStagedNode((asked) => scene?.(asked) ?? usual(asked), { isDev });
   nodes.push(node);
   const page = await (await browser.newContext(context)).newPage();

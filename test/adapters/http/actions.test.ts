@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ApiKey } from "../../../src/adapters/http/exchange/options.ts";
-import type { LaneOrder, TransactionOrder } from "../../../src/application/api.ts";
+import type { LaneActionRequest, TransactionActionRequest } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { SIGNER_EIP55, sampleHash, sampleSigner, sampleTransaction, sampleTxId } from "../../support/scripted-api.ts";
@@ -20,9 +20,9 @@ describe("operator actions over HTTP", () => {
   it.each(["resubmit", "reprice", "cancel", "replace", "resolve", "suspend", "resume"] as const)(
     "forward body and caller to %s, and answer 202 with the transaction",
     async (action) => {
-      const orders: TransactionOrder[] = [];
-      const act = async (order: TransactionOrder) => {
-        orders.push(order);
+      const actionRequests: TransactionActionRequest[] = [];
+      const act = async (actionRequest: TransactionActionRequest) => {
+        actionRequests.push(actionRequest);
         return sampleTransaction();
       };
       const app = httpApp({ act }, { apiKeys: KEYS });
@@ -31,35 +31,37 @@ describe("operator actions over HTTP", () => {
       expect(response.statusCode).toBe(202);
       expect(response.headers.location).toBe(`/api/v1/tx/${sampleTransaction().txId}`);
       expect(response.json()).toMatchObject({ txId: sampleTransaction().txId, signer: SIGNER_EIP55 });
-      expect(orders).toEqual([{ action, txId, request: body, actor: "operator:on-call" }]);
+      expect(actionRequests).toEqual([{ action, txId, request: body, actor: "operator:on-call" }]);
     },
   );
 
   it.each(["suspend", "resume", "realign"] as const)(
     "%s a signer's lane, and answer 200 with the lane",
     async (action) => {
-      const orders: LaneOrder[] = [];
-      const actOnLane = async (order: LaneOrder) => {
-        orders.push(order);
+      const actionRequests: LaneActionRequest[] = [];
+      const actOnLane = async (actionRequest: LaneActionRequest) => {
+        actionRequests.push(actionRequest);
         return [sampleSigner({ suspendedBy: action === "suspend" ? "OPERATOR" : null })];
       };
       const app = httpApp({ actOnLane }, { apiKeys: "none" });
       const response = await post(app, `/api/v1/signers/${SIGNER_EIP55}/${action}`, { reason: "r" });
       expect(response.statusCode).toBe(200);
       expect(response.json().items).toMatchObject([{ signer: SIGNER_EIP55, suspended: action === "suspend" }]);
-      expect(orders).toEqual([{ action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" }]);
+      expect(actionRequests).toEqual([
+        { action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" },
+      ]);
     },
   );
 
   it("pass on the caller's idempotency key if one is given", async () => {
-    const orders: unknown[] = [];
+    const actionRequests: unknown[] = [];
     const app = httpApp({
       act: async ({ idempotencyKey }) => {
-        orders.push(idempotencyKey);
+        actionRequests.push(idempotencyKey);
         return sampleTransaction();
       },
       actOnLane: async ({ idempotencyKey }) => {
-        orders.push(idempotencyKey);
+        actionRequests.push(idempotencyKey);
         return [sampleSigner()];
       },
     });
@@ -67,12 +69,12 @@ describe("operator actions over HTTP", () => {
       const headers = { "content-type": "application/json", "idempotency-key": "ticket-7" };
       await app.inject({ method: "POST", url, headers, payload: JSON.stringify({ reason: "r" }) });
     }
-    expect(orders).toEqual(["ticket-7", "ticket-7"]);
+    expect(actionRequests).toEqual(["ticket-7", "ticket-7"]);
     const headers = { "content-type": "application/json", "idempotency-key": "gr\u00fc\u00dfe" };
     const url = `/api/v1/tx/${txId}/cancel`;
     const refused = await app.inject({ method: "POST", url, headers, payload: JSON.stringify({ reason: "r" }) });
     expect(refused.json()).toMatchObject({ code: "INVALID_REQUEST", path: "idempotency-key" });
-    expect(orders).toHaveLength(2);
+    expect(actionRequests).toHaveLength(2);
   });
 
   it("answer 409 and name the mined transaction if they come too late", async () => {

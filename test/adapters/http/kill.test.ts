@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
-import type { KillAnswer, KillOrder } from "../../../src/application/api.ts";
+import type { KillActionRequest, KillAnswer } from "../../../src/application/api.ts";
 import { OPEN } from "../../../src/application/loops/reception.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
 import { SCOPES } from "../../../src/domain/keys/principal.ts";
@@ -15,8 +15,8 @@ const inForce: KillAnswer = {
 const over: KillAnswer = { durable: true, kills: [], nodes: [] };
 
 function bench(options: Partial<HttpServerOptions> = {}) {
-  const kill = vi.fn(async (_: KillOrder) => inForce);
-  const endKill = vi.fn(async (_: KillOrder) => over);
+  const kill = vi.fn(async (_: KillActionRequest) => inForce);
+  const endKill = vi.fn(async (_: KillActionRequest) => over);
   const apiKeys = [{ name: "shop", secret: "key", scopes: SCOPES }];
   const app = httpApp({ kill, endKill }, { apiKeys, ...options });
   const ask = (method: "POST" | "DELETE", path: string, payload?: object, authorization = "Bearer key") =>
@@ -31,8 +31,8 @@ describe("the kill switch over HTTP", () => {
     expect(answer.statusCode).toBe(200);
     expect(answer.json()).toEqual({ ...inForce, kills: [{ ...inForce.kills[0], signer: SIGNER_EIP55 }] });
     await ask("POST", `/signers/${SIGNER}/kill`, { reason: "stolen" });
-    const order = { request: { reason: "stolen" }, actor: "operator:shop" };
-    expect(kill.mock.calls).toEqual([[{ ...order, signer: null }], [{ ...order, signer: SIGNER }]]);
+    const actionRequest = { request: { reason: "stolen" }, actor: "operator:shop" };
+    expect(kill.mock.calls).toEqual([[{ ...actionRequest, signer: null }], [{ ...actionRequest, signer: SIGNER }]]);
   });
 
   it("needs neither a body nor a reason", async () => {

@@ -259,26 +259,26 @@ describe("an operator action forwarded by another node", () => {
 
 describe("a kill forwarded by another node", () => {
   const KILLS = "/internal/v1/kills";
-  const order = { killId: sampleTxId(1), signer: `0x${"ab".repeat(20)}`, actor: "operator:a", reason: "because" };
+  const killRequest = { killId: sampleTxId(1), signer: `0x${"ab".repeat(20)}`, actor: "operator:a", reason: "because" };
 
   it("is accepted with that node's signature, for one signer or for all", async () => {
     const { post, kill } = bench();
-    expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
-    expect((await post({ ...order, signer: null }, AUTHORIZATION, KILLS)).statusCode).toBe(200);
-    expect(kill.mock.calls).toEqual([[order], [{ ...order, signer: null }]]);
+    expect((await post(killRequest, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect((await post({ ...killRequest, signer: null }, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect(kill.mock.calls).toEqual([[killRequest], [{ ...killRequest, signer: null }]]);
   });
 
   it("is refused without a node's signature", async () => {
     const { post, kill } = bench();
-    expect((await post(order, "Bearer key", KILLS)).statusCode).toBe(401);
+    expect((await post(killRequest, "Bearer key", KILLS)).statusCode).toBe(401);
     expect(kill).not.toHaveBeenCalled();
   });
 
   it.each([
-    ["no id", { ...order, killId: "1" }],
-    ["no signer", { ...order, signer: undefined }],
-    ["a signer that is none", { ...order, signer: "0xAB" }],
-    ["no actor", { ...order, actor: 7 }],
+    ["no id", { ...killRequest, killId: "1" }],
+    ["no signer", { ...killRequest, signer: undefined }],
+    ["a signer that is none", { ...killRequest, signer: "0xAB" }],
+    ["no actor", { ...killRequest, actor: 7 }],
   ])("is refused with 400 if it has %s", async (_, body) => {
     const { post, kill } = bench();
     expect((await post(body, AUTHORIZATION, KILLS)).statusCode).toBe(400);
@@ -296,7 +296,7 @@ describe("a kill forwarded by another node", () => {
     };
     const { post, kill } = bench(undefined, { admission: full });
     expect((await post(sound)).statusCode).toBe(503);
-    expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
+    expect((await post(killRequest, AUTHORIZATION, KILLS)).statusCode).toBe(200);
     expect(kill).toHaveBeenCalledTimes(1);
   });
 });

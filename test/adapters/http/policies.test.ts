@@ -5,7 +5,7 @@ import { SIGNER, SIGNER_EIP55 } from "../../support/scripted-api.ts";
 
 const since = new Date("2026-11-17T12:00:00Z");
 const changed = { version: 3, changedAt: since, changedBy: "operator:alice", reason: "less" };
-const told = { ...changed, changedAt: since.toISOString(), hash: "0x01", policies: { signers: {} } };
+const expected = { ...changed, changedAt: since.toISOString(), hash: "0x01", policies: { signers: {} } };
 
 describe("the policy routes over HTTP", () => {
   it("check a create against the policies of the caller's API key, or of a named key", async () => {
@@ -64,7 +64,7 @@ describe("the policy routes over HTTP", () => {
       }),
     });
     const inForce = await app.inject("/api/v1/policy");
-    expect(inForce.json()).toEqual(told);
+    expect(inForce.json()).toEqual(expected);
     const used = { value: "1", cost: "2", maxValue: null, maxCost: "1000000000000000000" };
     const windows = { since: since.toISOString(), hour: used, day: used };
     expect((await app.inject("/api/v1/policy/usage")).json()).toEqual({
@@ -93,7 +93,7 @@ describe("the policy routes over HTTP", () => {
     expect((await apply(secrets.operate)).json()).toMatchObject({ status: 403, rule: "scope:admin" });
     expect((await apply(secrets.part)).statusCode).toBe(403);
     expect(applyPolicies).not.toHaveBeenCalled();
-    expect((await apply(secrets.admin)).json()).toEqual(told);
+    expect((await apply(secrets.admin)).json()).toEqual(expected);
     expect(applyPolicies).toHaveBeenCalledExactlyOnceWith(payload, "operator:alice");
   });
 });

@@ -41,8 +41,8 @@ describe("an API key with a rate limit", () => {
     );
     for (const { headers } of answers) expect(headers["ratelimit-policy"]).toBe('"createsPerSecond";q=3;w=1');
     expect(answers[3]?.headers["retry-after"]).toBe("1");
-    const told = { code: "QUOTA_EXCEEDED", rule: "createsPerSecond", limit: 3, retryAfterSeconds: 1 };
-    expect(answers[3]?.json()).toMatchObject(told);
+    const exceeded = { code: "QUOTA_EXCEEDED", rule: "createsPerSecond", limit: 3, retryAfterSeconds: 1 };
+    expect(answers[3]?.json()).toMatchObject(exceeded);
     expect(create).toHaveBeenCalledTimes(3);
     expect(refusals).toEqual([
       { code: "QUOTA_EXCEEDED", rule: "createsPerSecond", key: "slow", method: "POST", route: "/api/v1/tx" },

@@ -283,14 +283,14 @@ describe("an HTTP request on the wire", () => {
     socket.setEncoding("utf8").on("data", (chunk) => {
       answer += chunk;
     });
-    const heard = async (status: string) => {
+    const receive = async (status: string) => {
       while (!answer.includes(status)) await once(socket, "data");
     };
     const head = `POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
     socket.write(head + begin);
-    await heard("HTTP/1.1 413 ");
+    await receive("HTTP/1.1 413 ");
     socket.write(`${rest}GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
-    await heard("HTTP/1.1 200 ");
+    await receive("HTTP/1.1 200 ");
     socket.destroy();
   });
 

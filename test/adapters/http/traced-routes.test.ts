@@ -16,10 +16,10 @@ afterEach(() => close());
 /** A node that records within which trace each create was called. */
 async function listen(isTracing: boolean) {
   const current = new AsyncLocalStorage<unknown>();
-  const heard: unknown[] = [];
+  const traces: unknown[] = [];
   const create = async () => {
     await Promise.resolve();
-    heard.push(current.getStore());
+    traces.push(current.getStore());
     return sampleCreated();
   };
   const within = (traceparent: unknown, handle: () => void): void => current.run(traceparent, handle);
@@ -31,28 +31,28 @@ async function listen(isTracing: boolean) {
     const headers = { "content-type": "application/json", ...(traceparent === null ? {} : { traceparent }) };
     return fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
   };
-  return { heard, post };
+  return { traces, post };
 }
 
 describe("the trace context of an HTTP request", () => {
   it("is active for a create and for a batch, also if the body arrives in many chunks", async () => {
-    const { heard, post } = await listen(true);
+    const { traces, post } = await listen(true);
     expect((await post("/api/v1/tx", intent)).status).toBe(202);
     expect((await post("/api/v1/tx/batch", { transactions: [intent] })).status).toBe(200);
-    expect(heard).toEqual([TRACEPARENT, TRACEPARENT]);
+    expect(traces).toEqual([TRACEPARENT, TRACEPARENT]);
   });
 
   it("is not mixed up between parallel requests", async () => {
-    const { heard, post } = await listen(true);
+    const { traces, post } = await listen(true);
     const headers = Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? TRACEPARENT : null));
     await Promise.all(headers.map((each) => post("/api/v1/tx", intent, each)));
-    expect(heard.filter((each) => each === TRACEPARENT)).toHaveLength(4);
-    expect(heard.filter((each) => each === undefined)).toHaveLength(4);
+    expect(traces.filter((each) => each === TRACEPARENT)).toHaveLength(4);
+    expect(traces.filter((each) => each === undefined)).toHaveLength(4);
   });
 
   it("is not read if tracing is off", async () => {
-    const { heard, post } = await listen(false);
+    const { traces, post } = await listen(false);
     expect((await post("/api/v1/tx", intent)).status).toBe(202);
-    expect(heard).toEqual([undefined]);
+    expect(traces).toEqual([undefined]);
   });
 });

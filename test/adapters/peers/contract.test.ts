@@ -11,7 +11,7 @@ peersContract("HTTP", async () => {
   return {
     peers,
     startNode: async (receive, act, kill) => {
-      const node = await startPeerServer(rows, receive, act, async (order) => kill?.(order));
+      const node = await startPeerServer(rows, receive, act, async (request) => kill?.(request));
       nodes.push(node);
       peers.know(rows.rows);
       return node;

@@ -91,9 +91,9 @@ describe("a request to another node", () => {
   });
 
   it("includes all creates except one that is too large for the other node", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const node = await startPeerServer(rows, async (creates) => {
-      heard.push(...creates.map(({ txId }) => txId));
+      received.push(...creates.map(({ txId }) => txId));
       return creates.map((each) => anAnswer(each));
     });
     closers.push(() => node.stop());
@@ -104,21 +104,21 @@ describe("a request to another node", () => {
       "PAYLOAD_TOO_LARGE",
       aForwarded(3).txId,
     ]);
-    expect(heard).toEqual([aForwarded(1).txId, aForwarded(3).txId]);
+    expect(received).toEqual([aForwarded(1).txId, aForwarded(3).txId]);
   });
 
   it("is split into several, in order, if there are more creates than one request may have", async () => {
-    const heard: string[][] = [];
+    const received: string[][] = [];
     const node = await startPeerServer(rows, async (creates) => {
-      heard.push(creates.map(({ txId }) => txId));
+      received.push(creates.map(({ txId }) => txId));
       return creates.map((each) => anAnswer(each));
     });
     closers.push(() => node.stop());
     const many = Array.from({ length: 2_500 }, (_, n) => aForwarded(n));
     const outcomes = await connect().create(node.url, many, ONCE);
     expect(outcomes.map((result) => (result as ForwardedAnswer).txId)).toEqual(many.map(({ txId }) => txId));
-    expect(heard.flat()).toEqual(many.map(({ txId }) => txId));
-    expect(Math.max(...heard.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
+    expect(received.flat()).toEqual(many.map(({ txId }) => txId));
+    expect(Math.max(...received.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
   });
 
   it("has an unknown outcome if the node becomes unreachable after the first of several parts", async () => {

@@ -150,7 +150,7 @@ const CLAIMS: readonly Case[] = [
 /** SQL for an advisory lock that is held by the session under test, and released at its ROLLBACK. */
 const CLASS = "'fencepost.node_instance'::regclass::oid::integer";
 const LOCKED = `SELECT pg_advisory_xact_lock(${CLASS}, 7)`;
-const TOLD = instance(OWNER, "session_lock = 7");
+const PUBLISHED = instance(OWNER, "session_lock = 7");
 /** SQL for advisory locks other than the session lock 7. */
 const OTHER_LOCKS: readonly (readonly [name: string, world: string])[] = [
   ["another key", `SELECT pg_advisory_xact_lock(${CLASS}, 8)`],
@@ -325,10 +325,10 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     accepts: [
       { name: "a heartbeat that is past", world: instance(OWNER, PAST) },
       { name: "a counter that was watched standing still", values: { 3: "stood-still" } },
-      { name: "a session lock that is gone", world: TOLD, values: { 3: "lock-gone" } },
+      { name: "a session lock that is gone", world: PUBLISHED, values: { 3: "lock-gone" } },
       ...OTHER_LOCKS.map(([name, world]) => ({
         name: `a session lock that is gone, and ${name} is held`,
-        world: `${TOLD}; ${world}`,
+        world: `${PUBLISHED}; ${world}`,
         values: { 3: "lock-gone" },
       })),
       ...VANISHED,
@@ -338,7 +338,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
       { name: "a renewal since", world: instance(OWNER, `${PAST}, counter = 2`) },
       { name: "an instance that is dead already", world: instance(OWNER, `${PAST}, dead = true`) },
       { name: "a session lock that was never told of", values: { 3: "lock-gone" } },
-      { name: "a session lock that is held", world: `${TOLD}; ${LOCKED}`, values: { 3: "lock-gone" } },
+      { name: "a session lock that is held", world: `${PUBLISHED}; ${LOCKED}`, values: { 3: "lock-gone" } },
       { name: "a kind of evidence that does not exist", world: instance(OWNER, PAST), values: { 3: "hearsay" } },
     ],
     beside: OTHER_SESSIONS,

@@ -19,7 +19,7 @@ import type { RetentionStore } from "../../../src/ports/retention-store.ts";
 import { rowsOf, wordsOf } from "../../domain/ledger/contents.ts";
 import { departed } from "../../domain/ledger/departed.ts";
 import { FoldedRows } from "../../domain/ledger/folded-rows.ts";
-import { type Happening, story, storyWithDepartures, Teller } from "../../domain/ledger/story.ts";
+import { type Happening, story, storyWithDepartures, WriteMaker } from "../../domain/ledger/story.ts";
 import { aLane, holdLane } from "../../support/lane-samples.ts";
 import { letDaysPass } from "../../support/old-transactions.ts";
 import { newLedger } from "../../support/whole-ledger.ts";
@@ -49,10 +49,10 @@ describe("a lane in PostgreSQL and an in-memory ledger with the same writes", ()
   it("return the same outcomes, errors included, and end in the same state", async () => {
     await fc.assert(
       fc.asyncProperty(story, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
-        const telling = new Telling(subject, store, await holdLane(store, aLane(++stories)));
-        for (const happening of happenings) if (!(await telling.tell(happening, size))) return;
-        await telling.commit();
-        await telling.compare();
+        const run = new StoryRun(subject, store, await holdLane(store, aLane(++stories)));
+        for (const happening of happenings) if (!(await run.step(happening, size))) return;
+        await run.commit();
+        await run.compare();
       }),
       { numRuns: 25 },
     );
@@ -62,13 +62,13 @@ describe("a lane in PostgreSQL and an in-memory ledger with the same writes", ()
   it("differ only in removed transactions and used request ids if old transactions are removed in between", async () => {
     await fc.assert(
       fc.asyncProperty(storyWithDepartures, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
-        const telling = new Telling(subject, store, await holdLane(store, aLane(++stories)));
+        const run = new StoryRun(subject, store, await holdLane(store, aLane(++stories)));
         for (const happening of happenings) {
-          if (happening.kind === "time") await telling.letLeave();
-          else if (!(await telling.tell(happening, size))) return;
+          if (happening.kind === "time") await run.letLeave();
+          else if (!(await run.step(happening, size))) return;
         }
-        await telling.letLeave();
-        await telling.compare();
+        await run.letLeave();
+        await run.compare();
       }),
       { numRuns: 15 },
     );
@@ -79,11 +79,11 @@ describe("a lane in PostgreSQL and an in-memory ledger with the same writes", ()
  * Applies one random sequence of events to both the database and the in-memory ledger. Each sequence has a chain id of
  * its own, so that hashes and ids never collide.
  */
-class Telling {
+class StoryRun {
   private readonly subject: PostgresSubject;
   private readonly store: LaneStore & RetentionStore;
   private readonly fence: Fence;
-  private readonly teller = new Teller();
+  private readonly maker = new WriteMaker();
   private ledger: Ledger;
   /** The owner's in-memory copy of the lane: loaded once, then updated from the changes of each acknowledged commit. */
   private kept: KeptLedger | null = null;
@@ -99,26 +99,26 @@ class Telling {
   }
 
   /** Applies one event. Returns false if the ledger rejects the event as a mistake, which ends the sequence. */
-  async tell(happening: Happening, size: number): Promise<boolean> {
+  async step(happening: Happening, size: number): Promise<boolean> {
     // The test cannot advance the database's clock, so a reservation is either expired at once or valid for hours. Skip
     // events that only advance time.
     if (happening.kind === "time") return true;
     // Commit before a realign. Otherwise, if a transaction leaves its nonce in the same commit, the adapter still
     // counts it, and only the next realign would lower the cursor.
     if (happening.kind === "realign") await this.commit();
-    const told = this.teller.tell(this.ledger, happening);
-    if (told === null) await this.outside();
-    if (told === null) return true;
-    const write = this.translated(told.kind === "reserve" ? { ...told, ttlMs: told.ttlMs * HOUR_MS } : told);
+    const made = this.maker.make(this.ledger, happening);
+    if (made === null) await this.outside();
+    if (made === null) return true;
+    const write = this.translated(made.kind === "reserve" ? { ...made, ttlMs: made.ttlMs * HOUR_MS } : made);
     this.writes.push(write);
-    const before = { ...this.teller.loaded(this.ledger), mayHaveLost: false };
-    const applied = unlessMistaken(() => apply(before, write, this.teller.now));
+    const before = { ...this.maker.loaded(this.ledger), mayHaveLost: false };
+    const applied = unlessMistaken(() => apply(before, write, this.maker.now));
     if (applied === null) {
       await expect(this.send()).rejects.toBeInstanceOf(BatchRefused);
       return false;
     }
     this.ledger = applied.ledger;
-    this.teller.took(this.ledger);
+    this.maker.took(this.ledger);
     this.outcomes.push(applied.outcome);
     // An `unwatch` write must be the last of its commit, so commit after it.
     if (this.writes.length >= size || write.kind === "unwatch") await this.commit();
@@ -171,7 +171,7 @@ class Telling {
       reserved: lane?.reservations.map(({ nonce, reservationId }) => [nonce, reservationId]),
       watched: lane?.watched.map(({ number }) => number),
     }).toEqual({
-      ...{ cursor: ledger.cursor, suspendedBy: ledger.suspendedBy, reconciled: this.teller.reconciled },
+      ...{ cursor: ledger.cursor, suspendedBy: ledger.suspendedBy, reconciled: this.maker.reconciled },
       allocated: all.filter(({ state }) => state === "ALLOCATED").length,
       tracking: tracking.map((tx) => ({ ...standing(tx), attempts: tx.attemptCount })),
       holes: [...ledger.holes.known()].map(([nonce, { why }]) => [nonce, why]),
@@ -192,14 +192,14 @@ class Telling {
   private async outside(): Promise<void> {
     await this.commit();
     const { chainId, signer } = this.fence.lane;
-    const epoch = this.teller.reconciled ? "reconciled_epoch" : 0;
+    const epoch = this.maker.reconciled ? "reconciled_epoch" : 0;
     await this.subject.client.query(`UPDATE fencepost.lane SET reconciled_epoch = ${epoch} WHERE signer = $1`, [
       signer,
     ]);
     // The owner reloads the lane after every change of the database history.
     this.kept = await this.load();
-    this.teller.intake = this.teller.intake.map((row) => this.translated(row));
-    const row = this.teller.intake.at(-1);
+    this.maker.intake = this.maker.intake.map((row) => this.translated(row));
+    const row = this.maker.intake.at(-1);
     if (row === undefined) return;
     await this.subject.client.query(
       `INSERT INTO fencepost.intake (intake_id, tx_id, chain_id, signer, request_id, data, value, fingerprint, unanswered)
@@ -215,7 +215,7 @@ class Telling {
   private stored(key: string, value: unknown): unknown {
     // As with reservations, a `validUntil` is either already past or hours ahead.
     if (key === "validUntil" && value instanceof Date) {
-      const aheadMs = value.getTime() - this.teller.now.getTime();
+      const aheadMs = value.getTime() - this.maker.now.getTime();
       return new Date(performance.timeOrigin + performance.now() + (aheadMs <= 0 ? -1_000 : aheadMs * HOUR_MS));
     }
     return key === "intakeId" && typeof value === "number" ? this.intakeId(value) : value;
@@ -225,8 +225,8 @@ class Telling {
    * Converts a generated value to what the database accepts: ids become UUIDs, fingerprints get 32 bytes, and an
    * attempt without bytes counts as signed by a node.
    */
-  private translated<T>(told: T): T {
-    return mapped(told, (key, value) => {
+  private translated<T>(whole: T): T {
+    return mapped(whole, (key, value) => {
       if (key === "fence") return this.fence;
       if (key === "lane") return this.fence.lane;
       if (key === "fingerprint") return `0x${String(value).slice(2).padStart(64, "0")}`;

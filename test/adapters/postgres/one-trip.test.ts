@@ -192,13 +192,13 @@ describe("an allocation in one database round trip", () => {
     const intent = anIntent(fence.lane);
     const begins = proxy.spoil(BEGIN, BEGIN.replace("BEGIN", "BEGAN"));
     const markers = () => subject.client.query("SELECT slot, marker FROM fencepost.commit_marker ORDER BY 1, 2");
-    const stood = (await markers()).rows;
+    const before = (await markers()).rows;
     const hold = proxy.holdAt("fencepost:lock-lanes");
     const writing = allocate(store, fence, [intent]);
     await begins;
     // The ordinary path has begun, so the one-trip transaction whose BEGIN failed has already been processed.
     const release = await hold;
-    expect((await markers()).rows).toEqual(stood);
+    expect((await markers()).rows).toEqual(before);
     expect([await cursor(), await count()]).toEqual([1, 1]);
     release();
     expect(nonces(await writing)).toEqual([1]);

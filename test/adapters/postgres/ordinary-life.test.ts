@@ -58,7 +58,7 @@ async function rowsOf(txId: string): Promise<readonly string[]> {
   return rows.map(({ event }) => event);
 }
 
-const told = async (txId: string) =>
+const historyOf = async (txId: string) =>
   (await store.history(txId)).map(({ ordinal, event, nodeId, token, count }) => ({
     ordinal,
     event,
@@ -101,7 +101,7 @@ describe("the stored history of a transaction", () => {
     if (acquisition.result === "notLeader") throw new Error("the lane has an owner");
     fence = acquisition.fence;
     await walk(4, 5);
-    const history = await told(txId);
+    const history = await historyOf(txId);
     expect(history.map(({ event }) => event)).toEqual(ORDINARY);
     expect(history.slice(3)).toEqual([
       { ordinal: 4, event: "mine", nodeId: successor.nodeId, token: fence.token, count: 1 },
@@ -119,7 +119,7 @@ describe("the stored history of a transaction", () => {
     ]);
     await apply(store, fence, [step(txId, AT.broadcast, "resubmit", { claim: { ordinal: 1 } })]);
     await walk(4, 5);
-    expect(await told(txId)).toMatchObject(
+    expect(await historyOf(txId)).toMatchObject(
       ["allocate", "sign", "broadcast", "resubmit", "mine", "confirm"].map((event, index) => ({
         event,
         ordinal: index + 1,
@@ -150,7 +150,7 @@ describe("the stored history of a transaction", () => {
     const items = [{ intent, intakeId: Number(rows[0]?.intake_id) }];
     await store.commit([{ kind: "allocate", fence, floor: 0, items }]);
     await apply(store, fence, [step(intent.txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
-    expect((await told(intent.txId)).map(({ event }) => event)).toEqual(["accept", "allocate", "sign"]);
+    expect((await historyOf(intent.txId)).map(({ event }) => event)).toEqual(["accept", "allocate", "sign"]);
     expect(await rowsOf(intent.txId)).toEqual(["accept", "allocate", "sign"]);
   });
 });
@@ -196,7 +196,7 @@ describe("a node of the previous release", () => {
     for (let repeat = 0; repeat < 2; repeat++) {
       await subject.client.query(REPEAT, [[txId], [3], [1], ["old"], [7], [null], 1]);
     }
-    expect((await told(txId))[2]).toEqual({ ordinal: 3, event: "broadcast", nodeId: "old", token: 7, count: 3 });
-    expect((await told(txId)).map(({ event }) => event)).toEqual(ORDINARY.slice(0, 3));
+    expect((await historyOf(txId))[2]).toEqual({ ordinal: 3, event: "broadcast", nodeId: "old", token: 7, count: 3 });
+    expect((await historyOf(txId)).map(({ event }) => event)).toEqual(ORDINARY.slice(0, 3));
   });
 });

@@ -94,12 +94,12 @@ describe("a policy limit", () => {
     const lane = aLane(6);
     const policies = forSigner(lane.signer, { maxValue: { perDay: "150" } });
     const stores = [await open(policies, proxy.through(subject.url)), await open(policies)];
-    const told: string[] = [];
+    const outcomes: string[] = [];
     for (let turn = 0; turn < 6; turn++) {
       const store = stores[turn % 2] as PostgresStore;
       const fence = await take(store, lane);
       const faulty = turn % 2 === 0 ? proxy.atNextCommit(turn === 0 ? "cut-before" : "cut-after") : null;
-      told.push(...(await Promise.all([1, 2, 3, 4].map(() => create(store, fence)))));
+      outcomes.push(...(await Promise.all([1, 2, 3, 4].map(() => create(store, fence)))));
       await faulty;
       await subject.expire(fence.instanceId);
       const dead = (await store.instances()).find(({ instanceId }) => instanceId === fence.instanceId);
@@ -108,8 +108,8 @@ describe("a policy limit", () => {
     }
     const { total, count } = await acceptedOf(lane);
     expect(total).toBe(150);
-    expect(told.filter((result) => result === "created").length).toBeLessThanOrEqual(count);
-    expect(told.filter((result) => result === "forbidden").length).toBeGreaterThan(0);
+    expect(outcomes.filter((result) => result === "created").length).toBeLessThanOrEqual(count);
+    expect(outcomes.filter((result) => result === "forbidden").length).toBeGreaterThan(0);
     expect((await (stores[1] as PostgresStore).policyUse(lane, {})).signer.day.value).toBe(150n);
   });
 

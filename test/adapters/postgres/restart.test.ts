@@ -66,7 +66,7 @@ describe("a crashed or restored PostgreSQL server", () => {
   }
 
   it("keeps every acknowledged commit, even if synchronous_commit was switched off before the crash", async () => {
-    const tell = async (...words: readonly string[]) => {
+    const configure = async (...words: readonly string[]) => {
       const client = await connectClient(server.url);
       for (const word of ["SET synchronous_commit TO on", ...words]) await client.query(word);
       await client.end();
@@ -76,7 +76,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     };
     const database = new URL(server.url).pathname.slice(1);
     const fence = await holdLane(store);
-    await tell(
+    await configure(
       `ALTER DATABASE "${database}" SET synchronous_commit TO off`,
       "ALTER SYSTEM SET wal_writer_delay TO '10s'",
     );
@@ -87,7 +87,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     await server.restart("immediate");
     await reachable();
     const snapshot = await store.loadLane(fence);
-    await tell(`ALTER DATABASE "${database}" RESET synchronous_commit`, "ALTER SYSTEM RESET wal_writer_delay");
+    await configure(`ALTER DATABASE "${database}" RESET synchronous_commit`, "ALTER SYSTEM RESET wal_writer_delay");
     expect(snapshot).toMatchObject({ cursor: last + 1 });
   });
 

@@ -79,10 +79,10 @@ describe("one database round trip", () => {
     await counted.renewInstance(instanceId, LEASE_MS);
     const lock = await openSessionLock(subject.url);
     onTestFinished(() => lock.close());
-    for (const told of [lock.held, null]) {
-      expect(await tripsOf(() => counted.publishLock(instanceId, told))).toBe(1);
+    for (const published of [lock.held, null]) {
+      expect(await tripsOf(() => counted.publishLock(instanceId, published))).toBe(1);
       const row = (await counted.instances()).find((each) => each.instanceId === instanceId);
-      expect(row?.lock).toBe(told === null ? "none" : "held");
+      expect(row?.lock).toBe(published === null ? "none" : "held");
     }
   });
 

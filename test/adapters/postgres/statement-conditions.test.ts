@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { intentRow } from "../../../src/adapters/postgres/rows/transaction-fields.ts";
+import { findActionKeys } from "../../../src/adapters/postgres/statements/action-key.ts";
 import { declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
 import {
   answerRequest,
@@ -13,7 +14,6 @@ import {
   readLeftRequests,
   withdrawRequest,
 } from "../../../src/adapters/postgres/statements/left-request.ts";
-import { findOrderKeys } from "../../../src/adapters/postgres/statements/order-key.ts";
 import { chargeKeys } from "../../../src/adapters/postgres/statements/policy.ts";
 import { anIntent } from "../../support/lane-samples.ts";
 import { idleConditions, sight, type Topic } from "./idle-conditions.ts";
@@ -137,7 +137,7 @@ const KEY_USE: Topic = {
   },
 };
 
-const ORDER_KEYS: Topic = {
+const ACTION_KEYS: Topic = {
   world: `INSERT INTO fencepost.order_key (subject, key, signer, chain_id, fingerprint, carried_out_at)
     VALUES ('cancel', 'once', '${SIGNER}', 1, decode(repeat('ab', 32), 'hex'), now())`,
   states: Object.fromEntries(
@@ -145,7 +145,7 @@ const ORDER_KEYS: Topic = {
       (set) => [set, `UPDATE fencepost.order_key SET ${set}`],
     ),
   ),
-  subjects: [{ statement: findOrderKeys, values: [["cancel"], ["once"], [SIGNER], [1]] }],
+  subjects: [{ statement: findActionKeys, values: [["cancel"], ["once"], [SIGNER], [1]] }],
   left: "SELECT 1",
 };
 
@@ -181,9 +181,9 @@ describe("every condition of the SQL statements has a test case that fails witho
   it.each([
     ["requests enqueued for the owner of a lane, begun once and answered by the node that began them", LEFT_REQUESTS],
     ["the use of API keys, counted per key and chain, within the hour and the day", KEY_USE],
-    ["actions that were carried out", ORDER_KEYS],
+    ["actions that were carried out", ACTION_KEYS],
     ["intents whose sender waits for an answer", LEFT_INTENTS],
-    // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts, src/adapters/postgres/statements/left-intent.ts, src/adapters/postgres/statements/policy.ts, src/adapters/postgres/statements/order-key.ts
+    // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts, src/adapters/postgres/statements/left-intent.ts, src/adapters/postgres/statements/policy.ts, src/adapters/postgres/statements/action-key.ts
   ])("in the statements about %s", async (_, topic) => {
     expect(await idleConditions(subject.client, topic)).toEqual([]);
   });

@@ -129,9 +129,9 @@ const SURVEYS = [
 const LOOPS = [
   "append-completions",
   "delete-transactions",
+  "find-action-keys",
   "find-fixed-nonces",
   "find-old-lanes",
-  "find-order-keys",
   "find-pooled",
   "find-requests",
   "find-spent",

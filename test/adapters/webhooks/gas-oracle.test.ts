@@ -85,11 +85,11 @@ describe("the gas oracle client", () => {
   });
 
   it("abandons a request without a response after two seconds", async () => {
-    const heard = new Promise<void>((resolve) => {
+    const received = new Promise<void>((resolve) => {
       receiver.answer = () => resolve();
     });
     const offered = oracle().offer();
-    await heard;
+    await received;
     await clock.advance(2_000);
     expect(await offered).toBeNull();
   });

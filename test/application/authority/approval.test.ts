@@ -27,7 +27,7 @@ const moving = (value: number, more: object = {}) =>
   transfer({ payload: { ...(transfer().payload as object), value }, ...more });
 const asKey = ({ node }: WorldNode, name: string, ...scopes: readonly Scope[]) =>
   limitedTo({ ...ANYBODY, name, scopes: new Set(scopes) }, node.api);
-const order = (action: TransactionAction, txId: string, actor = "operator:bob") => {
+const actionRequest = (action: TransactionAction, txId: string, actor = "operator:bob") => {
   return { action, txId, request: { reason: `${action} it` }, actor };
 };
 const refusal = (promise: Promise<unknown>) => world.refusal(promise);
@@ -52,7 +52,10 @@ describe("a transaction that needs approval", () => {
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("is approved, rejected or cancelled once per idempotency key, however often the action is repeated", async () => {
     const entry = await start();
-    const keyed = (action: TransactionAction, txId: string) => ({ ...order(action, txId), idempotencyKey: "k" });
+    const keyed = (action: TransactionAction, txId: string) => ({
+      ...actionRequest(action, txId),
+      idempotencyKey: "k",
+    });
     const txId = await waiting(entry);
     await world.settle(entry.node.api.act(keyed("approve", txId)));
     await world.settle(entry.node.api.act(keyed("approve", txId)));
@@ -70,7 +73,7 @@ describe("a transaction that needs approval", () => {
     const call = moving(500, { payload: { ...(moving(500).payload as object), data: "0x01", gas: 60_000 } });
     const created = await world.settle(entry.node.api.create({ ...call, allowNoCode: true }, "ann"));
     expect(created).toMatchObject({ state: "CREATED" });
-    await world.settle(entry.node.api.act(order("approve", created.txId)));
+    await world.settle(entry.node.api.act(actionRequest("approve", created.txId)));
     await world.allSettled(1);
     expect(await statusOf(entry, created.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
@@ -90,7 +93,7 @@ describe("a transaction that needs approval", () => {
     const data = { rule: "signer.requireApproval", owner: "ann" };
     expect(causes).toMatchObject([{ code: "AWAITING_APPROVAL", data }]);
     expect(help.map(({ code }) => code)).toEqual(["APPROVE", "CANCEL"]);
-    expect(await refusal(entry.node.api.act(order("reprice", txId)))).toMatchObject({ code: "CONFLICT" });
+    expect(await refusal(entry.node.api.act(actionRequest("reprice", txId)))).toMatchObject({ code: "CONFLICT" });
     checkInvariants(world);
   });
 
@@ -99,7 +102,7 @@ describe("a transaction that needs approval", () => {
     const other = await world.startNode();
     const txId = await waiting(entry);
     await ops.sent(entry);
-    await world.settle(other.node.api.act(order("approve", txId)));
+    await world.settle(other.node.api.act(actionRequest("approve", txId)));
     await world.allSettled(2);
     expect(ops.row(txId)).toMatchObject({ state: "CONFIRMED", nonce: 1, requestId: "big" });
     expect(ops.row(txId).history.find(({ event }) => event === "approve")).toMatchObject({
@@ -107,22 +110,26 @@ describe("a transaction that needs approval", () => {
     });
     // A second approval returns the same result. A rejection after the approval is refused, and the error names the
     // approval.
-    const late = await world.settle(other.node.api.act(order("approve", txId, "operator:cid")));
+    const late = await world.settle(other.node.api.act(actionRequest("approve", txId, "operator:cid")));
     expect(late).toMatchObject({ state: "CONFIRMED" });
-    expect((await refusal(entry.node.api.act(order("reject", txId)))).message).toMatch(/was approved by operator:bob/);
+    expect((await refusal(entry.node.api.act(actionRequest("reject", txId)))).message).toMatch(
+      /was approved by operator:bob/,
+    );
     checkInvariants(world);
   });
 
   it("is rejected with the operator and the reason recorded, and appears in the feed of completions", async () => {
     const entry = await start();
     const txId = await waiting(entry);
-    const view = await world.settle(entry.node.api.act(order("reject", txId)));
+    const view = await world.settle(entry.node.api.act(actionRequest("reject", txId)));
     expect(view).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });
     expect(view.lastError).toBe("was rejected by operator:bob: reject it");
     const { items } = await world.settle(entry.node.api.completions({ after: 0 }));
     expect(items).toMatchObject([{ txId, state: "FAILED_FINAL", subState: "REJECTED", settled: true }]);
-    expect(await world.settle(entry.node.api.act(order("reject", txId, "operator:cid")))).toMatchObject(view);
-    expect((await refusal(entry.node.api.act(order("approve", txId)))).message).toMatch(/was rejected by operator:bob/);
+    expect(await world.settle(entry.node.api.act(actionRequest("reject", txId, "operator:cid")))).toMatchObject(view);
+    expect((await refusal(entry.node.api.act(actionRequest("approve", txId)))).message).toMatch(
+      /was rejected by operator:bob/,
+    );
     const { summary } = await world.settle(entry.node.api.explain(txId));
     expect(summary).toMatch(/was rejected by operator:bob: reject it/);
   });
@@ -136,15 +143,17 @@ describe("a transaction that needs approval", () => {
     await world.until(() => world.database.state.transactions.has(txId));
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
     expect(ops.row(txId).lastError).toMatch(/nobody approved it before .*signer.requireApproval/);
-    expect((await refusal(other.node.api.act(order("approve", txId)))).message).toMatch(/not approved in time/);
+    expect((await refusal(other.node.api.act(actionRequest("approve", txId)))).message).toMatch(/not approved in time/);
   });
 
   it("can be cancelled while it waits by the key that created it, or by a key with the scope operate", async () => {
     const entry = await start();
     const txId = await waiting(entry);
     const eve = asKey(entry, "eve", "read", "submit");
-    expect(await refusal(eve.act(order("cancel", txId)))).toMatchObject({ extras: { rule: "owner" } });
-    const view = await world.settle(asKey(entry, "ann", "read", "submit").act(order("cancel", txId, "operator:ann")));
+    expect(await refusal(eve.act(actionRequest("cancel", txId)))).toMatchObject({ extras: { rule: "owner" } });
+    const view = await world.settle(
+      asKey(entry, "ann", "read", "submit").act(actionRequest("cancel", txId, "operator:ann")),
+    );
     expect(view).toMatchObject({ state: "FAILED_FINAL", subState: "CANCELLED", nonce: null });
   });
 
@@ -158,17 +167,17 @@ describe("a transaction that needs approval", () => {
     world.chain.revertCallsTo(DOOMED, "0x");
     world.holdBlocks();
     await ops.sent(entry);
-    await world.settle(entry.node.api.act(order("approve", txId)));
+    await world.settle(entry.node.api.act(actionRequest("approve", txId)));
     const behind = intakeIntent(moving(1));
     world.database.insertIntake(behind);
     await world.until(() => world.database.state.transactions.has(behind.txId));
     expect(await statusOf(entry, txId)).toEqual({ state: "CREATED", subState: null, nonce: null });
-    expect(await refusal(entry.node.api.act(order("reprice", txId)))).toMatchObject({ code: "CONFLICT" });
+    expect(await refusal(entry.node.api.act(actionRequest("reprice", txId)))).toMatchObject({ code: "CONFLICT" });
     const eve = asKey(entry, "eve", "read", "submit");
-    expect(await refusal(eve.act(order("cancel", txId)))).toMatchObject({ extras: { rule: "owner" } });
-    const view = await world.settle(ann.act(order("cancel", txId, "operator:ann")));
+    expect(await refusal(eve.act(actionRequest("cancel", txId)))).toMatchObject({ extras: { rule: "owner" } });
+    const view = await world.settle(ann.act(actionRequest("cancel", txId, "operator:ann")));
     expect(view).toMatchObject({ state: "FAILED_FINAL", subState: "CANCELLED", nonce: null });
-    expect((await refusal(entry.node.api.act(order("approve", txId)))).message).toMatch(
+    expect((await refusal(entry.node.api.act(actionRequest("approve", txId)))).message).toMatch(
       /was cancelled by operator:ann/,
     );
     world.releaseBlocks();
@@ -182,15 +191,17 @@ describe("a transaction that needs approval", () => {
     const txId = await waiting(entry);
     const ann = asKey(entry, "ann", "read", "submit", "operate", "approve", "admin");
     for (const action of ["approve", "reject"] as const) {
-      expect(await refusal(ann.act(order(action, txId)))).toMatchObject({
+      expect(await refusal(ann.act(actionRequest(action, txId)))).toMatchObject({
         code: "FORBIDDEN",
         extras: { rule: "owner" },
       });
       const operator = asKey(entry, "bob", "operate", "admin");
-      expect(await refusal(operator.act(order(action, txId)))).toMatchObject({ extras: { rule: "scope:approve" } });
+      expect(await refusal(operator.act(actionRequest(action, txId)))).toMatchObject({
+        extras: { rule: "scope:approve" },
+      });
     }
     expect(await statusOf(entry, txId)).toEqual(AWAITING);
-    await world.settle(asKey(entry, "bob", "approve").act(order("approve", txId)));
+    await world.settle(asKey(entry, "bob", "approve").act(actionRequest("approve", txId)));
     await world.allSettled(1);
   });
 });
@@ -209,15 +220,15 @@ describe("concurrent approval decisions", () => {
       for (let round = 0; round < 5; round++) {
         const txId = await waiting(entry, 500, `r${round}`);
         const asked = [
-          entry.node.api.act(order(first, txId, "operator:one")),
-          other.node.api.act(order(second, txId, "operator:two")),
+          entry.node.api.act(actionRequest(first, txId, "operator:one")),
+          other.node.api.act(actionRequest(second, txId, "operator:two")),
         ];
-        const told = await world.settle(Promise.allSettled(asked));
+        const results = await world.settle(Promise.allSettled(asked));
         const made = (await world.settle(entry.node.api.transaction(txId, ["history"]))).history ?? [];
         const counted = made.filter(({ event }) => event === "approve" || event === "reject");
         expect(counted).toHaveLength(1);
         const isAnswered = (action: TransactionAction) => (counted[0]?.event === action ? "fulfilled" : "rejected");
-        expect(told.map(({ status }) => status)).toEqual([isAnswered(first), isAnswered(second)]);
+        expect(results.map(({ status }) => status)).toEqual([isAnswered(first), isAnswered(second)]);
       }
       await world.allSettled(5);
       checkInvariants(world);
@@ -230,7 +241,7 @@ describe("concurrent approval decisions", () => {
     const other = await world.startNode();
     const txIds = await Promise.all([1, 2, 3, 4, 5, 6].map((each) => waiting(entry, 500, `m${each}`)));
     const nodes = [entry, other];
-    const approve = (txId: string, at: number) => nodes[at % 2]?.node.api.act(order("approve", txId));
+    const approve = (txId: string, at: number) => nodes[at % 2]?.node.api.act(actionRequest("approve", txId));
     await world.settle(Promise.all(txIds.map(approve)));
     await world.allSettled(6);
     const outcomes = txIds.map((txId) => ops.outcome(txId)).sort();
@@ -248,7 +259,7 @@ describe("the approval threshold", () => {
     world.database.insertIntake(intent);
     await world.until(() => [...world.database.state.intake.values()].some(({ approval }) => approval !== null));
     expect(await statusOf(entry, intent.txId)).toEqual(AWAITING);
-    await world.settle(entry.node.api.act(order("approve", intent.txId)));
+    await world.settle(entry.node.api.act(actionRequest("approve", intent.txId)));
     await world.allSettled(1);
   });
 
@@ -258,7 +269,7 @@ describe("the approval threshold", () => {
     world.holdBlocks();
     const txId = await ops.sent(entry);
     const payload = { to: TO, value: 101 };
-    const replace = { ...order("replace", txId), request: { reason: "more", payload } };
+    const replace = { ...actionRequest("replace", txId), request: { reason: "more", payload } };
     expect(await refusal(entry.node.api.act(replace))).toMatchObject({
       ...{ code: "FORBIDDEN", extras: { rule: "signer.requireApproval" } },
     });
@@ -296,8 +307,8 @@ describe("an approval", () => {
       const { txId } = await world.settle(create());
       expect([...world.database.state.intake.values()].map(({ intent }) => intent.txId)).toEqual([txId]);
       entry.store.failNextCommit(fault);
-      await world.settle(entry.node.api.act(order("approve", txId)).catch(() => null));
-      await world.settle(entry.node.api.act(order("approve", txId, "operator:cid")));
+      await world.settle(entry.node.api.act(actionRequest("approve", txId)).catch(() => null));
+      await world.settle(entry.node.api.act(actionRequest("approve", txId, "operator:cid")));
       await world.allSettled(1);
       const approvals = ops.row(txId).history.filter(({ event }) => event === "approve");
       expect(approvals).toHaveLength(1);
@@ -309,7 +320,7 @@ describe("an approval", () => {
   it("is completed by the next owner if its node crashes before the nonce is allocated", async () => {
     const entry = await start();
     const txId = await waiting(entry);
-    await world.settle(entry.node.api.act(order("approve", txId)));
+    await world.settle(entry.node.api.act(actionRequest("approve", txId)));
     world.crash(entry);
     await world.startNode();
     await world.allSettled(1);
@@ -322,7 +333,7 @@ describe("an approval", () => {
     await world.settle(entry.node.api.kill({ signer: null, request: { reason: "stop" }, actor: "operator:ops" }));
     const txId = await waiting(entry);
     await ops.lane(entry, "suspend");
-    await world.settle(entry.node.api.act(order("approve", txId)));
+    await world.settle(entry.node.api.act(actionRequest("approve", txId)));
     await world.until(() => world.database.state.transactions.has(txId));
     expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
     await world.settle(entry.node.api.endKill({ signer: null, request: { reason: "go" }, actor: "operator:ops" }));

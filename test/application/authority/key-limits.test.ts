@@ -41,9 +41,14 @@ describe("an API key limited to signers and chains", () => {
       const explain = async (): Promise<Explanation> => ({ summary: "", causes: [], help: [], actions: [] });
       const transactionByRequest = transaction;
       const api = limitedTo(key(), scriptedApi({ act, transaction, explain, transactionByRequest }));
-      const order = { action: "cancel", txId: "t", request: {}, actor: "operator:mine" } as const;
+      const actionRequest = { action: "cancel", txId: "t", request: {}, actor: "operator:mine" } as const;
       const named = { signer: SIGNER, requestId: "r" };
-      for (const asked of [api.transaction("t"), api.explain("t"), api.act(order), api.transactionByRequest(named)]) {
+      for (const asked of [
+        api.transaction("t"),
+        api.explain("t"),
+        api.act(actionRequest),
+        api.transactionByRequest(named),
+      ]) {
         await expect(asked).rejects.toMatchObject({
           code: "NOT_FOUND",
           message: expect.stringContaining("there is no"),
@@ -112,25 +117,25 @@ describe("an API key limited to signers and chains", () => {
     const kills = [killOf(null), killOf(SIGNER), killOf(other.signer)];
     const kill = vi.fn(async () => ({ durable: true, kills, nodes: [] }));
     const script = scriptedApi({ kill, endKill: kill });
-    const order = (signer: string | null) => ({ signer, request: {}, actor: "operator:mine" });
+    const actionRequest = (signer: string | null) => ({ signer, request: {}, actor: "operator:mine" });
     const mine = limitedTo(key({ chains: null }), script);
     const ofOneChain = limitedTo(key({ signers: null }), script);
     for (const method of ["kill", "endKill"] as const) {
       for (const signer of [null, other.signer]) {
-        await expect(mine[method](order(signer))).rejects.toMatchObject({ extras: { rule: "signers" } });
+        await expect(mine[method](actionRequest(signer))).rejects.toMatchObject({ extras: { rule: "signers" } });
       }
-      await expect(ofOneChain[method](order(SIGNER))).rejects.toMatchObject({ extras: { rule: "chains" } });
+      await expect(ofOneChain[method](actionRequest(SIGNER))).rejects.toMatchObject({ extras: { rule: "chains" } });
       expect(kill).not.toHaveBeenCalled();
-      expect((await mine[method](order(SIGNER))).kills).toEqual([killOf(null), killOf(SIGNER)]);
+      expect((await mine[method](actionRequest(SIGNER))).kills).toEqual([killOf(null), killOf(SIGNER)]);
       kill.mockClear();
     }
     const unlimited = limitedTo(key({ signers: null, chains: null }), script);
-    expect((await unlimited.kill(order(null))).kills).toEqual(kills);
+    expect((await unlimited.kill(actionRequest(null))).kills).toEqual(kills);
   });
 
   // protects [Attacks] src/application/authority.ts
   it("sees the nonce that its transaction waits for, but not the id of the blocking transaction", async () => {
-    const told: Explanation = {
+    const full: Explanation = {
       summary: "waits",
       causes: [{ code: "WAITING_BEHIND", text: "waits behind nonce 3", data: { nonce: 3, txId: sampleTxId(3) } }],
       blockedBy: { txId: sampleTxId(3), nonce: 3 },
@@ -140,18 +145,18 @@ describe("an API key limited to signers and chains", () => {
     const asked: unknown[] = [];
     const explain: FencepostApi["explain"] = async (_, options) => {
       asked.push(options);
-      return told;
+      return full;
     };
     const script = { transaction: async () => sampleTransaction({ lane: MINE }), explain };
     const explanation = await limitedTo(key(), scriptedApi(script)).explain("t");
     expect(explanation).toEqual({
-      ...told,
-      causes: [{ ...told.causes[0], data: { nonce: 3 } }],
+      ...full,
+      causes: [{ ...full.causes[0], data: { nonce: 3 } }],
       blockedBy: { nonce: 3 },
       actions: [cancelOf("t")],
     });
     expect(asked).toEqual([{ blockerByNonce: true }]);
-    expect(await limitedTo(ANYBODY, scriptedApi(script)).explain("t")).toEqual(told);
+    expect(await limitedTo(ANYBODY, scriptedApi(script)).explain("t")).toEqual(full);
   });
 });
 
@@ -175,8 +180,13 @@ describe("API key limits on a node", () => {
       { nonce: 1 },
     ]);
     await expect(world.settle(api.reserveNonce({ signer }))).rejects.toMatchObject(refused);
-    const order = { action: "suspend", signer, request: { reason: "because" }, actor: "operator:mine" } as const;
-    await expect(world.settle(api.actOnLane(order))).rejects.toMatchObject(refused);
+    const actionRequest = {
+      action: "suspend",
+      signer,
+      request: { reason: "because" },
+      actor: "operator:mine",
+    } as const;
+    await expect(world.settle(api.actOnLane(actionRequest))).rejects.toMatchObject(refused);
     expect(world.rows().map(({ lane }) => lane.signer)).toEqual([SIGNER, SIGNER]);
   });
 

@@ -5,10 +5,10 @@ import { createManualClock } from "../../doubles/manual-clock.ts";
 function bench(enough = 1_000) {
   const clock = createManualClock();
   const left: (readonly number[])[] = [];
-  const together = async (items: readonly number[], tell: (at: number, result: number) => void) => {
+  const together = async (items: readonly number[], report: (at: number, result: number) => void) => {
     left.push(items);
     items.forEach((item, at) => {
-      tell(at, item * 10);
+      report(at, item * 10);
     });
   };
   return { clock, left, gathering: new Gathering<number, number>(clock, together, enough) };

@@ -88,8 +88,8 @@ describe("creates enqueued for a lane's owner", () => {
     ]);
     rows[1]?.answer();
     rows[0]?.answer();
-    const told = (await Promise.all([...all, ...later])).flat();
-    expect(told.map((result) => (result as { nonce: number }).nonce)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    const answers = (await Promise.all([...all, ...later])).flat();
+    expect(answers.map((result) => (result as { nonce: number }).nonce)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts
@@ -126,11 +126,11 @@ describe("creates enqueued for a lane's owner", () => {
     const results = enqueue(some(250), true);
     await turns();
     rows[0]?.answer(outcomeUnknown("no answer"));
-    const told = await results;
+    const answers = await results;
     expect(rows).toHaveLength(1);
-    expect(told[0]).toMatchObject({ extras: { outcome: "unknown", txId: uuid(0) } });
-    expect(told[249]).toMatchObject({ code: "UNAVAILABLE" });
-    expect((told[249] as FencepostError).extras.outcome).toBeUndefined();
+    expect(answers[0]).toMatchObject({ extras: { outcome: "unknown", txId: uuid(0) } });
+    expect(answers[249]).toMatchObject({ code: "UNAVAILABLE" });
+    expect((answers[249] as FencepostError).extras.outcome).toBeUndefined();
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts

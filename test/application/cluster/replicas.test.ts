@@ -250,7 +250,7 @@ describe("two replicas that accept one request id for an unresponsive owner", ()
     owner.store.resume();
     await world.until(() => world.rows()[0]?.state === "TRACKING", 30_000);
     const [row] = world.rows();
-    const order = { action: "suspend", request: { reason: "by either name" }, actor: "operator:me" } as const;
+    const actionRequest = { action: "suspend", request: { reason: "by either name" }, actor: "operator:me" } as const;
     for (const { node } of [owner, other, third]) {
       for (const txId of ids) {
         expect(await world.settle(node.api.transaction(txId))).toMatchObject({ txId: row?.txId, nonce: 0 });
@@ -262,8 +262,8 @@ describe("two replicas that accept one request id for an unresponsive owner", ()
       }
     }
     for (const txId of ids) {
-      expect(await world.settle(other.node.api.act({ ...order, txId }))).toMatchObject({ txId: row?.txId });
-      await world.settle(third.node.api.act({ ...order, action: "resume", txId }));
+      expect(await world.settle(other.node.api.act({ ...actionRequest, txId }))).toMatchObject({ txId: row?.txId });
+      await world.settle(third.node.api.act({ ...actionRequest, action: "resume", txId }));
     }
     world.releaseBlocks();
     await world.allSettled(1);
@@ -300,14 +300,14 @@ describe("intake rows left by a node of the previous release", () => {
   it("that share a request id become one transaction, with the id that a caller has already received", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
-    const unheard = intentOf(signer, { requestId: "told" });
-    const told = { ...unheard, txId: "00000000-0000-4000-8000-00000000000a" };
-    world.database.insertIntake(unheard, true);
-    world.database.insertIntake(told);
+    const unnotified = intentOf(signer, { requestId: "told" });
+    const stored = { ...unnotified, txId: "00000000-0000-4000-8000-00000000000a" };
+    world.database.insertIntake(unnotified, true);
+    world.database.insertIntake(stored);
     owner.store.resume();
     await world.allSettled(1);
-    expect(world.rows()).toMatchObject([{ txId: told.txId }]);
-    expect(await owner.node.api.transaction(unheard.txId)).toMatchObject({ txId: told.txId });
+    expect(world.rows()).toMatchObject([{ txId: stored.txId }]);
+    expect(await owner.node.api.transaction(unnotified.txId)).toMatchObject({ txId: stored.txId });
   });
 });
 

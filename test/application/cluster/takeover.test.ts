@@ -157,7 +157,7 @@ describe("a live node that loses its database session", () => {
     const first = await world.startNode();
     const second = await world.startNode();
     await world.clock.advance(5_000);
-    const tell = first.store.publishLock.bind(first.store);
+    const publish = first.store.publishLock.bind(first.store);
     const renew = first.store.renewInstance.bind(first.store);
     first.store.publishLock = () => Promise.reject(new StoreUnavailable("away"));
     first.store.renewInstance = () => Promise.reject(new StoreUnavailable("away"));
@@ -168,7 +168,7 @@ describe("a live node that loses its database session", () => {
     await world.settle(first.node.api.create(transfer({ signer })));
     await world.clock.advance(2_000);
     expect(world.chain.witness.length).toBe(sent);
-    Object.assign(first.store, { tellLock: tell, renewInstance: renew });
+    Object.assign(first.store, { publishLock: publish, renewInstance: renew });
     await world.until(() => world.chain.witness.length > sent, 4_000);
     await world.allSettled(1);
     const lost = [first, second].flatMap(({ events }) => events.filter(({ type }) => type === "instance.lost"));

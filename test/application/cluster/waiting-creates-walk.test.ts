@@ -30,7 +30,7 @@ class Walk {
   private readonly draw: (most: number) => number;
   readonly nodes: WorldNode[] = [];
   /** All results of each request id so far. */
-  readonly told = new Map<string, Result[]>();
+  readonly resultsById = new Map<string, Result[]>();
   private readonly asked: Promise<void>[] = [];
 
   constructor(seed: number) {
@@ -64,7 +64,8 @@ class Walk {
 
   private ask(request: CreateRequest): void {
     const { requestId = "" } = request as { readonly requestId?: string };
-    const note = (result: Result) => void this.told.set(requestId, [...(this.told.get(requestId) ?? []), result]);
+    const note = (result: Result) =>
+      void this.resultsById.set(requestId, [...(this.resultsById.get(requestId) ?? []), result]);
     const { node } = this.oneOf(this.nodes);
     this.asked.push(node.api.create(request).then(note, note));
   }
@@ -111,12 +112,12 @@ describe("a random sequence of pool creates, named nonces, pauses and crashes", 
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/stages/1-create/asked-create.ts
     "stores each request at most once, as reported, and no refused one (seed %i)",
     async (seed) => {
-      const { told } = await walk(seed);
+      const { resultsById } = await walk(seed);
       await world.until(
         () => world.rows().every(({ state }) => state === "CONFIRMED" || state === "FAILED_FINAL"),
         600_000,
       );
-      for (const [requestId, results] of told) {
+      for (const [requestId, results] of resultsById) {
         const rows = world.rows().filter((row) => row.requestId === requestId);
         expect(rows.length, `${requestId} has one transaction at most`).toBeLessThanOrEqual(1);
         if (results.every(isRefused)) expect(rows, `${requestId} was refused`).toEqual([]);
@@ -126,7 +127,7 @@ describe("a random sequence of pool creates, named nonces, pauses and crashes", 
             expect(rows[0]).toMatchObject({ nonce: result.nonce, lane: { signer: laneOf(result) } });
         }
       }
-      expect([...told.values()].flat().filter(isMade).length).toBeGreaterThan(SENDS / 3);
+      expect([...resultsById.values()].flat().filter(isMade).length).toBeGreaterThan(SENDS / 3);
       checkInvariants(world);
     },
   );

@@ -108,8 +108,8 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
       named(signer, 3),
     ];
     const results = await world.settle(other.node.api.createBatch(batch));
-    const told = results.map((result) => (result instanceof FencepostError ? result.code : result.nonce));
-    expect(told).toEqual([0, 1, 0, "CONFLICT", 2, 3]);
+    const codes = results.map((result) => (result instanceof FencepostError ? result.code : result.nonce));
+    expect(codes).toEqual([0, 1, 0, "CONFLICT", 2, 3]);
     await world.allSettled(5);
     checkInvariants(world);
   });

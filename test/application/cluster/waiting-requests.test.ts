@@ -20,9 +20,9 @@ function pair(options: WorldOptions = {}): Promise<EmbeddedPair> {
 
 const actor = "operator:me";
 const left = () => [...world.database.state.leftRequests.values()];
-const order = (action: TransactionAction, txId: string, request: object = {}) =>
+const actionRequest = (action: TransactionAction, txId: string, request: object = {}) =>
   ({ action, txId, request: { reason: "asked elsewhere", ...request }, actor }) as const;
-const laneOrder = (action: "suspend" | "resume", signer: string, idempotencyKey?: string) => ({
+const laneActionRequest = (action: "suspend" | "resume", signer: string, idempotencyKey?: string) => ({
   ...{ action, signer, request: { reason: "asked elsewhere" }, actor },
   ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
 });
@@ -37,7 +37,7 @@ describe("an action at a replica that does not own the lane", () => {
     const { txId } = await world.settle(other.node.api.create(transfer({ signer })));
     await world.until(() => world.rows()[0]?.state === "TRACKING");
     const startedMs = world.clock.monotonicMs();
-    const cancelled = await world.settle(other.node.api.act(order("cancel", txId)));
+    const cancelled = await world.settle(other.node.api.act(actionRequest("cancel", txId)));
     expect(world.clock.monotonicMs() - startedMs, "hints are followed at once").toBeLessThan(500);
     expect(cancelled).toEqual(await owner.node.api.transaction(txId));
     expect(decisionsOf(txId)).toHaveLength(1);
@@ -50,14 +50,14 @@ describe("an action at a replica that does not own the lane", () => {
   it("can suspend and resume a lane and hold and release a transaction, even without hints", async () => {
     const { other, signer } = await pair();
     const { api } = other.node;
-    const [suspended] = await world.settle(api.actOnLane(laneOrder("suspend", signer)));
+    const [suspended] = await world.settle(api.actOnLane(laneActionRequest("suspend", signer)));
     expect(suspended).toMatchObject({ suspendedBy: "OPERATOR" });
     const { txId } = await world.settle(api.create(transfer({ signer })));
-    await world.settle(api.act(order("suspend", txId)));
-    const [resumed] = await world.settle(api.actOnLane(laneOrder("resume", signer)));
+    await world.settle(api.act(actionRequest("suspend", txId)));
+    const [resumed] = await world.settle(api.actOnLane(laneActionRequest("resume", signer)));
     expect(resumed).toMatchObject({ suspendedBy: null });
     expect(world.rows()[0]?.heldSince).toBeInstanceOf(Date);
-    await world.settle(api.act(order("resume", txId)));
+    await world.settle(api.act(actionRequest("resume", txId)));
     await world.allSettled(1);
     checkInvariants(world);
   });
@@ -67,8 +67,8 @@ describe("an action at a replica that does not own the lane", () => {
     const { other, owner, signer } = await pair();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
     await world.allSettled(1);
-    const direct = await world.refusal(owner.node.api.act(order("cancel", txId)));
-    const through = await world.refusal(other.node.api.act(order("cancel", txId)));
+    const direct = await world.refusal(owner.node.api.act(actionRequest("cancel", txId)));
+    const through = await world.refusal(other.node.api.act(actionRequest("cancel", txId)));
     expect(through).toBeInstanceOf(FencepostError);
     expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
   });
@@ -78,7 +78,7 @@ describe("an action at a replica that does not own the lane", () => {
     world.holdBlocks();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
     await world.until(() => world.rows()[0]?.state === "TRACKING");
-    const keyed = { ...order("reprice", txId), idempotencyKey: "once" };
+    const keyed = { ...actionRequest("reprice", txId), idempotencyKey: "once" };
     await world.settle(Promise.all([other, owner, other].map(({ node }) => node.api.act(keyed))));
     expect(decisionsOf(txId)).toHaveLength(1);
     world.releaseBlocks();
@@ -108,7 +108,7 @@ describe("an action whose owner does not begin it in time", () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const startedMs = world.clock.monotonicMs();
-    const refused = await world.refusal(other.node.api.actOnLane(laneOrder("suspend", signer)));
+    const refused = await world.refusal(other.node.api.actOnLane(laneActionRequest("suspend", signer)));
     expect(refused).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
     expect(refused.message).toMatch(/nothing was done, repeat it$/);
     expect(refused.extras.outcome).toBeUndefined();
@@ -123,7 +123,7 @@ describe("an action whose owner does not begin it in time", () => {
   it("is not performed later, even if its sender died before withdrawing it", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
-    void other.node.api.actOnLane(laneOrder("suspend", signer)).catch(() => undefined);
+    void other.node.api.actOnLane(laneActionRequest("suspend", signer)).catch(() => undefined);
     await world.until(() => left().length === 1);
     world.crash(other);
     await world.clock.advance(4_100);
@@ -141,7 +141,7 @@ describe("a request whose owner crashes before its response", () => {
     const { api } = other.node;
     const asked =
       options.action === "suspend"
-        ? api.actOnLane(laneOrder("suspend", signer, options.key))
+        ? api.actOnLane(laneActionRequest("suspend", signer, options.key))
         : api.reserveNonce({ signer, ...(options.key === undefined ? {} : { requestId: options.key }) });
     const answer = asked.then(
       (done) => done,
@@ -175,7 +175,7 @@ describe("a request whose owner crashes before its response", () => {
     const { txId } = await world.settle(other.node.api.create(transfer({ signer })));
     await world.until(() => world.rows()[0]?.state === "TRACKING");
     owner.store.answerRequest = () => new Promise(() => undefined);
-    const repriced = other.node.api.act(order("reprice", txId));
+    const repriced = other.node.api.act(actionRequest("reprice", txId));
     await world.until(() => decisionsOf(txId).length === 1);
     world.crash(owner);
     expect(await world.settle(repriced)).toMatchObject({ txId });
@@ -237,8 +237,8 @@ it("an action sent to a node with a URL reaches an embedded owner through the da
   await world.until(() => embedded.node.gauges().lanesHeld === 1, 30_000);
   await world.clock.advance(1_000);
   const { txId } = await world.settle(reachable.node.api.create(transfer()));
-  await world.settle(reachable.node.api.act(order("suspend", txId)));
-  await world.settle(reachable.node.api.act(order("resume", txId)));
+  await world.settle(reachable.node.api.act(actionRequest("suspend", txId)));
+  await world.settle(reachable.node.api.act(actionRequest("resume", txId)));
   await world.allSettled(1);
   expect(world.network.forwards).toEqual([]);
   checkInvariants(world);

@@ -270,7 +270,7 @@ describe("the intake table's polling", () => {
       { onMore: () => undefined, onFailed: () => undefined, onTaken: () => undefined },
     );
     const beats = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
-    const due = (hears: boolean) => beats.filter((beat) => intake.isDue(beat, hears));
+    const due = (isNotified: boolean) => beats.filter((beat) => intake.isDue(beat, isNotified));
     expect([due(true), due(false)]).toEqual([[10], [3, 6, 9]]);
     bench.rows.intake = [row(1)];
     await intake.look(() => [bench.lane]);

@@ -319,8 +319,8 @@ describe("a chain that differs from the known one", () => {
   it("receives no queued transactions, even if an operator resumes the lane meanwhile", async () => {
     const entry = await settledLane();
     const lane = (action: "suspend" | "resume") => {
-      const order = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;
-      return world.settle(entry.node.api.actOnLane(order));
+      const actionRequest = { action, signer: SIGNER, actor: "operator:test", request: { reason: "test" } } as const;
+      return world.settle(entry.node.api.actOnLane(actionRequest));
     };
     await lane("suspend");
     await create(entry, 2);

@@ -135,8 +135,8 @@ describe("a chain without the configured finality tag", () => {
     await world.until(() => world.rows().every(({ subState }) => subState === "MINED"));
     await world.clock.advance(200_000);
     expect(world.rows().map(({ state }) => state)).toEqual(["TRACKING", "TRACKING"]);
-    const told = entry.events.filter((event) => event.type === "alert" && event.code === "FINALITY_TAG_MISSING");
-    expect(told).toMatchObject([{ severity: "ERROR", message: expect.stringContaining("finalized") }]);
+    const alerts = entry.events.filter((event) => event.type === "alert" && event.code === "FINALITY_TAG_MISSING");
+    expect(alerts).toMatchObject([{ severity: "ERROR", message: expect.stringContaining("finalized") }]);
   });
 
   it("completes transactions if finality is configured by confirmations", async () => {

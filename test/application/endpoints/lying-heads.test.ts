@@ -86,8 +86,9 @@ describe("blocks invented by one of two endpoints", () => {
     await ops.sent(entry);
     await world.settle(entry.node.api.releaseNonce(reservation.reservationId));
     world.chain.mineForeign(SIGNER);
-    const isTold = () => entry.events.some((event) => event.type === "alert" && event.code === "HOLE_USED_ELSEWHERE");
-    await world.until(isTold);
+    const isAlerted = () =>
+      entry.events.some((event) => event.type === "alert" && event.code === "HOLE_USED_ELSEWHERE");
+    await world.until(isAlerted);
     entry.faults.inventBlocks(80);
     await world.clock.advance(10_000);
     expect(world.database.state.holes().length).toBe(1);

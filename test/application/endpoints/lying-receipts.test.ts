@@ -106,8 +106,8 @@ describe("with two endpoints", () => {
     const txId = await ops.create(entry);
     await world.clock.advance(90_000);
     expect(world.database.state.completions).toEqual([]);
-    const told = entry.events.filter((event) => event.type === "alert" && event.code === "RPC_BEHIND");
-    expect(told).toHaveLength(1);
+    const alerts = entry.events.filter((event) => event.type === "alert" && event.code === "RPC_BEHIND");
+    expect(alerts).toHaveLength(1);
     const { causes, help } = await world.settle(entry.node.api.explain(txId));
     expect([causes[0]?.code, help[0]?.code]).toEqual(["RPC_BEHIND", "CHECK_RPC"]);
     heal();

@@ -10,16 +10,16 @@ function clocks(aheadMs: number) {
   const machine = createManualClock();
   const clock = new DatabaseClock(machine);
   const databaseMs = { ahead: aheadMs };
-  const hear = () => clock.observe(new Date(machine.now().getTime() + databaseMs.ahead));
+  const observe = () => clock.observe(new Date(machine.now().getTime() + databaseMs.ahead));
   const isAheadByMs = () => clock.now().getTime() - machine.now().getTime();
-  return { machine, databaseMs, hear, isAheadByMs };
+  return { machine, databaseMs, observe, isAheadByMs };
 }
 
 describe("the node's time of day", () => {
   it("is the machine's until the database's time is read, and the database's from then on", async () => {
-    const { machine, hear, isAheadByMs } = clocks(HOUR_MS);
+    const { machine, observe, isAheadByMs } = clocks(HOUR_MS);
     expect(isAheadByMs()).toBe(0);
-    hear();
+    observe();
     expect(isAheadByMs()).toBe(HOUR_MS);
     await machine.advance(MINUTE_MS);
     expect(isAheadByMs()).toBe(HOUR_MS);
@@ -27,25 +27,25 @@ describe("the node's time of day", () => {
 
   // protects [The fence] src/application/database-clock.ts
   it("follows the database's clock backward at once, so that nothing new appears old", async () => {
-    const { machine, databaseMs, hear, isAheadByMs } = clocks(0);
-    hear();
+    const { machine, databaseMs, observe, isAheadByMs } = clocks(0);
+    observe();
     databaseMs.ahead = -HOUR_MS;
     await machine.advance(MINUTE_MS);
-    hear();
+    observe();
     expect(isAheadByMs()).toBe(-HOUR_MS);
   });
 
   // protects [The fence] src/application/database-clock.ts
   it("follows the database's clock forward slowly, so that nothing appears an hour old after a clock change", async () => {
-    const { machine, databaseMs, hear, isAheadByMs } = clocks(0);
-    hear();
+    const { machine, databaseMs, observe, isAheadByMs } = clocks(0);
+    observe();
     databaseMs.ahead = HOUR_MS;
     await machine.advance(MINUTE_MS);
-    hear();
+    observe();
     expect(isAheadByMs()).toBe(MINUTE_MS / 10);
     for (let minute = 0; minute < 600; minute++) {
       await machine.advance(MINUTE_MS);
-      hear();
+      observe();
     }
     expect(isAheadByMs()).toBe(HOUR_MS);
   });

@@ -178,14 +178,14 @@ describe("a database restored from a backup", () => {
     const backup = world.database.snapshot();
     await create(entry);
     await world.allSettled(2);
-    const told = await world.settle(entry.node.api.completions({ after: 0 }));
+    const served = await world.settle(entry.node.api.completions({ after: 0 }));
     world.database.restore(backup);
     await untilReconciled(entry);
-    const query = { after: told.next, epoch: told.epoch };
+    const query = { after: served.next, epoch: served.epoch };
     await expect(world.settle(entry.node.api.completions(query))).rejects.toMatchObject({ code: "EPOCH_CHANGED" });
     const { epochStartsAfter } = world.database.state.feed;
-    expect(epochStartsAfter).toBeGreaterThan(told.next);
-    const left = await world.settle(entry.node.api.completions({ after: 0, epoch: told.epoch + 1 }));
+    expect(epochStartsAfter).toBeGreaterThan(served.next);
+    const left = await world.settle(entry.node.api.completions({ after: 0, epoch: served.epoch + 1 }));
     expect(left.items.map(({ seq }) => seq)).toEqual([1]);
   });
 

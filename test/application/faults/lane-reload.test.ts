@@ -42,11 +42,11 @@ async function readAgain(entry: WorldNode): Promise<void> {
   const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
   const before = resumed();
   entry.store.failNextCommit("unknown-lost");
-  await world.settle(entry.node.api.actOnLane(order("resume")).catch(() => undefined));
+  await world.settle(entry.node.api.actOnLane(actionRequest("resume")).catch(() => undefined));
   await world.until(() => resumed() > before);
 }
 
-function order(action: "suspend" | "resume" | "realign") {
+function actionRequest(action: "suspend" | "resume" | "realign") {
   return { action, signer: SIGNER, request: { reason: "test" }, actor: "operator:ops" } as const;
 }
 
@@ -101,7 +101,7 @@ describe("a lane that is reloaded", () => {
   it("refuses a realign that began before the reload, and the operator gets UNAVAILABLE", async () => {
     const entry = await startKnown({ node: { mode: "basic" } });
     const count = holdNext(entry, "transactionCount");
-    const realigning = entry.node.api.actOnLane(order("realign"));
+    const realigning = entry.node.api.actOnLane(actionRequest("realign"));
     await world.until(() => count.asked);
     await readAgain(entry);
     count.goOn();

@@ -47,13 +47,13 @@ describe("a commit that fails", () => {
     const entry = await world.startNode();
     await confirmOne(entry);
     entry.store.failNextCommit("unknown-committed");
-    const order = {
+    const actionRequest = {
       action: "suspend",
       signer: SIGNER,
       request: { reason: "key rotation" },
       actor: "operator:ops",
     } as const;
-    await expect(world.settle(entry.node.api.actOnLane(order))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(world.settle(entry.node.api.actOnLane(actionRequest))).rejects.toMatchObject({ code: "UNAVAILABLE" });
     const sent = world.chain.witness.length;
     await world.settle(entry.node.api.create(transfer()));
     await world.clock.advance(10_000);

@@ -64,7 +64,7 @@ const DEAR = { baseFees: Array.from({ length: 101 }, () => 300n * GWEI), priorit
 describe("after a jump of the base fee", () => {
   const cases = JUMPS.flatMap(([from, to]) => TYPES.map((type) => ({ from, to, type })));
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
   it.each(cases)("from $from to $to, a reprice offers a fee that blocks now accept ($type)", async (jump) => {
     const { node, txId } = await jumped(jump);
     if (ops.row(txId).receipt === null) await ops.act(node, "reprice", { txId });
@@ -82,7 +82,7 @@ describe("after a jump of the base fee", () => {
   ] as const;
 
   it.each(OTHERS.flatMap(([action, request, outcome]) => TYPES.map((type) => ({ action, request, outcome, type }))))(
-    // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
+    // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
     "an action without a fee cap offers a fee that blocks now accept: $action of $type ($outcome)",
     async ({ action, request, outcome, type }) => {
       const { node, txId } = await jumped({ from: 7n, to: 30n * GWEI, type });
@@ -133,7 +133,7 @@ describe("after a jump of the base fee", () => {
 
 describe("a fee that only one endpoint reports", () => {
   it.each(["reprice", "cancel"] as const)(
-    // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
+    // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
     "is not paid by a %s: the action is refused at once, with the fee in the error",
     async (action) => {
       const { node, txId } = await waiting();
@@ -157,7 +157,7 @@ describe("a fee that only one endpoint reports", () => {
     },
   );
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
   it("is paid up to the ceiling once a block had it; the tip stays within the automatic limit", async () => {
     const { node, txId } = await waiting();
     world.chain.setBaseFee(200n * GWEI);
@@ -169,7 +169,7 @@ describe("a fee that only one endpoint reports", () => {
     expect(fees).toEqual({ type: "eip1559", maxFeePerGas: 605_000_000_070n, maxPriorityFeePerGas: 5_000_000_070n });
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
   it("is refused permanently on a chain without base fees", async () => {
     world = new World({ chain: { baseFee: null }, settings: { repricing: null } });
     ops = new OperatedWorld(world);

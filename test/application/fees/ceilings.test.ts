@@ -137,8 +137,8 @@ describe("a fee market with extreme prices", () => {
     const attempts = world.rows().flatMap((row) => row.attempts);
     expect(attempts.map(({ kind }) => kind).toSorted()).toEqual(["initial", "initial", "placeholder"]);
     for (const { fees } of attempts) expect(feeCap(fees)).toBe(MOST);
-    const told = alerts(node).map((message) => message.slice(0, message.indexOf(":")));
-    expect(told.toSorted()).toEqual(
+    const subjects = alerts(node).map((message) => message.slice(0, message.indexOf(":")));
+    expect(subjects.toSorted()).toEqual(
       [`nonce 0 of ${SIGNER}`, `nonce 0 of ${SIGNERS[2]}`, `nonce 1 of ${SIGNER}`].toSorted(),
     );
   });

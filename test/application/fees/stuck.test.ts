@@ -162,8 +162,8 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     expect(head?.submitAttempts).toBeLessThan(9);
     const stick = head?.history.find(({ event }) => event === "stick");
     expect(stick?.reason).toMatch(/it was sent again 5 times since a node took it, and no block has it/);
-    const told = entry.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
-    expect(told).toEqual(["RESENT_OFTEN", "TX_STUCK"]);
+    const codes = entry.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
+    expect(codes).toEqual(["RESENT_OFTEN", "TX_STUCK"]);
     const { causes, summary } = await world.settle(entry.node.api.explain(head?.txId ?? ""));
     expect(causes.map(({ code }) => code)).toEqual(["RESENT_OFTEN", "STUCK"]);
     expect(summary).toMatch(
@@ -188,8 +188,8 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     await create(entry, 1);
     await world.until(() => states()[0] === "STUCK/-");
     const [{ txId, submitAttempts } = { txId: "", submitAttempts: 0 }] = world.rows();
-    const order = { action: "resubmit", txId, request: { reason: "r" }, actor: "operator:a" } as const;
-    await world.settle(entry.node.api.act(order));
+    const actionRequest = { action: "resubmit", txId, request: { reason: "r" }, actor: "operator:a" } as const;
+    await world.settle(entry.node.api.act(actionRequest));
     await world.clock.advance(INTERVAL_MS + 500);
     expect(states()[0]).not.toBe("STUCK/-");
     await world.until(() => states()[0] === "STUCK/-");
@@ -272,8 +272,8 @@ describe("a signer without funds", () => {
     world.chain.dropAllTransactions();
     world.chain.setBalance(SIGNER, 0n);
     await world.clock.advance(120_000);
-    const told = entry.events.filter((event) => event.type === "alert" && event.code === "INSUFFICIENT_FUNDS");
-    expect(told.length).toBe(1);
+    const alerts = entry.events.filter((event) => event.type === "alert" && event.code === "INSUFFICIENT_FUNDS");
+    expect(alerts.length).toBe(1);
     world.chain.setBalance(SIGNER, 10n ** 20n);
     world.releaseBlocks();
     await world.allSettled(3, 300_000);
@@ -289,13 +289,13 @@ describe("a transaction that a node refuses as impossible", () => {
     await create(entry, 1);
     world.chain.setBlockGasLimit(20_000n);
     heal();
-    const told = () => entry.events.filter((event) => event.type === "alert" && event.code === "TX_REFUSED").length;
+    const refusals = () => entry.events.filter((event) => event.type === "alert" && event.code === "TX_REFUSED").length;
     await world.until(() => sends(0) === 1);
-    expect(told()).toBe(0);
-    await world.until(() => told() === 1);
+    expect(refusals()).toBe(0);
+    await world.until(() => refusals() === 1);
     expect(sends(0)).toBe(2);
     await world.clock.advance(60_000);
-    expect(told()).toBe(1);
+    expect(refusals()).toBe(1);
     world.chain.setBlockGasLimit(30_000_000n);
     await world.allSettled(1, 600_000);
     checkInvariants(world);

@@ -282,14 +282,14 @@ describe("eth_sendRawTransaction", () => {
     };
     const asking = open.ask(raw(bytes));
     await arrived.promise;
-    const order = { signer: null, actor: "operator:test", request: { reason: "stolen" } };
-    await world.settle(entry.node.api.kill(order));
+    const actionRequest = { signer: null, actor: "operator:test", request: { reason: "stolen" } };
+    await world.settle(entry.node.api.kill(actionRequest));
     connected.resolve();
     const { error } = await asking;
     expect(error).toMatchObject({ code: -32002, data: { code: "UNAVAILABLE" } });
     expect((await open.ask(raw(bytes))).error?.code).toBe(-32002);
     expect(left).toEqual([false, false]);
-    await world.settle(entry.node.api.endKill(order));
+    await world.settle(entry.node.api.endKill(actionRequest));
     expect((await open.ask(raw(bytes))).result).toBe("0xhash");
     // A node that cannot renew its lease cannot see a kill either, so it must not pass the bytes on.
     entry.store.pause();

@@ -25,7 +25,7 @@ export interface Holder {
    * Callbacks that the node received about lost and freed lanes. For a loss, the text includes whether the node was
    * still allowed to act.
    */
-  readonly heard: string[];
+  readonly received: string[];
   /**
    * Callbacks of the lease: "silent" if the node was silent for too long, "acquainted" once it has found out which
    * other instances are live.
@@ -54,7 +54,7 @@ export class LeaseBench {
     const store = this.database.connect();
     if (!this.locks) lock.cut();
     const telemetry = recordTelemetry();
-    const heard: string[] = [];
+    const received: string[] = [];
     const noted: string[] = [];
     const passed: Failpoint[] = [];
     const entropy = createSeededEntropy(this.holders.length + 1, this.clock);
@@ -66,13 +66,13 @@ export class LeaseBench {
       { ...NODE_SETTINGS, nodeId: name, url: `http://${name}`, lease: leaseSettings },
       {
         onInstances: async () => undefined,
-        onLost: () => heard.push(`lost, may act: ${lease.mayAct()}`),
-        onFreed: () => heard.push("freed"),
+        onLost: () => received.push(`lost, may act: ${lease.mayAct()}`),
+        onFreed: () => received.push("freed"),
         onSilence: () => noted.push("silent"),
         onAcquainted: () => noted.push("acquainted"),
       },
     );
-    const made = { lease, store, lock, telemetry, heard, noted, passed };
+    const made = { lease, store, lock, telemetry, received, noted, passed };
     this.holders.push(made);
     return made;
   }

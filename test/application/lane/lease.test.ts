@@ -130,13 +130,13 @@ describe("an instance that missed its renewal", () => {
   }
 
   it("has ended: the node registers a new one, and drops its lanes before anything may act again", async () => {
-    const { lease, store, heard, telemetry } = await expire();
+    const { lease, store, received, telemetry } = await expire();
     const first = lease.instanceId;
     store.heal();
     await bench.clock.advance(250);
     expect(lease.instanceId).not.toBe(first);
     expect(telemetry.of("instance.lost")).toMatchObject([{ instanceId: first }]);
-    expect(heard.filter((word) => word.startsWith("lost"))).toEqual(["lost, may act: false"]);
+    expect(received.filter((word) => word.startsWith("lost"))).toEqual(["lost, may act: false"]);
     expect(lease.mayAct()).toBe(true);
   });
 
@@ -172,23 +172,23 @@ describe("an instance that missed its renewal", () => {
   });
 
   it("has ended too if other instances declared it dead, even before its own deadline", async () => {
-    const { lease, heard } = await bench.started("a");
+    const { lease, received } = await bench.started("a");
     const first = lease.instanceId;
     const record = bench.row(first);
     if (record !== undefined) Object.assign(record, { dead: true });
     await bench.clock.advance(RENEW);
     expect(lease.instanceId).not.toBe(first);
-    expect(heard).toContain("lost, may act: false");
+    expect(received).toContain("lost, may act: false");
   });
 });
 
 describe("a database whose history changed", () => {
   it("is noticed by a renewal even without writes: a new instance is registered, and nothing may act before", async () => {
-    const { lease, heard, telemetry } = await bench.started("a");
+    const { lease, received, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory(true);
     await bench.clock.advance(RENEW);
-    expect(heard.slice(0, 2)).toEqual(["lost, may act: false", "lost, may act: false"]);
+    expect(received.slice(0, 2)).toEqual(["lost, may act: false", "lost, may act: false"]);
     expect(lease.instanceId).not.toBe(before);
     expect(lease.mayAct()).toBe(true);
     const codes = telemetry.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));

@@ -28,12 +28,12 @@ describe("other instances of the cluster", () => {
     await dying.store.acquireLane(LANE, dying.lease.instanceId);
     dying.store.cut();
     await bench.clock.advance(DURATION - 1);
-    expect(heir.heard).toEqual([]);
+    expect(heir.received).toEqual([]);
     await bench.clock.advance(501);
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([
       { instanceId: dying.lease.instanceId, evidence: "expired" },
     ]);
-    expect(heir.heard).toContain("freed");
+    expect(heir.received).toContain("freed");
     expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
   });
 
@@ -50,7 +50,7 @@ describe("other instances of the cluster", () => {
   it("that renew in time are never declared dead", async () => {
     const [one, other] = [await bench.started("a"), await bench.started("b")];
     await bench.clock.advance(120_000);
-    expect([one.heard, other.heard]).toEqual([[], []]);
+    expect([one.received, other.received]).toEqual([[], []]);
     expect(one.telemetry.of("instance.declaredDead")).toEqual([]);
   });
 
@@ -60,7 +60,7 @@ describe("other instances of the cluster", () => {
     const quick = await bench.started("b");
     await bench.clock.advance(180_000);
     expect(quick.telemetry.of("instance.declaredDead")).toEqual([]);
-    expect([slow.heard, quick.heard]).toEqual([[], []]);
+    expect([slow.received, quick.received]).toEqual([[], []]);
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
@@ -132,7 +132,7 @@ describe("other instances of the cluster", () => {
     rival.store.cut();
     await bench.clock.advance(DURATION + 1_000);
     expect(verdicts[0]).toBe(false);
-    expect(judge.heard).toEqual([]);
+    expect(judge.received).toEqual([]);
   });
 
   it("that shut down gracefully free their lanes, which is noticed once", async () => {
@@ -141,9 +141,9 @@ describe("other instances of the cluster", () => {
     await bench.clock.advance(1_000);
     await leaving.lease.stop();
     await bench.clock.advance(500);
-    expect(heir.heard).toEqual(["freed"]);
+    expect(heir.received).toEqual(["freed"]);
     await bench.clock.advance(60_000);
-    expect(heir.heard).toEqual(["freed"]);
+    expect(heir.received).toEqual(["freed"]);
   });
 
   it("that started and stopped between two polls are noticed as well", async () => {
@@ -152,7 +152,7 @@ describe("other instances of the cluster", () => {
     const brief = await bench.started("a");
     await brief.lease.stop();
     await bench.clock.advance(1_000);
-    expect(heir.heard).toEqual(["freed"]);
+    expect(heir.received).toEqual(["freed"]);
   });
 
   it("whose row was deleted are noticed as well", async () => {
@@ -162,7 +162,7 @@ describe("other instances of the cluster", () => {
     vanished.store.cut();
     bench.database.state.instances.delete(vanished.lease.instanceId);
     await bench.clock.advance(600);
-    expect(heir.heard).toEqual(["freed"]);
+    expect(heir.received).toEqual(["freed"]);
   });
 
   it("are all processed, and freed lanes reported, even if declaring one of them dead fails", async () => {
@@ -174,7 +174,7 @@ describe("other instances of the cluster", () => {
       ++calls === 2 ? Promise.reject(new Error("away")) : declare(...parameters);
     for (const { store } of dying) store.cut();
     await bench.clock.advance(DURATION + 600);
-    expect(heir.heard.filter((word) => word === "freed").length).toBeGreaterThanOrEqual(2);
+    expect(heir.received.filter((word) => word === "freed").length).toBeGreaterThanOrEqual(2);
     expect(heir.telemetry.of("instance.declaredDead").length).toBe(2);
   });
 

@@ -137,27 +137,27 @@ describe("transactions that wait to be signed", () => {
 
   it("are signed once and in order, however page reads and allocations interleave", () => {
     const steps = fc.array(
-      fc.record({ allocate: fc.integer({ min: 1, max: 4 }), told: fc.boolean(), read: fc.boolean() }),
+      fc.record({ allocate: fc.integer({ min: 1, max: 4 }), isQueued: fc.boolean(), read: fc.boolean() }),
     );
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 3 }), (story, before) => {
         const lane = createOwnedLane({ cursor: before, allocated: before });
         const database: AllocatedRecord[] = [...records(0, before)];
-        const untold: AllocatedRecord[] = [];
+        const unqueued: AllocatedRecord[] = [];
         const signed: number[] = [];
-        for (const { allocate, told, read } of story) {
+        for (const { allocate, isQueued, read } of story) {
           const from = lane.backlog.missingFrom();
           const page = from === null || !read ? null : database.filter(({ nonce }) => nonce >= from);
           const fresh = records(database.length, allocate);
           database.push(...fresh);
-          untold.push(...fresh);
-          if (told) lane.backlog.enqueue(untold.splice(0));
+          unqueued.push(...fresh);
+          if (isQueued) lane.backlog.enqueue(unqueued.splice(0));
           if (page !== null) lane.backlog.refill(page, PAGE);
           const batch = lane.toSign(1_000_000, 3);
           signed.push(...nonces(batch));
           lane.backlog.signed(batch);
         }
-        lane.backlog.enqueue(untold);
+        lane.backlog.enqueue(unqueued);
         signed.push(...signAll(lane, database));
         expect(signed).toEqual(nonces(database));
       }),

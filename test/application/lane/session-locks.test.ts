@@ -155,9 +155,9 @@ describe("a node's crash", () => {
   it("is not assumed after two polls if the node's counter moved between them", async () => {
     const [cut, observer] = await pair();
     cut.lock.vanish();
-    const tell = bench.clock;
+    const clock = bench.clock;
     for (let i = 0; i < 10; i++) {
-      await tell.advance(250);
+      await clock.advance(250);
       const row = bench.database.state.instances.get(cut.lease.instanceId);
       if (row !== undefined) row.counter++;
     }
@@ -317,9 +317,9 @@ describe("an instance registration whose response was lost", () => {
   it("leaves no instance behind that others would assign lanes to", async () => {
     const [silent, other] = await pair();
     const register = silent.store.registerInstance.bind(silent.store);
-    const unheard: string[] = [];
+    const unanswered: string[] = [];
     silent.store.registerInstance = async (registration) => {
-      unheard.push(registration.instanceId);
+      unanswered.push(registration.instanceId);
       await register(registration);
       silent.store.registerInstance = register;
       throw new OutcomeUnknown("no answer");
@@ -327,7 +327,7 @@ describe("an instance registration whose response was lost", () => {
     Object.assign(bench.row(silent.lease.instanceId) ?? {}, { dead: true });
     await bench.clock.advance(RENEW + 1_000);
     const alive = (await other.store.instances()).filter(({ dead }) => !dead).map(({ instanceId }) => instanceId);
-    expect(unheard).toHaveLength(1);
+    expect(unanswered).toHaveLength(1);
     expect(alive.toSorted()).toEqual([silent.lease.instanceId, other.lease.instanceId].toSorted());
   });
 

@@ -263,8 +263,8 @@ describe("a request id used with a pool", () => {
     const { txId, lane } = await world.settle(entry.node.api.create(request, "ann"));
     const again = () => world.settle(entry.node.api.create(toPool({ requestId: "big" }), "ann"));
     expect(await again()).toMatchObject({ outcome: "existing", txId, lane, state: "CREATED" });
-    const order = { action: "approve", txId, request: { reason: "r" }, actor: "operator:bob" } as const;
-    await world.settle(entry.node.api.act(order));
+    const actionRequest = { action: "approve", txId, request: { reason: "r" }, actor: "operator:bob" } as const;
+    await world.settle(entry.node.api.act(actionRequest));
     await world.allSettled(1);
     expect(await again()).toMatchObject({ outcome: "existing", txId, lane, state: "CONFIRMED" });
     expect(world.database.state.poolChoices.size).toBe(1);
@@ -286,8 +286,8 @@ describe("a pool's sticky key", () => {
     world.holdBlocks();
     const stickyKey = keyOf(B);
     for (let n = 0; n < 5; n++) expect((await create(entry, toPool({ stickyKey }))).lane.signer).toBe(B);
-    const order = { action: "suspend", signer: B, request: { reason: "r" }, actor: "operator:o" } as const;
-    await world.settle(entry.node.api.actOnLane(order));
+    const actionRequest = { action: "suspend", signer: B, request: { reason: "r" }, actor: "operator:o" } as const;
+    await world.settle(entry.node.api.actOnLane(actionRequest));
     expect(await create(entry, toPool({ stickyKey }))).toMatchObject({ lane: { signer: B }, nonce: 5 });
   });
 });

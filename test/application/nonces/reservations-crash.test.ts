@@ -90,16 +90,16 @@ describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
       refuse(first);
       const second = { current: null as WorldNode | null };
       const alive = (): WorldNode => (crashed && second.current !== null ? second.current : first);
-      const telling = story(alive, `${failpoint} ${nth}`);
-      let told = false;
-      void telling.finally(() => {
-        told = true;
+      const running = story(alive, `${failpoint} ${nth}`);
+      let isDone = false;
+      void running.finally(() => {
+        isDone = true;
       });
-      await world.until(() => crashed || told, 300_000);
+      await world.until(() => crashed || isDone, 300_000);
       if (!crashed) await world.clock.advance(30_000);
       second.current = await world.startNode();
       refuse(second.current);
-      await world.settle(telling, 600_000);
+      await world.settle(running, 600_000);
       const open = () => world.rows().filter(({ state }) => state !== "CONFIRMED" && state !== "FAILED_FINAL");
       await world.until(() => open().length === 0, 600_000);
       await world.clock.advance(30_000);

@@ -163,13 +163,13 @@ describe("a reserved nonce", () => {
     world.chain.submit(rawTransaction);
     const { txHash } = await createFakeCodec().decodeTransaction(rawTransaction);
     const made = await world.settle(entry.node.api.markUsed(reservationId, { txHash }));
-    const order = {
+    const actionRequest = {
       action: "resubmit",
       txId: made.txId,
       actor: "operator:test",
       request: { reason: "again" },
     } as const;
-    expect(await refusal(entry.node.api.act(order))).toMatchObject({ code: "CONFLICT" });
+    expect(await refusal(entry.node.api.act(actionRequest))).toMatchObject({ code: "CONFLICT" });
     await world.allSettled(1);
     expect(row(made.txId)).toMatchObject({ state: "CONFIRMED", submitAttempts: 0, attempts: [{ kind: "external" }] });
     expect(await entry.node.api.reservation(reservationId)).toMatchObject({ state: "USED", txId: made.txId });

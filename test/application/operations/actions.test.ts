@@ -442,7 +442,7 @@ describe("an operator's action", () => {
     },
   );
 
-  // protects [Operators] src/application/requests/order.ts
+  // protects [Operators] src/application/requests/action.ts
   it("needs a reason, known fields, and an existing transaction", async () => {
     const node = await start();
     world.holdBlocks();

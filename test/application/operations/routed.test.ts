@@ -93,8 +93,10 @@ describe("an action sent to a node that does not own the lane", () => {
     const { reservation } = await reserve(other);
     const { reservationId } = reservation;
     const lane = { ...reservation.lane, signer: SIGNERS.at(-1) as typeof SIGNER };
-    const told = { action: "releaseNonce", body: { reservationId }, owner: null };
-    const results = await world.settle(Promise.all([owner, other].map(({ node }) => node.actions.receive(lane, told))));
+    const release = { action: "releaseNonce", body: { reservationId }, owner: null };
+    const results = await world.settle(
+      Promise.all([owner, other].map(({ node }) => node.actions.receive(lane, release))),
+    );
     expect(results.map((result) => (result as FencepostError).code).sort()).toEqual(["INVALID_REQUEST", "NOT_LEADER"]);
     expect(await owner.node.api.reservation(reservationId)).toMatchObject({ state: "RESERVED" });
   });
@@ -107,12 +109,12 @@ describe("an action from a newer node", () => {
   ] as const)(
     // protects [Operators] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts
     "(%s: %s) that the owner does not support yet is refused with that reason",
-    async (name, action, told) => {
+    async (name, action, fields) => {
       const { owner } = await two();
       world.holdBlocks();
       const txId = await ops.sent(owner);
       const lane = { chainId: CHAIN_ID, signer: SIGNER };
-      const body = { txId, actor: "operator:ops", ...told, action };
+      const body = { txId, actor: "operator:ops", ...fields, action };
       const result = await world.settle(owner.node.actions.receive(lane, { action: name, body, owner: null }));
       expect(result).toMatchObject({
         code: "UNAVAILABLE",

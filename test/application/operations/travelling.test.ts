@@ -13,7 +13,7 @@ const LANE = { chainId: CHAIN_ID, signer: SIGNER };
 /** A node that serves one chain and owns no lane, so every operation is forwarded. */
 function asked() {
   const codec = createFakeCodec();
-  const told: LaneRequest[] = [];
+  const forwarded: LaneRequest[] = [];
   const offered = new Map<string, OwnerAction>();
   const ports = {
     codec,
@@ -28,25 +28,34 @@ function asked() {
     actions: {
       register: (name: string, action: OwnerAction) => offered.set(name, action),
       forwardToOwner: async (_: Lane, request: LaneRequest) => {
-        told.push(request);
+        forwarded.push(request);
         return { outcome: "created", reservationId: "r" };
       },
     },
   } as unknown as OperationPorts;
   const operations = createOperations(ports);
-  return { operations, told, offered };
+  return { operations, forwarded, offered };
 }
 
 describe("an action forwarded to the lane's owner", () => {
   // protects [Operators] src/application/operations/reservations.ts, src/application/operations/lane-actions.ts
   it("names the only chain of the forwarding node, because the owner may serve several", async () => {
-    const { operations, told } = asked();
+    const { operations, forwarded } = asked();
     await operations.reserveNonce({ signer: SIGNER }, "wallet");
-    const order = { action: "suspend", signer: SIGNER, request: { reason: "because" }, actor: "operator:ops" } as const;
-    await operations.actOnLane(order).catch(() => undefined);
-    expect(told).toEqual([
+    const actionRequest = {
+      action: "suspend",
+      signer: SIGNER,
+      request: { reason: "because" },
+      actor: "operator:ops",
+    } as const;
+    await operations.actOnLane(actionRequest).catch(() => undefined);
+    expect(forwarded).toEqual([
       { action: "reserveNonce", body: { signer: SIGNER, chainId: CHAIN_ID }, owner: "wallet" },
-      { action: "actOnLane", body: { ...order, request: { reason: "because", chainId: CHAIN_ID } }, owner: null },
+      {
+        action: "actOnLane",
+        body: { ...actionRequest, request: { reason: "because", chainId: CHAIN_ID } },
+        owner: null,
+      },
     ]);
   });
 });

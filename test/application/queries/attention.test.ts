@@ -116,11 +116,11 @@ describe("the attention list", () => {
   it("shows kills above all other items, until they are ended", async () => {
     const entry = await start({ settings: STUCK_SOON });
     await stuck(entry);
-    const order = { signer: null, request: { reason: "stolen?" }, actor: "operator:ada" };
-    await world.settle(entry.node.api.kill(order));
+    const actionRequest = { signer: null, request: { reason: "stolen?" }, actor: "operator:ada" };
+    await world.settle(entry.node.api.kill(actionRequest));
     await world.clock.advance(2 * SECOND);
     expect((await codes(entry))[0]).toBe("KILLED");
-    await world.settle(entry.node.api.endKill(order));
+    await world.settle(entry.node.api.endKill(actionRequest));
     await world.clock.advance(5 * SECOND);
     await look(entry);
     expect(await codes(entry)).not.toContain("KILLED");
@@ -198,8 +198,8 @@ describe("a limited API key, reading the attention list,", () => {
     expect((await look(entry)).items).toHaveLength(2);
     await world.clock.advance(SECOND);
     expect(await look(entry, {}, limits)).toMatchObject({ items: [{ signer: SIGNERS[1] }], more: 0 });
-    const order = { signer: null, request: { reason: "r" }, actor: "operator:ada" };
-    await world.settle(entry.node.api.kill(order));
+    const actionRequest = { signer: null, request: { reason: "r" }, actor: "operator:ada" };
+    await world.settle(entry.node.api.kill(actionRequest));
     await world.clock.advance(2 * SECOND);
     expect((await look(entry, {}, limits)).items.map(({ code }) => code)).toEqual(["KILLED", "LANE_SUSPENDED"]);
   });

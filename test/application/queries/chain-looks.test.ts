@@ -83,7 +83,7 @@ describe("the on-chain details of a transaction", () => {
     await world.until(() => asked.length === 4);
     await expect(look(entry, refused)).rejects.toMatchObject({ code: "QUEUE_FULL" });
     await world.clock.advance(5_000);
-    for (const told of await Promise.all(looks)) expect(told).toMatchObject({ kind: "silent" });
+    for (const answered of await Promise.all(looks)) expect(answered).toMatchObject({ kind: "silent" });
     never.resolve(null);
   });
 

@@ -299,7 +299,7 @@ describe("an explanation of a real situation", () => {
   // protects [Explained, and said aloud] src/domain/troubles/obstacles.ts, src/application/queries/explain.ts
   it("is tested for every existing cause, in this file or in explain.test.ts", () => {
     const beside = readFileSync(new URL("./explain.test.ts", import.meta.url), "utf8");
-    const told = new Set([...beside.matchAll(/"(?:says )?([A-Z]+(?:_[A-Z]+)*)\b/g)].map(([, code]) => code));
-    expect(CAUSE_CODES.filter((code) => STORIES[code] === undefined && !told.has(code))).toEqual([]);
+    const covered = new Set([...beside.matchAll(/"(?:says )?([A-Z]+(?:_[A-Z]+)*)\b/g)].map(([, code]) => code));
+    expect(CAUSE_CODES.filter((code) => STORIES[code] === undefined && !covered.has(code))).toEqual([]);
   });
 });

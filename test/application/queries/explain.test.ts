@@ -8,7 +8,7 @@ import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "
 let world: World;
 afterEach(() => world.close());
 
-interface Told {
+interface Answer {
   readonly explanation: Explanation;
   readonly codes: readonly CauseCode[];
   readonly helps: readonly string[];
@@ -25,7 +25,7 @@ async function create({ node }: WorldNode, payload: Readonly<Record<string, unkn
   return (await world.settle(node.api.create(merged))).txId;
 }
 
-async function ask({ node }: WorldNode, txId: string): Promise<Told> {
+async function ask({ node }: WorldNode, txId: string): Promise<Answer> {
   const explanation = await world.settle(node.api.explain(txId));
   return {
     explanation,

@@ -84,10 +84,10 @@ describe("explain, for a transaction behind another one,", () => {
   it("names only the nonce it waits for if the API key may not see that transaction", async () => {
     const { world: here, entry, txIds } = await begin("the head is held back");
     const { api } = entry.node;
-    const told = await here.settle(api.explain(txIds[1] ?? "", { blockerByNonce: true }));
-    expect(told).toMatchObject({ help: [{ code: "LOOK_AT_BLOCKER" }], actions: [] });
-    expect(told.summary).toMatch(/whatever helps nonce 0 helps all behind it/);
-    expect(told.summary).not.toMatch(/because/);
+    const explanation = await here.settle(api.explain(txIds[1] ?? "", { blockerByNonce: true }));
+    expect(explanation).toMatchObject({ help: [{ code: "LOOK_AT_BLOCKER" }], actions: [] });
+    expect(explanation.summary).toMatch(/whatever helps nonce 0 helps all behind it/);
+    expect(explanation.summary).not.toMatch(/because/);
   });
 
   it("says who suspended its lane, and why", async () => {

@@ -32,12 +32,12 @@ function bench(length: number): Bench {
   };
   const feed = new Feed({ store, clock });
   const ask: Bench["ask"] = (query) => {
-    const heard: ReturnType<Bench["ask"]> = { page: null, error: null };
+    const answer: ReturnType<Bench["ask"]> = { page: null, error: null };
     feed.page(query).then(
-      (page) => Object.assign(heard, { page }),
-      (error) => Object.assign(heard, { error }),
+      (page) => Object.assign(answer, { page }),
+      (error) => Object.assign(answer, { error }),
     );
-    return heard;
+    return answer;
   };
   const made: Bench = { feed, clock, said, position, looks: 0, ask };
   return made;
@@ -50,10 +50,10 @@ function seqs(page: CompletionsPage | null): readonly number[] | undefined {
 describe("a page of the completions feed", () => {
   it("holds the completions after the given number, in order, and the number to continue from", async () => {
     const { ask, clock } = bench(5);
-    const heard = ask({ after: 2 });
+    const answer = ask({ after: 2 });
     await clock.advance(0);
-    expect(seqs(heard.page)).toEqual([3, 4, 5]);
-    expect(heard.page).toMatchObject({ epoch: 1, next: 5 });
+    expect(seqs(answer.page)).toEqual([3, 4, 5]);
+    expect(answer.page).toMatchObject({ epoch: 1, next: 5 });
   });
 
   it("holds a hundred items by default, or as many as `limit` asks for", async () => {
@@ -69,21 +69,21 @@ describe("a page of the completions feed", () => {
     "is refused with the path `after` if after is %s, and nothing is read",
     async (after) => {
       const made = bench(5);
-      const heard = made.ask({ after });
+      const answer = made.ask({ after });
       await made.clock.advance(0);
-      expect(heard.error).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "after" } });
+      expect(answer.error).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "after" } });
       expect(made.looks).toBe(0);
     },
   );
 
   it("is read in one snapshot: an epoch that begins just afterwards changes neither its epoch nor its items", async () => {
     const { ask, clock, said, position } = bench(2);
-    const heard = ask({ after: 0, epoch: 1 });
+    const answer = ask({ after: 0, epoch: 1 });
     Object.assign(position, { epoch: 2, epochStartsAfter: 2 });
     said.push(completion(3, 2));
     await clock.advance(0);
-    expect(heard.page?.epoch).toBe(1);
-    expect(heard.page?.items.map(({ seq, epoch }) => [seq, epoch])).toEqual([
+    expect(answer.page?.epoch).toBe(1);
+    expect(answer.page?.items.map(({ seq, epoch }) => [seq, epoch])).toEqual([
       [1, 1],
       [2, 1],
     ]);
@@ -91,20 +91,20 @@ describe("a page of the completions feed", () => {
 
   it("that is empty returns the reader's own position as `next`", async () => {
     const { ask, clock } = bench(5);
-    const heard = ask({ after: 5 });
+    const answer = ask({ after: 5 });
     await clock.advance(0);
-    expect(heard.page).toEqual({ epoch: 1, items: [], next: 5 });
+    expect(answer.page).toEqual({ epoch: 1, items: [], next: 5 });
   });
 
   it("leads through `next` to every completion exactly once", async () => {
     const { ask, clock } = bench(23);
     const seen: number[] = [];
     for (let after = 0; ; ) {
-      const heard = ask({ after, limit: 5 });
+      const answer = ask({ after, limit: 5 });
       await clock.advance(0);
-      if (heard.page?.items.length === 0) break;
-      seen.push(...(seqs(heard.page) ?? []));
-      after = heard.page?.next ?? -1;
+      if (answer.page?.items.length === 0) break;
+      seen.push(...(seqs(answer.page) ?? []));
+      after = answer.page?.next ?? -1;
     }
     expect(seen).toEqual(Array.from({ length: 23 }, (_, index) => index + 1));
   });
@@ -113,59 +113,59 @@ describe("a page of the completions feed", () => {
 describe("a long poll of the completions feed", () => {
   it("returns at once if there are new completions", async () => {
     const { ask, clock } = bench(1);
-    const heard = ask({ after: 0, waitMs: 30_000 });
+    const answer = ask({ after: 0, waitMs: 30_000 });
     await clock.advance(0);
-    expect(seqs(heard.page)).toEqual([1]);
+    expect(seqs(answer.page)).toEqual([1]);
   });
 
   it("returns at once when this node appends a completion", async () => {
     const { ask, clock, said, feed } = bench(1);
-    const heard = ask({ after: 1, waitMs: 30_000 });
+    const answer = ask({ after: 1, waitMs: 30_000 });
     await clock.advance(100);
-    expect(heard.page).toBeNull();
+    expect(answer.page).toBeNull();
     said.push(completion(2));
     feed.grew();
     await clock.advance(0);
-    expect(seqs(heard.page)).toEqual([2]);
+    expect(seqs(answer.page)).toEqual([2]);
     expect(clock.armedTimers).toBe(0);
   });
 
   it("returns the completions of other nodes at the next poll of the database", async () => {
     const { ask, clock, said } = bench(1);
-    const heard = ask({ after: 1, waitMs: 30_000 });
+    const answer = ask({ after: 1, waitMs: 30_000 });
     await clock.advance(100);
     said.push(completion(2));
     await clock.advance(149);
-    expect(heard.page).toBeNull();
+    expect(answer.page).toBeNull();
     await clock.advance(1);
-    expect(seqs(heard.page)).toEqual([2]);
+    expect(seqs(answer.page)).toEqual([2]);
   });
 
   it("returns an empty page when its wait time is over, to the millisecond", async () => {
     const { ask, clock } = bench(1);
-    const heard = ask({ after: 1, waitMs: 620 });
+    const answer = ask({ after: 1, waitMs: 620 });
     await clock.advance(619);
-    expect(heard.page).toBeNull();
+    expect(answer.page).toBeNull();
     await clock.advance(1);
-    expect(heard.page).toEqual({ epoch: 1, items: [], next: 1 });
+    expect(answer.page).toEqual({ epoch: 1, items: [], next: 1 });
   });
 
   it("returns an empty page and leaves no timer behind when the caller disconnects", async () => {
     const { ask, clock } = bench(1);
     const caller = new AbortController();
-    const heard = ask({ after: 1, waitMs: 30_000, signal: caller.signal });
+    const answer = ask({ after: 1, waitMs: 30_000, signal: caller.signal });
     await clock.advance(100);
     caller.abort();
     await clock.advance(0);
-    expect(heard.page?.items).toEqual([]);
+    expect(answer.page?.items).toEqual([]);
     expect(clock.armedTimers).toBe(0);
   });
 
   it("returns at once if the caller has already disconnected", async () => {
     const { ask, clock } = bench(1);
-    const heard = ask({ after: 1, waitMs: 30_000, signal: AbortSignal.abort() });
+    const answer = ask({ after: 1, waitMs: 30_000, signal: AbortSignal.abort() });
     await clock.advance(0);
-    expect(heard.page?.items).toEqual([]);
+    expect(answer.page?.items).toEqual([]);
   });
 
   it("is woken once per append, together with every other waiting reader", async () => {
@@ -187,9 +187,9 @@ describe("a feed reader with a wrong position", () => {
   it("gets EPOCH_CHANGED with the current epoch and the number to resume after, if it names another epoch", async () => {
     const { ask, clock, position } = bench(20);
     Object.assign(position, { epoch: 3, epochStartsAfter: 15 });
-    const heard = [ask({ after: 18, epoch: 2 }), ask({ after: 15, epoch: 4 })];
+    const answers = [ask({ after: 18, epoch: 2 }), ask({ after: 15, epoch: 4 })];
     await clock.advance(0);
-    expect(heard.map(({ error }) => error)).toMatchObject([
+    expect(answers.map(({ error }) => error)).toMatchObject([
       { code: "EPOCH_CHANGED", extras: { epoch: 3, resumeAfter: 15 } },
       { code: "EPOCH_CHANGED", extras: { epoch: 3, resumeAfter: 15 } },
     ]);
@@ -198,9 +198,9 @@ describe("a feed reader with a wrong position", () => {
   it("that had not finished the old epoch misses nothing if it resumes where EPOCH_CHANGED says", async () => {
     const { ask, clock, position } = bench(20);
     Object.assign(position, { epoch: 2, epochStartsAfter: 15 });
-    const heard = ask({ after: 7, epoch: 1 });
+    const answer = ask({ after: 7, epoch: 1 });
     await clock.advance(0);
-    expect(heard.error).toMatchObject({ extras: { epoch: 2, resumeAfter: 7 } });
+    expect(answer.error).toMatchObject({ extras: { epoch: 2, resumeAfter: 7 } });
     const again = ask({ after: 7, epoch: 2 });
     await clock.advance(0);
     expect(seqs(again.page)?.slice(0, 3)).toEqual([8, 9, 10]);
@@ -209,9 +209,9 @@ describe("a feed reader with a wrong position", () => {
   it("reads the current epoch if it names none", async () => {
     const { ask, clock, position } = bench(2);
     position.epoch = 9;
-    const heard = ask({ after: 0 });
+    const answer = ask({ after: 0 });
     await clock.advance(0);
-    expect(heard.page?.epoch).toBe(9);
+    expect(answer.page?.epoch).toBe(9);
   });
 
   it("gets FEED_TRUNCATED if its position is below the oldest stored completion, and can read everything from there on", async () => {
@@ -225,10 +225,10 @@ describe("a feed reader with a wrong position", () => {
 
   it("gets EPOCH_CHANGED if its epoch ends during a long poll", async () => {
     const { ask, clock, position } = bench(1);
-    const heard = ask({ after: 1, epoch: 1, waitMs: 30_000 });
+    const answer = ask({ after: 1, epoch: 1, waitMs: 30_000 });
     await clock.advance(100);
     position.epoch = 2;
     await clock.advance(250);
-    expect(heard.error).toMatchObject({ code: "EPOCH_CHANGED" });
+    expect(answer.error).toMatchObject({ code: "EPOCH_CHANGED" });
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { TransactionAction } from "../../../src/application/api.ts";
+import { parseAction, parseLaneAction } from "../../../src/application/requests/action.ts";
 import { normalise, parseReserve } from "../../../src/application/requests/normalise.ts";
-import { parseLaneOrder, parseOrder } from "../../../src/application/requests/order.ts";
 
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
@@ -23,8 +23,8 @@ function refused(work: () => unknown) {
 }
 
 const create = (body: object) => refused(() => normalise(ports, { signer: TO, payload: { to: TO }, ...body }));
-const order = (action: TransactionAction, request: object) =>
-  refused(() => parseOrder(codec, { action, txId: "", request: { reason: "r", ...request }, actor: "operator" }, ""));
+const actionRequest = (action: TransactionAction, request: object) =>
+  refused(() => parseAction(codec, { action, txId: "", request: { reason: "r", ...request }, actor: "operator" }, ""));
 
 describe("a misspelt field of a request", () => {
   it.each([
@@ -45,10 +45,13 @@ describe("a misspelt field of a request", () => {
   });
 
   it("in a transaction action, a lane action or a reservation is refused with the same kind of hint", () => {
-    expect(order("cancel", { maxfee: "1" })).toMatchObject({ path: "maxfee", hint: "did you mean `maxFeePerGas`?" });
-    expect(order("replace", { tx: {} })).toMatchObject({ path: "tx", hint: "did you mean `payload`?" });
+    expect(actionRequest("cancel", { maxfee: "1" })).toMatchObject({
+      path: "maxfee",
+      hint: "did you mean `maxFeePerGas`?",
+    });
+    expect(actionRequest("replace", { tx: {} })).toMatchObject({ path: "tx", hint: "did you mean `payload`?" });
     const lane = { action: "realign", signer: TO, request: { reason: "r", none: 1 }, actor: "operator" } as const;
-    expect(refused(() => parseLaneOrder(lane))).toMatchObject({ path: "none", hint: "did you mean `nonce`?" });
+    expect(refused(() => parseLaneAction(lane))).toMatchObject({ path: "none", hint: "did you mean `nonce`?" });
     expect(refused(() => parseReserve(ports, { from: TO } as object, null))).toMatchObject({
       path: "from",
       hint: "did you mean `signer`?",

@@ -193,8 +193,8 @@ describe("a nonce that another program used", () => {
     world.chain.reorg(4, { drop: "all", keepInPool: false });
     world.releaseBlocks();
     await world.until(() => world.rows()[1]?.state === "CONFIRMED");
-    const told = world.database.state.completions.filter(({ txId }) => txId === world.rows()[1]?.txId);
-    expect(told.map(({ state, subState }) => [state, subState])).toEqual([
+    const completions = world.database.state.completions.filter(({ txId }) => txId === world.rows()[1]?.txId);
+    expect(completions.map(({ state, subState }) => [state, subState])).toEqual([
       ["FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY"],
       ["REORGED", "PENDING"],
       ["CONFIRMED", null],

@@ -93,8 +93,13 @@ describe("a second payload for a key in the chain node", () => {
     expect(row?.attempts).toHaveLength(1);
     expect(row?.submitAttempts).toBeGreaterThan(2);
     for (const action of ["cancel", "reprice"] as const) {
-      const order = { action, txId: row?.txId as string, request: { reason: "why not" }, actor: "operator:ops" };
-      await expect(world.settle(entry.node.api.act(order))).rejects.toMatchObject({ code: "CONFLICT" });
+      const actionRequest = {
+        action,
+        txId: row?.txId as string,
+        request: { reason: "why not" },
+        actor: "operator:ops",
+      };
+      await expect(world.settle(entry.node.api.act(actionRequest))).rejects.toMatchObject({ code: "CONFLICT" });
     }
     expect(entry.events.filter((event) => event.type === "lane.stopped")).toEqual([]);
     world.chain.setBaseFee(1_000_000_000n);

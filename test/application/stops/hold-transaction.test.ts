@@ -79,7 +79,7 @@ describe("a sent transaction that is held", () => {
     world.releaseBlocks();
     await ops.settled(txId);
     expect(ops.outcome(txId)).toBe("CONFIRMED");
-    expect(await refusal(entry.node.api.act(order("suspend", txId)))).toMatchObject({ code: "CONFLICT" });
+    expect(await refusal(entry.node.api.act(actionRequest("suspend", txId)))).toMatchObject({ code: "CONFLICT" });
   });
 
   it("is held once, however often and at whichever node the hold is requested, even after a takeover", async () => {
@@ -190,7 +190,7 @@ describe("a sent transaction that is held", () => {
     world.holdBlocks();
     const txId = await ops.sent(entry);
     entry.store.pause();
-    const asked = entry.node.api.act(order("suspend", txId));
+    const asked = entry.node.api.act(actionRequest("suspend", txId));
     await world.clock.advance(100);
     entry.store.resume();
     await world.settle(asked);
@@ -313,15 +313,15 @@ describe("permission to hold a transaction", () => {
     const asKey = (name: string, ...scopes: readonly Scope[]) =>
       limitedTo({ ...ANYBODY, name, scopes: new Set(scopes) }, entry.node.api);
     for (const action of ["suspend", "resume"] as const) {
-      expect(await refusal(asKey("ann", "read", "submit").act(order(action, txId)))).toMatchObject({
+      expect(await refusal(asKey("ann", "read", "submit").act(actionRequest(action, txId)))).toMatchObject({
         code: "FORBIDDEN",
         extras: { rule: "scope:operate" },
       });
     }
-    expect(await world.settle(asKey("bob", "operate").act(order("suspend", txId)))).toHaveProperty("heldSince");
+    expect(await world.settle(asKey("bob", "operate").act(actionRequest("suspend", txId)))).toHaveProperty("heldSince");
   });
 });
 
-function order(action: "suspend" | "resume", txId: string) {
+function actionRequest(action: "suspend" | "resume", txId: string) {
   return { action, txId, request: { reason: `${action} it` }, actor: "operator:ops" };
 }

@@ -144,8 +144,8 @@ describe("a kill of one signer", () => {
 
   it("is refused if the signer is not an address or the request body is invalid", async () => {
     await start();
-    const refused = async (order: object) => {
-      const asking = owner.node.api.kill({ signer: null, request: undefined, actor: ACTOR, ...order });
+    const refused = async (more: object) => {
+      const asking = owner.node.api.kill({ signer: null, request: undefined, actor: ACTOR, ...more });
       const error = await asking.catch((reason: unknown) => reason);
       return error instanceof FencepostError ? error.code : error;
     };
@@ -252,7 +252,7 @@ describe("a requested kill", () => {
     const { kills } = await kill(owner);
     await endKill(owner);
     await goesOn(owner, other);
-    for (const order of kills) other.node.kills.receive(order);
+    for (const each of kills) other.node.kills.receive(each);
     expect(other.node.kills.inForce).toBe(1);
     await goesOn(other);
     await ops.settled(await ops.create(other));

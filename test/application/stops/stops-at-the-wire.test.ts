@@ -145,8 +145,8 @@ describe("a transaction that is held while it waits to be sent", () => {
     await world.clock.advance(afterMs);
     const written = deferred();
     const isHeldUp = holdCommits(entry, written.promise);
-    const order = { action: "resume", txId: held, request: { reason: "because" }, actor: ACTOR } as const;
-    const releasing = entry.node.api.act(order);
+    const actionRequest = { action: "resume", txId: held, request: { reason: "because" }, actor: ACTOR } as const;
+    const releasing = entry.node.api.act(actionRequest);
     await world.until(isHeldUp);
     await world.clock.advance(A_WHILE_MS);
     expect(begunFor(held)).toBe(0);

@@ -33,25 +33,25 @@ function quietWatch() {
   const events: TelemetryEvent[] = [];
   const watch = new NodeWatch({ clock, telemetry: { emit: (event) => void events.push(event) } });
   const look = (backlog = 0): void => watch.look(new Map(), { onChain: () => [] }, backlog);
-  const tell = (event: TelemetryEvent, times: number): void => {
+  const repeat = (event: TelemetryEvent, times: number): void => {
     for (let n = 0; n < times; n++) watch.telemetry.emit(event);
   };
-  return { clock, events, look, tell };
+  return { clock, events, look, repeat };
 }
 
 describe("an alert about fenced writes", () => {
   it("is not raised after one or two takeovers", () => {
-    const { events, look, tell } = quietWatch();
-    tell(FENCED, 9);
+    const { events, look, repeat } = quietWatch();
+    repeat(FENCED, 9);
     look();
     expect(said(events)).toEqual([]);
   });
 
   // protects [Signals] src/application/standing-alerts.ts
   it("is raised once while they keep occurring, and resolved when they stop", async () => {
-    const { clock, events, look, tell } = quietWatch();
+    const { clock, events, look, repeat } = quietWatch();
     for (let minute = 0; minute < 20; minute++) {
-      tell(FENCED, 5);
+      repeat(FENCED, 5);
       look();
       await clock.advance(60_000);
     }
@@ -68,17 +68,17 @@ describe("an alert about fenced writes", () => {
 
 describe("an alert about resubmissions", () => {
   it("is not raised if they are few compared with all sends of the node", () => {
-    const { events, look, tell } = quietWatch();
-    tell(submission(true), 10_000);
-    tell(submission(false), 200);
+    const { events, look, repeat } = quietWatch();
+    repeat(submission(true), 10_000);
+    repeat(submission(false), 200);
     look();
     expect(said(events)).toEqual([]);
   });
 
   it("is raised if they are most of what is sent, and resolved later", async () => {
-    const { clock, events, look, tell } = quietWatch();
-    tell(submission(true), 10);
-    tell(submission(false), 50);
+    const { clock, events, look, repeat } = quietWatch();
+    repeat(submission(true), 10);
+    repeat(submission(false), 50);
     look();
     expect(said(events)).toEqual([["RESUBMIT_SURGE", "WARNING"]]);
     await clock.advance(300_000);
@@ -178,12 +178,12 @@ describe("the alerts of a node", () => {
   it("do not report an on-demand chain as stalled while a kill stops all sends", async () => {
     const node = await start();
     world.holdBlocks();
-    const order = { signer: null, request: { reason: "drill" }, actor: "operator:ops" };
-    await world.settle(node.node.api.kill(order));
+    const actionRequest = { signer: null, request: { reason: "drill" }, actor: "operator:ops" };
+    await world.settle(node.node.api.kill(actionRequest));
     await world.settle(node.node.api.create(transfer()));
     await world.clock.advance(300_000);
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
-    await world.settle(node.node.api.endKill(order));
+    await world.settle(node.node.api.endKill(actionRequest));
     await world.clock.advance(130_000);
     expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
   });

@@ -107,17 +107,19 @@ describe("a notice that another program used a signer's key", () => {
     await world.allSettled(1);
     await losesNonce(entry);
     const [open] = await notices(entry);
-    const order = { noticeId: open?.noticeId ?? "", request: { reason: "r" }, actor: "operator:x" };
+    const actionRequest = { noticeId: open?.noticeId ?? "", request: { reason: "r" }, actor: "operator:x" };
     const as = (signer: typeof SIGNER) => {
       const key: Principal = { ...ANYBODY, name: "x", signers: new Set([signer]) };
       return limitedTo(key, entry.node.api);
     };
     expect(await world.settle(as(OTHER).notices())).toEqual([]);
     await expect(world.settle(as(OTHER).notices({ signer: SIGNER }))).rejects.toMatchObject({ code: "FORBIDDEN" });
-    await expect(world.settle(as(OTHER).acknowledge(order))).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await expect(world.settle(as(OTHER).acknowledge(actionRequest))).rejects.toMatchObject({ code: "NOT_FOUND" });
     expect((await world.settle(as(OTHER).attention())).items).toEqual([]);
     expect(await world.settle(as(SIGNER).notices())).toHaveLength(1);
-    expect(await world.settle(as(SIGNER).acknowledge(order))).toMatchObject({ acknowledged: { by: "operator:x" } });
+    expect(await world.settle(as(SIGNER).acknowledge(actionRequest))).toMatchObject({
+      acknowledged: { by: "operator:x" },
+    });
   });
 });
 

@@ -3,22 +3,22 @@ import { type Entry, entryOf, mergeAllocations, splitEntry } from "../../../src/
 import type { AllocateResult, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, item, moves } from "./scripted-store.ts";
 
-interface Heard {
+interface Answer {
   outcome: WriteOutcome | null;
   error: unknown;
 }
 
-function entry(write: LaneWrite): Entry & { readonly heard: Heard } {
-  const heard: Heard = { outcome: null, error: null };
-  const told = {
+function entry(write: LaneWrite): Entry & { readonly answer: Answer } {
+  const answer: Answer = { outcome: null, error: null };
+  const callbacks = {
     resolve: (outcome: WriteOutcome) => {
-      heard.outcome = outcome;
+      answer.outcome = outcome;
     },
     reject: (error: unknown) => {
-      heard.error = error;
+      answer.error = error;
     },
   };
-  return { ...entryOf(write, { shards: 1, nowMs: 0, ...told }), heard };
+  return { ...entryOf(write, { shards: 1, nowMs: 0, ...callbacks }), answer };
 }
 
 function floored(n: number, floor: number | null, ...txIds: readonly string[]): LaneWrite {
@@ -70,7 +70,7 @@ describe("queued allocations of one lane", () => {
   it("each get their own slice of the merged result", () => {
     const parts = [entry(allocation(1, "a", "b")), entry(allocation(1, "c")), entry(allocation(1, "d", "e"))];
     mergeAllocations(parts)[0]?.resolve(allocated(5, 6, 7, 8, 9));
-    const nonces = parts.map(({ heard }) => noncesOf(heard.outcome));
+    const nonces = parts.map(({ answer }) => noncesOf(answer.outcome));
     expect(nonces).toEqual([[5, 6], [7], [8, 9]]);
   });
 
@@ -78,9 +78,9 @@ describe("queued allocations of one lane", () => {
     const parts = [entry(allocation(1, "a")), entry(allocation(1, "b"))];
     const [merged] = mergeAllocations(parts);
     merged?.resolve({ status: "fenced" });
-    expect(parts.map(({ heard }) => heard.outcome)).toEqual([{ status: "fenced" }, { status: "fenced" }]);
+    expect(parts.map(({ answer }) => answer.outcome)).toEqual([{ status: "fenced" }, { status: "fenced" }]);
     merged?.reject("broken");
-    expect(parts.map(({ heard }) => heard.error)).toEqual(["broken", "broken"]);
+    expect(parts.map(({ answer }) => answer.error)).toEqual(["broken", "broken"]);
   });
 });
 
@@ -104,9 +104,9 @@ describe("a write that is split after a failure", () => {
     const pieces = splitEntry(whole);
     pieces[2]?.resolve({ status: "applied", items: ["conflict"] });
     pieces[0]?.resolve({ status: "applied", items: ["applied"] });
-    expect(whole.heard.outcome).toBeNull();
+    expect(whole.answer.outcome).toBeNull();
     pieces[1]?.resolve({ status: "applied", items: ["applied"] });
-    expect(whole.heard.outcome).toEqual({ status: "applied", items: ["applied", "applied", "conflict"] });
+    expect(whole.answer.outcome).toEqual({ status: "applied", items: ["applied", "applied", "conflict"] });
   });
 
   it("of allocations can return both refused and created items, with the highest next nonce", () => {
@@ -115,7 +115,7 @@ describe("a write that is split after a failure", () => {
     a?.resolve(allocated(5));
     b?.reject(new Error("poison"));
     c?.resolve(allocated(6));
-    expect(whole.heard.outcome).toMatchObject({
+    expect(whole.answer.outcome).toMatchObject({
       status: "allocated",
       cursor: 7,
       items: [{ nonce: 5 }, { result: "refused", detail: "Error: poison" }, { nonce: 6 }],
@@ -127,7 +127,7 @@ describe("a write that is split after a failure", () => {
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
     b?.reject("poison");
-    expect(whole.heard).toEqual({ outcome: null, error: "poison" });
+    expect(whole.answer).toEqual({ outcome: null, error: "poison" });
   });
 
   it("is fenced if its lane was lost before any nonce was allocated", () => {
@@ -135,7 +135,7 @@ describe("a write that is split after a failure", () => {
     const [a, b] = splitEntry(whole);
     a?.reject(new Error("poison"));
     b?.resolve({ status: "fenced" });
-    expect(whole.heard.outcome).toEqual({ status: "fenced" });
+    expect(whole.answer.outcome).toEqual({ status: "fenced" });
   });
 
   it("has an unknown outcome if its lane was lost after a nonce was allocated: no retry elsewhere", () => {
@@ -143,7 +143,7 @@ describe("a write that is split after a failure", () => {
     const [a, b] = splitEntry(whole);
     a?.resolve(allocated(5));
     b?.resolve({ status: "fenced" });
-    expect(whole.heard).toMatchObject({ outcome: null, error: { name: "OutcomeUnknown" } });
+    expect(whole.answer).toMatchObject({ outcome: null, error: { name: "OutcomeUnknown" } });
   });
 
   it("of state transitions is fenced if its lane was lost midway", () => {
@@ -151,7 +151,7 @@ describe("a write that is split after a failure", () => {
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
     b?.resolve({ status: "fenced" });
-    expect(whole.heard.outcome).toEqual({ status: "fenced" });
+    expect(whole.answer.outcome).toEqual({ status: "fenced" });
   });
 });
 

@@ -27,7 +27,7 @@ async function writeAll(
   readonly committed: readonly string[];
   readonly calls: number;
   /** Results reported to lanes and to writers, in this order. */
-  readonly told: readonly string[];
+  readonly notified: readonly string[];
   /** Log lines about writes that could not be stored. */
   readonly logged: readonly string[];
 }> {
@@ -45,14 +45,14 @@ async function writeAll(
     const changes = batch.flatMap(idsOf).map((of) => ({ kind: "aliased", intakeId: 0, of }) as const);
     return [{ lane: lane(1), token: 1, changes }];
   };
-  const told: string[] = [];
+  const notified: string[] = [];
   const telemetry = recordTelemetry();
   const committer = new Committer(
     { store, clock, entropy: createSeededEntropy(1), telemetry },
     { batchSize: 10_000, batchTimeoutMs: 1, shards: 16 },
     {
       onCommitted: ({ changes }) =>
-        void told.push(...changes.map((change) => `lane: ${change.kind === "aliased" ? change.of : change.kind}`)),
+        void notified.push(...changes.map((change) => `lane: ${change.kind === "aliased" ? change.of : change.kind}`)),
       onFenced: () => undefined,
       onHistoryChanged: () => undefined,
       onGivenUp: () => undefined,
@@ -62,7 +62,7 @@ async function writeAll(
     writes.map((write) =>
       committer.write(write).then(
         (outcome) => {
-          told.push(`writer: ${idsOf(write)}`);
+          notified.push(`writer: ${idsOf(write)}`);
           return { outcome };
         },
         (error: unknown) => ({ error }),
@@ -72,7 +72,7 @@ async function writeAll(
   await clock.advance(10_000);
   const results = await all;
   const logged = telemetry.of("writer.failed").map(({ reason }) => reason);
-  return { results, committed, calls: store.calls.length, told, logged };
+  return { results, committed, calls: store.calls.length, notified, logged };
 }
 
 function createdIds(write: LaneWrite, result: Result | undefined): readonly string[] {
@@ -84,8 +84,8 @@ function createdIds(write: LaneWrite, result: Result | undefined): readonly stri
 describe("a write that the database refuses", () => {
   // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
   it("does not stop other writes of its batch, which update their lanes in order before callers get results", async () => {
-    const { told } = await writeAll([moves(1, "a", "bad", "c"), moves(2, "d"), moves(1, "e")], new Set(["bad"]));
-    expect(told).toEqual(["lane: a", "lane: c", "lane: d", "lane: e", "writer: d", "writer: e"]);
+    const { notified } = await writeAll([moves(1, "a", "bad", "c"), moves(2, "d"), moves(1, "e")], new Set(["bad"]));
+    expect(notified).toEqual(["lane: a", "lane: c", "lane: d", "lane: e", "writer: d", "writer: e"]);
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts

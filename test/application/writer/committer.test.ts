@@ -74,20 +74,20 @@ describe("creates in the committer", () => {
   it("get their results first; state transitions get theirs in portions, and the lane is idle after the last", async () => {
     const { committer, store, clock } = bench({ batchSize: 100, shards: 4_096 });
     const turn: string[] = [];
-    const tell = (name: string) => () => void turn.push(name);
-    for (const [at, name] of names(40).entries()) void committer.write(moves(at + 1, name)).then(tell("move"));
-    void committer.write(allocation(50, "a")).then(tell("create"));
+    const note = (name: string) => () => void turn.push(name);
+    for (const [at, name] of names(40).entries()) void committer.write(moves(at + 1, name)).then(note("move"));
+    void committer.write(allocation(50, "a")).then(note("create"));
     await clock.advance(0);
     const idle = watch(committer.idle());
-    const told: number[] = [];
+    const movesSeen: number[] = [];
     clock.soon(function look() {
-      told.push(turn.filter((name) => name === "move").length);
-      if (told.length < 9) clock.soon(look);
+      movesSeen.push(turn.filter((name) => name === "move").length);
+      if (movesSeen.length < 9) clock.soon(look);
     });
     store.call(0).answer();
     await clock.advance(1);
     expect(turn[0]).toBe("create");
-    expect([...new Set(told.filter((count) => count > 0))]).toEqual([16, 32, 40]);
+    expect([...new Set(movesSeen.filter((count) => count > 0))]).toEqual([16, 32, 40]);
     expect(idle.state).toBe("done");
   });
 });
@@ -266,13 +266,13 @@ describe("a commit of queued writes", () => {
 
   it("starts before the callers of the previous one get their results", async () => {
     const { committer, store, clock } = bench();
-    const callsWhenTold: number[] = [];
-    void committer.write(moves(1, "a")).then(() => callsWhenTold.push(store.calls.length));
+    const callsWhenDone: number[] = [];
+    void committer.write(moves(1, "a")).then(() => callsWhenDone.push(store.calls.length));
     await clock.advance(5);
     void committer.write(moves(1, "b"));
     store.call(0).answer();
     await clock.advance(0);
-    expect(callsWhenTold).toEqual([2]);
+    expect(callsWhenDone).toEqual([2]);
   });
 
   it("has no more writes than fit into one transaction, and an oversized write is committed alone", async () => {

@@ -18,8 +18,8 @@ const FREE = {
 /** Wraps a write as a queue entry. A lane's number is its shard. */
 function entry(write: LaneWrite): Entry {
   const shard = Number(write.fence.lane.signer);
-  const told = { resolve: () => undefined, reject: () => undefined };
-  return { ...entryOf(write, { shards: 256, nowMs: 0, ...told }), shard };
+  const callbacks = { resolve: () => undefined, reject: () => undefined };
+  return { ...entryOf(write, { shards: 256, nowMs: 0, ...callbacks }), shard };
 }
 
 function ids(prefix: string, count: number): readonly string[] {

@@ -195,8 +195,8 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
   it("is made in parts with other writes in between, and resolves after the last part", async () => {
     const { clock, store, committer } = bench();
     store.reply = null;
-    const told: unknown[] = [];
-    for (const block of [7, 9]) void committer.write(ending(1, block)).then(({ status }) => told.push(status));
+    const statuses: unknown[] = [];
+    for (const block of [7, 9]) void committer.write(ending(1, block)).then(({ status }) => statuses.push(status));
     await clock.advance(ENDINGS_WAIT_MS);
     const created = committer.write(allocation(1, "a"));
     await clock.advance(1);
@@ -206,11 +206,11 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
     store.call(1).answer([outcomeOf(allocation(1, "a")), { status: "unfinished" }]);
     await expect(created).resolves.toMatchObject({ status: "allocated" });
     await clock.advance(50);
-    expect(told).toEqual([]);
+    expect(statuses).toEqual([]);
     store.call(2).answer();
     await clock.advance(1);
     expect(endings(store)).toEqual([9, 9, 9]);
-    expect(told).toEqual(["done", "done"]);
+    expect(statuses).toEqual(["done", "done"]);
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts

@@ -40,7 +40,8 @@ function stepsBetween(folder: string, other: string): number {
   return way === "" ? 0 : way.split("/").length;
 }
 
-function wordsOf(name: string): readonly string[] {
+/** The words of a name in camel case, snake case or kebab case, in lower case. */
+export function wordsOf(name: string): readonly string[] {
   return name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .split(/[^A-Za-z0-9]+/)

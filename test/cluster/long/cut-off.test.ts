@@ -100,8 +100,8 @@ describe("a node that is cut off from the chain only", () => {
     await waitUntil(async () => (await cluster.database.query(away)).length === 2, "both say that it is away");
     accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "dark")))));
     expect(await ownedBy(other, cluster)).toHaveLength(FEW.length);
-    other.chainWire.mend();
-    node.chainWire.mend();
+    other.chainWire.repair();
+    node.chainWire.repair();
     await cluster.untilSpread([node, other], FEW.length);
     accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "back")))));
     await auditCluster(cluster, accepted);

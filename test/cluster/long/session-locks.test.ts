@@ -26,10 +26,10 @@ const LOCKS = "SELECT l.pid FROM pg_locks l WHERE l.locktype = 'advisory' AND l.
 
 /** Waits until every node has published a lock that it holds. */
 async function untilLocked({ database }: Cluster, nodes: number): Promise<void> {
-  const told = `SELECT 1 FROM fencepost.node_instance n
+  const published = `SELECT 1 FROM fencepost.node_instance n
     JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.objid::integer = n.session_lock
     WHERE NOT n.dead`;
-  const look = async () => (await database.query(told).catch(() => [])).length === nodes;
+  const look = async () => (await database.query(published).catch(() => [])).length === nodes;
   await waitUntil(look, "every node has told of a lock that it holds", PATIENT);
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
-import { type AcknowledgeOrder, MOST_ACKNOWLEDGED, MOST_EVIDENCE } from "../../../src/domain/cluster/notices.ts";
+import { type Acknowledgement, MOST_ACKNOWLEDGED, MOST_EVIDENCE } from "../../../src/domain/cluster/notices.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
 import {
   AT,
@@ -33,9 +33,9 @@ export function noticesContract(context: LaneStoreContext): void {
     if (notice === undefined) throw new Error("a foreign use left no notice");
     return { fence, notice };
   };
-  const ack = (noticeId: string, more: Partial<AcknowledgeOrder> = {}) =>
+  const ack = (noticeId: string, more: Partial<Acknowledgement> = {}) =>
     context.store.markAcknowledged({
-      ...{ noticeId, by: "operator:ada", why: "our own wallet", times: null, order: null },
+      ...{ noticeId, by: "operator:ada", why: "our own wallet", times: null, actionKey: null },
       ...more,
     });
 
@@ -140,12 +140,12 @@ export function noticesContract(context: LaneStoreContext): void {
 
   it("a repeated acknowledgement with the same idempotency key has no effect, and a different one with that key is refused", async () => {
     const { notice } = await used();
-    const order = { key: "k", fingerprint: `0x${"ab".repeat(32)}` } as const;
-    expect(await ack(notice.noticeId, { order })).toMatchObject({ verdict: "acknowledge" });
-    expect(await ack(notice.noticeId, { order })).toMatchObject({ verdict: "stands" });
-    const other = { ...order, fingerprint: `0x${"cd".repeat(32)}` } as const;
-    expect(await ack(notice.noticeId, { order: other })).toMatchObject({ verdict: "reused" });
-    expect(await ack(notice.noticeId, { order: { ...order, key: "l" } })).toMatchObject({ verdict: "taken" });
+    const actionKey = { key: "k", fingerprint: `0x${"ab".repeat(32)}` } as const;
+    expect(await ack(notice.noticeId, { actionKey })).toMatchObject({ verdict: "acknowledge" });
+    expect(await ack(notice.noticeId, { actionKey })).toMatchObject({ verdict: "stands" });
+    const other = { ...actionKey, fingerprint: `0x${"cd".repeat(32)}` } as const;
+    expect(await ack(notice.noticeId, { actionKey: other })).toMatchObject({ verdict: "reused" });
+    expect(await ack(notice.noticeId, { actionKey: { ...actionKey, key: "l" } })).toMatchObject({ verdict: "taken" });
   });
 
   it("reading or acknowledging an unknown notice returns null", async () => {

@@ -177,16 +177,16 @@ export function policiesContract(context: LaneStoreContext): void {
     });
     const allocation = (fence: Fence, ...items: ReturnType<typeof of>[]) =>
       ({ kind: "allocate", fence, floor: 0, items }) as const;
-    const fatesIn = async (...writes: ReturnType<typeof allocation>[]) =>
+    const resultsOf = async (...writes: ReturnType<typeof allocation>[]) =>
       (await outcomesOf(store, writes)).flatMap((outcome) =>
         outcome.status === "allocated" ? outcome.items.map(({ result }) => result) : [outcome.status],
       );
-    expect(await fatesIn(allocation(one, of(one, 60n)), allocation(two, of(two, 41n), of(two, 30n)))).toEqual([
+    expect(await resultsOf(allocation(one, of(one, 60n)), allocation(two, of(two, 41n), of(two, 30n)))).toEqual([
       "created",
       "forbidden",
       "created",
     ]);
-    expect(await fatesIn(allocation(one, of(one, 11n), of(one, 99n, "others"), of(one, 10n)))).toEqual([
+    expect(await resultsOf(allocation(one, of(one, 11n), of(one, 99n, "others"), of(one, 10n)))).toEqual([
       "forbidden",
       "created",
       "created",

@@ -97,12 +97,12 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     const other = await subject.connect();
     const lane = aLane();
     const fence = await holdLane(other, lane);
-    const heard: (number | undefined)[] = [];
-    other.knownPolicy.onChange(({ policies }) => heard.push(policies?.signers.size));
+    const sizes: (number | undefined)[] = [];
+    other.knownPolicy.onChange(({ policies }) => sizes.push(policies?.signers.size));
     await change(store, forSigner(lane.signer, { maxValue: { perTransaction: "4" } }));
     await allocate(other, fence, [spending(lane, 5n)]);
     await allocate(other, fence, [spending(lane, 3n)]);
-    expect(heard).toEqual([1]);
+    expect(sizes).toEqual([1]);
     await other.close();
   });
 

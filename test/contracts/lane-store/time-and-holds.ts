@@ -229,7 +229,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       await apart(step(txId, AT.allocated, "sign", { attempt: anAttempt(), claim }));
       await apart(step(txId, AT.pending, "hold", { decision }));
       expect(await apart(step(txId, AT.pending, "resubmit", { claim }))).toEqual(["conflict"]);
-      expect(await apart(step(txId, AT.pending, "resubmit", { claim, ordered: true }))).toEqual(["applied"]);
+      expect(await apart(step(txId, AT.pending, "resubmit", { claim, sendRequested: true }))).toEqual(["applied"]);
       expect((await context.store.loadLane(fence))?.tracking).toMatchObject([{ txId, held: true }]);
       expect((await context.store.history(txId)).find(({ event }) => event === "hold")).toMatchObject({
         reason: "odd",

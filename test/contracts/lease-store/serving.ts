@@ -53,10 +53,10 @@ export function servingContract(context: LeaseStoreContext): void {
     await context.store.registerInstance({ instanceId, ...rest });
     const before = { ...(await find(instanceId)), readAt: expect.any(Date) };
     await context.subject.tick();
-    const told = { chains: [2, 5], draining: true, standsBack: true, keysAway: signers.slice(0, 2) };
-    await context.store.announce(instanceId, told);
+    const announced = { chains: [2, 5], draining: true, standsBack: true, keysAway: signers.slice(0, 2) };
+    await context.store.announce(instanceId, announced);
     const other = await context.subject.connect();
-    expect(await find(instanceId, other)).toEqual({ ...before, ...told });
+    expect(await find(instanceId, other)).toEqual({ ...before, ...announced });
     expect(await other.signersOf(instanceId)).toEqual(signers);
     await other.close();
     await context.store.announce(instanceId, { chains: [], draining: false, standsBack: false, keysAway: [] });

@@ -13,7 +13,7 @@ const look = (lock: LockLook["lock"], askedMs: number, counter = 1): LockLook =>
   lock,
   counter,
   askedMs,
-  heardMs: askedMs + 10,
+  answeredMs: askedMs + 10,
 });
 const sighted = (...looks: readonly LockLook[]): Sighting => looks.reduce(sight, UNSEEN);
 const own = (overrides: Partial<OwnSession> = {}): OwnSession => ({
@@ -34,7 +34,7 @@ describe("the session lock of a node", () => {
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("does not count as gone after the first check that does not find it, however long that check took", () => {
-    const slow = { ...look("gone", 500), heardMs: 60_000 };
+    const slow = { ...look("gone", 500), answeredMs: 60_000 };
     expect(isGone(sighted(look("held", 0), slow), slow)).toBe(false);
   });
 

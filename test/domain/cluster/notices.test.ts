@@ -17,7 +17,7 @@ const vanished: Notice = {
   ...{ kind: "NODE_VANISHED", lane: null, nodeId: "node-b" },
   evidence: [{ at: AT, instanceId: "i", why: "expired", lanes: 3 }],
 };
-const asked = { noticeId: "n", by: "operator:ada", why: "known", times: null, order: null };
+const asked = { noticeId: "n", by: "operator:ada", why: "known", times: null, actionKey: null };
 
 describe("an operator notice", () => {
   it("that another program uses a key has the highest severity, the evidence, and the actions suspend and stop", () => {
@@ -61,7 +61,7 @@ describe("an operator notice", () => {
 
 describe("an operator's acknowledgement of a notice", () => {
   const done = { acknowledged: { by: "operator:ada", at: AT, why: "known" }, times: 2 };
-  const order = { key: "k", fingerprint };
+  const actionKey = { key: "k", fingerprint };
 
   it.each([
     ["is written if there is none", { acknowledged: null, times: 2 }, null, asked, "acknowledge"],
@@ -76,15 +76,15 @@ describe("an operator's acknowledgement of a notice", () => {
     ["is unchanged if the same person repeats it", done, null, asked, "stands"],
     ["is refused if another person made one", done, null, { ...asked, by: "operator:bob" }, "taken"],
     ["is refused with another text", done, null, { ...asked, why: "stolen" }, "taken"],
-    ["is repeated under its key", done, order, { ...asked, order }, "stands"],
+    ["is repeated under its key", done, actionKey, { ...asked, actionKey }, "stands"],
     [
       "is refused if its key belongs to another action",
       done,
-      order,
-      { ...asked, order: { ...order, fingerprint: HASH } },
+      actionKey,
+      { ...asked, actionKey: { ...actionKey, fingerprint: HASH } },
       "reused",
     ],
-    ["is refused under another key", done, order, { ...asked, order: { ...order, key: "l" } }, "taken"],
+    ["is refused under another key", done, actionKey, { ...asked, actionKey: { ...actionKey, key: "l" } }, "taken"],
   ] as const)("follows the rule that it %s", (_, notice, kept, words, expected) => {
     expect(judgeAcknowledgement(notice, kept, words)).toBe(expected);
   });

@@ -7,7 +7,7 @@ import {
 } from "../../../src/domain/ledger/index.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import { newLedger } from "../../support/whole-ledger.ts";
-import { type Happening, LANE, Teller } from "./story.ts";
+import { type Happening, LANE, WriteMaker } from "./story.ts";
 
 export interface Chapter {
   readonly write: LedgerWrite;
@@ -22,17 +22,17 @@ export interface Chapter {
  * Every write of a random sequence with the ledger's result. Ends before the first write that makes the ledger throw.
  */
 export function* chaptersOf(happenings: readonly Happening[]): IterableIterator<Chapter> {
-  const teller = new Teller();
+  const maker = new WriteMaker();
   let ledger = newLedger(LANE);
   for (const happening of happenings) {
-    const write = teller.tell(ledger, happening);
+    const write = maker.make(ledger, happening);
     if (write === null) continue;
-    const before = teller.loaded(ledger);
-    const applied = unlessMistaken(() => apply(before, write, teller.now));
+    const before = maker.loaded(ledger);
+    const applied = unlessMistaken(() => apply(before, write, maker.now));
     if (applied === null) return;
-    yield { write, before, after: applied.ledger, ...applied, at: teller.now };
+    yield { write, before, after: applied.ledger, ...applied, at: maker.now };
     ledger = applied.ledger;
-    teller.took(ledger);
+    maker.took(ledger);
   }
 }
 

@@ -51,7 +51,7 @@ describe("a ledger, after any sequence of writes,", () => {
 
   it("returns an outcome that matches the changes, and changes nothing without one", () =>
     holds(({ outcome, changes, before, after }) => {
-      expect(told(outcome)).toEqual(explained(changes));
+      expect(stated(outcome)).toEqual(explained(changes));
       if (changes.length === 0) expect(contentsOf(after)).toEqual(contentsOf(before));
     }));
 
@@ -116,7 +116,7 @@ describe("the in-memory copy that a lane's owner keeps", () => {
 });
 
 /** The effects that an outcome reports, as strings. */
-function told(outcome: LedgerOutcome): readonly string[] {
+function stated(outcome: LedgerOutcome): readonly string[] {
   if (outcome.status === "allocated") {
     return outcome.items.flatMap((item) => (item.result === "created" ? [`allocated ${item.nonce}`] : []));
   }

@@ -6,30 +6,30 @@ import { newLedger } from "../../support/whole-ledger.ts";
 import { chaptersOf, unlessMistaken } from "./chapters.ts";
 import { wordsOf } from "./contents.ts";
 import { NaiveLane } from "./naive-lane.ts";
-import { LANE, story, Teller } from "./story.ts";
+import { LANE, story, WriteMaker } from "./story.ts";
 
 describe("a ledger and a naive reference lane with the same writes", () => {
   it("have the same outcomes, errors included, and the same state after each write", () => {
     fc.assert(
       fc.property(story, (happenings) => {
-        const teller = new Teller();
+        const maker = new WriteMaker();
         const naive = new NaiveLane();
         naive.mayHaveLost = true;
         let ledger = newLedger(LANE);
         for (const happening of happenings) {
-          const write = teller.tell(ledger, happening);
-          naive.reconciled = teller.reconciled;
-          naive.waiting = new Map(teller.intake.map((row) => [row.intakeId, row]));
+          const write = maker.make(ledger, happening);
+          naive.reconciled = maker.reconciled;
+          naive.waiting = new Map(maker.intake.map((row) => [row.intakeId, row]));
           if (write === null) continue;
-          const applied = unlessMistaken(() => apply(teller.loaded(ledger), write, teller.now));
+          const applied = unlessMistaken(() => apply(maker.loaded(ledger), write, maker.now));
           const words = applied === null ? "mistake" : wordsOf(applied.outcome);
           expect(
             words,
             JSON.stringify(write, (_, value) => (typeof value === "bigint" ? `${value}` : value)),
-          ).toBe(outcomeOf(naive, write, teller.now));
+          ).toBe(outcomeOf(naive, write, maker.now));
           if (applied === null) return;
           ledger = applied.ledger;
-          teller.took(ledger);
+          maker.took(ledger);
           expect(standing(ledger)).toEqual(standingOf(naive));
         }
       }),

@@ -172,7 +172,7 @@ export class NaiveLane {
     if ((claim !== undefined || event === "expire") && this.isHeld()) return false;
     if ((event === "expire" || item.expires) && (tx.held || !isOver(tx.validUntil, nowMs))) return false;
     if (event === "expire" && tx.attempts === 0 && this.isBelowWhatStays(tx.nonce as number)) return false;
-    if (claim !== undefined && tx.held && !item.decision && !item.ordered) return false;
+    if (claim !== undefined && tx.held && !item.decision && !item.sendRequested) return false;
     const to = transition({ state: tx.state, subState: tx.subState }, event);
     if (to.state !== item.to || to.subState !== item.subState) throw new Error("the table has no such road");
     const attempts = tx.attempts + (attempt === undefined ? 0 : 1);

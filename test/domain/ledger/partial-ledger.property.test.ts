@@ -4,7 +4,7 @@ import { apply, bareLedger, type Ledger, type LedgerWrite, NotLoaded, Part } fro
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import { AT, anAttempt, anIntent, aReceipt, step } from "../../support/lane-samples.ts";
 import { newLedger } from "../../support/whole-ledger.ts";
-import { FENCE, type Happening, LANE, story, Teller } from "./story.ts";
+import { FENCE, type Happening, LANE, story, WriteMaker } from "./story.ts";
 
 const UNKNOWN = { minedIn: undefined, attempts: undefined, details: undefined };
 
@@ -58,25 +58,25 @@ describe("a partially loaded ledger", () => {
   it("decides like the whole ledger or throws NotLoaded: rows that were not loaded never change a result", () => {
     const verdicts = new Map<string, number>();
     const judge = (happenings: readonly Happening[], seed: number, share: number) => {
-      const teller = new Teller();
+      const maker = new WriteMaker();
       let whole = newLedger(LANE);
       let part: Ledger | null = null;
       for (const [index, happening] of happenings.entries()) {
-        const write = teller.tell(whole, happening);
+        const write = maker.make(whole, happening);
         if (write === null) continue;
-        whole = teller.loaded(whole);
+        whole = maker.loaded(whole);
         // Every few writes, make a new partial ledger, and use it for the writes that follow, as in a commit of many
         // writes.
         if (index % 7 === 0 || part === null) part = partOf(whole, (row) => hashOf(row, seed + index) % 10 < share);
         part = { ...part, reconciled: whole.reconciled, intake: whole.intake };
-        const expected = verdictOf(whole, write, teller.now);
-        const verdict = verdictOf(part, write, teller.now);
+        const expected = verdictOf(whole, write, maker.now);
+        const verdict = verdictOf(part, write, maker.now);
         verdicts.set(verdict.kind, (verdicts.get(verdict.kind) ?? 0) + 1);
         if (verdict.kind !== "notLoaded") expect({ ...verdict, after: 0 }).toEqual({ ...expected, after: 0 });
         if (expected.kind !== "judged") return;
         part = verdict.kind === "judged" ? verdict.after : null;
         whole = expected.after;
-        teller.took(whole);
+        maker.took(whole);
       }
     };
     fc.assert(fc.property(story, fc.nat(), fc.integer({ min: 3, max: 10 }), judge), { numRuns: 100 });

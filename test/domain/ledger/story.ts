@@ -55,14 +55,14 @@ export const storyWithDepartures = fc.array(
 );
 
 /** State outside the ledger, and ids generated during a sequence. */
-export class Teller {
+export class WriteMaker {
   now = new Date(1_700_000_000_000);
   intake: WaitingIntent[] = [];
   reconciled = true;
   private count = 0;
 
   /** The write that an event causes on this lane; null if the event does not write to the ledger. */
-  tell(ledger: Ledger, happening: Happening): LedgerWrite | null {
+  make(ledger: Ledger, happening: Happening): LedgerWrite | null {
     const { kind, amount, flag } = happening;
     const base = { fence: FENCE } as const;
     const cursor = ledger.cursor ?? 0;
@@ -251,7 +251,7 @@ export class Teller {
       ...(rule.completion === undefined ? {} : { completion: completionOf(event, txHash) }),
       ...(DECIDED.includes(event) && (event !== "cancel" || flag) ? { decision: BY_ME } : {}),
       ...(event === "cancel" && amount > 2 ? { expires: true } : {}),
-      ...(event === "resubmit" && amount === 1 ? { ordered: true } : {}),
+      ...(event === "resubmit" && amount === 1 ? { sendRequested: true } : {}),
     };
   }
 }

@@ -102,8 +102,8 @@ describe("the used amount of policy limits, kept by hour and day,", () => {
         let nowMs = BEGAN_MS;
         const naive = new NaiveUse();
         const write = (kind: "allocate" | "transition", items: readonly object[]) => {
-          const told = kind === "allocate" ? { kind, floor: 0 } : { kind };
-          const done = apply(ledger, { ...told, fence: FENCE, items } as never, new Date(nowMs));
+          const head = kind === "allocate" ? { kind, floor: 0 } : { kind };
+          const done = apply(ledger, { ...head, fence: FENCE, items } as never, new Date(nowMs));
           ledger = done.ledger;
           return (done.outcome as unknown as { items: readonly ({ result: string } | string)[] }).items[0];
         };

@@ -92,7 +92,7 @@ function receipt(): Receipt {
 }
 
 function hole(changes: Partial<ExplainedHole> = {}): ExplainedHole {
-  const filling = { by: "order", txId: "above" } as const;
+  const filling = { by: "action", txId: "above" } as const;
   return { nonce: 4, detail: null, reserved: false, filling, forbidden: null, ...changes };
 }
 
@@ -403,13 +403,13 @@ describe("the explanation of a transaction's status", () => {
   });
 
   it("summarises in one sentence what is wrong, what it blocks, and what helps", () => {
-    const told = explain(
+    const explained = explain(
       situation({ transaction: stuck, chain: { ...dear, dearSinceBlock: 88 }, lane: { behind: 3 } }),
     );
-    expect(told.summary).toBe(
+    expect(explained.summary).toBe(
       "Nonce 7 is stuck: offers at most 20 gwei for gas that costs 30 gwei since block 88; 3 nonces wait behind it. What helps: offer more for it.",
     );
-    expect(told.actions[0]).toEqual({
+    expect(explained.actions[0]).toEqual({
       action: "reprice",
       code: "REPRICE",
       label: "Offer more for it",

@@ -106,8 +106,8 @@ export function retireInstance(state: DatabaseState, instanceId: string): number
 export function listInstances(state: DatabaseState, now: Date): readonly InstanceRecord[] {
   const held = new Map<string | null, number>();
   for (const { owner } of state.lanes.values()) held.set(owner, (held.get(owner) ?? 0) + 1);
-  const orders = [...state.kills.values()];
-  const killChanges = orders.length + orders.filter(({ ended }) => ended).length;
+  const kills = [...state.kills.values()];
+  const killChanges = kills.length + kills.filter(({ ended }) => ended).length;
   const rows = [...state.instances.values()].map(({ sessionLock, ...row }) => ({
     ...row,
     lock: lockOf(state, sessionLock),

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import {
-  type AcknowledgeOrder,
+  type Acknowledgement,
   isVanished,
   judgeAcknowledgement,
-  type KeptOrder,
+  type KeptActionKey,
   MOST_ACKNOWLEDGED,
   MOST_EVIDENCE,
   type Notice,
@@ -15,7 +15,7 @@ import type { DatabaseState } from "./state.ts";
 
 export interface NoticeEntry {
   readonly notice: Notice;
-  readonly order: KeptOrder | null;
+  readonly actionKey: KeptActionKey | null;
 }
 
 type Occurrence = Pick<Notice, "kind" | "lane" | "nodeId" | "times"> & { readonly evidence: NoticeEvidence };
@@ -57,8 +57,8 @@ export function returned(state: DatabaseState, nodeId: string, overAt: Date): vo
   }
 }
 
-function keep(state: DatabaseState, notice: Notice, order: KeptOrder | null = null): void {
-  state.notices.set(notice.noticeId, { notice, order });
+function keep(state: DatabaseState, notice: Notice, actionKey: KeptActionKey | null = null): void {
+  state.notices.set(notice.noticeId, { notice, actionKey });
 }
 
 export function listNotices(state: DatabaseState, { signer, chainId, open, limit }: NoticeFilter): readonly Notice[] {
@@ -71,14 +71,14 @@ export function listNotices(state: DatabaseState, { signer, chainId, open, limit
     .slice(0, limit);
 }
 
-export function acknowledge(state: DatabaseState, asked: AcknowledgeOrder, at: Date): Acknowledged | null {
+export function acknowledge(state: DatabaseState, asked: Acknowledgement, at: Date): Acknowledged | null {
   const entry = state.notices.get(asked.noticeId);
   if (entry === undefined) return null;
-  const { notice, order } = entry;
-  const verdict = judgeAcknowledgement(notice, order, asked);
+  const { notice, actionKey } = entry;
+  const verdict = judgeAcknowledgement(notice, actionKey, asked);
   if (verdict !== "acknowledge") return { verdict, notice };
   const acknowledged = { ...notice, acknowledged: { by: asked.by, why: asked.why, at } };
-  keep(state, acknowledged, asked.order);
+  keep(state, acknowledged, asked.actionKey);
   const older = [...state.notices.values()]
     .map((each) => each.notice)
     .filter((each) => each.acknowledged !== null && isAbout(each, notice))

@@ -50,7 +50,7 @@ function keepUse(
 ) {
   const what = { kind: "EXTERNAL_KEY_USE", lane, nodeId: null, times: timesOf(use), evidence: use } as const;
   const notice = occurred(state, what);
-  log.set(state.notices, notice.noticeId, { notice, order: null });
+  log.set(state.notices, notice.noticeId, { notice, actionKey: null });
 }
 
 function laneOf({ state }: Work, { lane }: Fence): LaneRow {

@@ -183,8 +183,8 @@ export class DirectChain implements Chain {
     return this.#answer("eth_getBlockReceipts", [block.hash], () => {
       const wanted = new Set(hashes);
       const found = this.#view.byHash(block.hash);
-      const told = found === null ? [] : this.#view.receiptsIn(found);
-      return told.filter((receipt) => receipt !== null).filter(({ txHash }) => wanted.has(txHash));
+      const shown = found === null ? [] : this.#view.receiptsIn(found);
+      return shown.filter((receipt) => receipt !== null).filter(({ txHash }) => wanted.has(txHash));
     });
   }
 
@@ -487,8 +487,8 @@ const CONTRADICTION: ReceiptVerdict = { kind: "disagree", answers: ["its receipt
 function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
   const block = view.byHash(hash);
   if (block === null) return false;
-  const inWords = (receipt: Receipt | null) => tell(receipt === null ? "absent" : { receipt });
-  return view.receiptsIn(block).some((told, index) => inWords(told) !== inWords(receiptOf(block, index)));
+  const inWords = (receipt: Receipt | null) => textOf(receipt === null ? "absent" : { receipt });
+  return view.receiptsIn(block).some((shown, index) => inWords(shown) !== inWords(receiptOf(block, index)));
 }
 
 /** What one endpoint reports about a transaction in a block. */
@@ -510,14 +510,14 @@ function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling
 function verdictOf(here: Word, there: Word): ReceiptVerdict {
   const behind = { kind: "behind", detail: "an endpoint has not come so far" } as const;
   if (here === "behind" || there === "behind") return behind;
-  if (tell(here) !== tell(there))
-    return { kind: "disagree", answers: [`here: ${tell(here)}`, `elsewhere: ${tell(there)}`] };
+  if (textOf(here) !== textOf(there))
+    return { kind: "disagree", answers: [`here: ${textOf(here)}`, `elsewhere: ${textOf(there)}`] };
   if (here === "moved") return { kind: "moved" };
   if (here === "withheld") return behind;
   return here === "absent" ? { kind: "absent", detail: "not in that block" } : { kind: "agreed", ...here };
 }
 
-function tell(word: Word): string {
+function textOf(word: Word): string {
   if (typeof word === "string") return word;
   const { receipt, sent } = word;
   const said = sent === undefined ? "" : `, ${sent.value} wei to ${sent.to} with ${sent.data}`;

@@ -31,7 +31,12 @@ describe("the SDK", () => {
       if (binary === null) return;
       const { url } = await nodes.start(edr.url);
       const { stdout } = await program(binary, [...runtime.run, SCRIPT, SDK, url, SIGNER, RECIPIENT]);
-      expect(JSON.parse(stdout)).toEqual({ same: true, last: "CONFIRMED", refused: "INVALID_REQUEST", told: true });
+      expect(JSON.parse(stdout)).toEqual({
+        same: true,
+        last: "CONFIRMED",
+        refused: "INVALID_REQUEST",
+        delivered: true,
+      });
     },
   );
 });

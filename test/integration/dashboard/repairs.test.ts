@@ -44,7 +44,7 @@ const transfer = (index: number, fees: object = {}) => ({
 const trouble = (index: number) =>
   page.locator(".trouble", { has: page.locator(`a[title="${signer(index)}"]`) }).first();
 
-async function order(button: string, reason: string, fields: Readonly<Record<string, string>> = {}): Promise<void> {
+async function act(button: string, reason: string, fields: Readonly<Record<string, string>> = {}): Promise<void> {
   await page.getByRole("button", { name: button, exact: true }).first().click();
   for (const [name, value] of Object.entries(fields))
     await page.locator(`#action-dialog input[name=${name}]`).fill(value);
@@ -91,7 +91,7 @@ describe("an operator who uses only the dashboard", () => {
       await found.waitFor();
       await found.locator("a.hex").click();
       await page.locator(".strip .nonce.hole").waitFor();
-      await order("Fill the hole", "nobody will use this reservation any more");
+      await act("Fill the hole", "nobody will use this reservation any more");
       await page.locator(".top nav a", { hasText: "Now" }).click();
       await page.locator(".headline").waitFor();
       await repaired(0);
@@ -136,7 +136,7 @@ describe("an operator who uses only the dashboard", () => {
       await found.waitFor({ timeout: A_MINUTE });
       await found.locator("a.name").click();
       await page.locator(".fee-bar.short").waitFor();
-      await order("Raise the fee", "the market moved", { maxFee: "20", tip: "2" });
+      await act("Raise the fee", "the market moved", { maxFee: "20", tip: "2" });
       await page.locator(".top nav a", { hasText: "Now" }).click();
       await page.locator(".headline").waitFor();
       await repaired(2);
@@ -167,16 +167,16 @@ describe("an operator who uses only the dashboard", () => {
       await found.waitFor({ timeout: A_MINUTE });
       await found.locator("a.hex").click();
       await page.locator(".strip .nonce.foreign").first().waitFor();
-      await order("Suspend the lane", "another program signs with this key");
+      await act("Suspend the lane", "another program signs with this key");
       await page.getByRole("button", { name: "Resume the lane" }).first().waitFor();
       await page.locator(".strip a.nonce.foreign").first().click();
       await page.locator(".state", { hasText: "nonce consumed externally" }).waitFor();
       await page.goBack();
       await page.locator(".foreign-use").waitFor();
-      await order("Acknowledge", "a script of ours, which was stopped");
+      await act("Acknowledge", "a script of ours, which was stopped");
       await page.locator(".foreign-use").waitFor({ state: "detached" });
       await page.locator("section li", { hasText: "acknowledged by operator:" }).waitFor();
-      await order("Resume the lane", "the other program was stopped");
+      await act("Resume the lane", "the other program was stopped");
       await page.getByRole("button", { name: "Suspend the lane" }).waitFor();
       await page.locator(".top nav a", { hasText: "Now" }).click();
       await page.locator(".headline").waitFor();

@@ -14,6 +14,6 @@ process.stdout.write(
     same: sent.id === again.id,
     last: states.at(-1),
     refused: refused instanceof FencepostError && refused.code,
-    told: first?.txId === sent.id,
+    delivered: first?.txId === sent.id,
   }),
 );

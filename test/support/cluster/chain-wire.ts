@@ -63,7 +63,7 @@ export class ChainWire {
     this.server.closeAllConnections();
   }
 
-  mend(): void {
+  repair(): void {
     this.isCut = false;
   }
 

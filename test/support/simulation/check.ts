@@ -31,7 +31,7 @@ export function checkSimulation(simulation: Simulation): void {
   checkRemembered(world);
   checkPromises(simulation);
   checkChain(simulation);
-  checkOrders(simulation);
+  checkActions(simulation);
   checkCosts(simulation);
   checkTimes(simulation);
 }
@@ -94,7 +94,7 @@ function checkPromises({ world, callers, reservers }: Simulation): void {
 }
 
 /** Checks that every action reported as done to an operator is recorded in the transaction's history. */
-function checkOrders({ world, operators }: Simulation): void {
+function checkActions({ world, operators }: Simulation): void {
   const { state } = world.database;
   for (const { action, txId, reason } of operators.obeyed) {
     const history = historyOf(state, txId);

@@ -27,20 +27,20 @@ export class Holders extends Actor {
   }
 
   private async pause(txId: string): Promise<void> {
-    const isDone = await this.order("suspend", txId);
+    const isDone = await this.act("suspend", txId);
     if (isDone === "done") this.stops.answered(`transaction ${txId}`);
     await this.world.clock.sleep(this.dice.int(100, 8_000));
     // A hold without a response may still be carried out later. Wait, so that this cannot happen after the release.
     if (isDone === null) await this.world.clock.sleep(LATE_MS);
     this.stops.lift(`transaction ${txId}`);
-    while ((await this.order("resume", txId)) === null) {
+    while ((await this.act("resume", txId)) === null) {
       await this.world.clock.sleep(200);
       this.stops.lift(`transaction ${txId}`);
     }
   }
 
   /** Null if the action was not carried out or its outcome is unknown. */
-  private async order(action: "suspend" | "resume", txId: string): Promise<"done" | "over" | null> {
+  private async act(action: "suspend" | "resume", txId: string): Promise<"done" | "over" | null> {
     const nodes = this.nodes();
     if (nodes.length === 0) return null;
     const { api } = this.dice.pick(nodes).node;

@@ -29,7 +29,7 @@ export class Operators extends Actor {
   }
 
   /** Sends one action for a transaction that is not final, as far as the operator can see. */
-  order(): void {
+  act(): void {
     const rows = [...this.world.database.state.transactions.values()].filter((row) => !isSettled(row.state));
     if (rows.length > 0) this.begin(this.give(this.dice.pick(rows)));
   }
@@ -63,10 +63,10 @@ export class Operators extends Actor {
   }
 
   private async pause(signer: string): Promise<void> {
-    const order = (action: "suspend" | "resume") =>
+    const act = (action: "suspend" | "resume") =>
       this.ask(({ node }) => node.api.actOnLane({ action, signer, request: { reason: "r" }, actor: "operator:sim" }));
     const subject = `signer ${signer}`;
-    const isDone = (await order("suspend")) !== null;
+    const isDone = (await act("suspend")) !== null;
     if (isDone) this.stops.answered(subject);
     await this.world.clock.sleep(this.dice.int(100, 5_000));
     // A suspension without a response may still be carried out later. Wait, so that this cannot happen after the
@@ -74,7 +74,7 @@ export class Operators extends Actor {
     if (!isDone) await this.world.clock.sleep(LATE_MS);
     // The suspension may or may not have been carried out; the resumption must be.
     this.stops.lift(subject);
-    while ((await order("resume")) === null) {
+    while ((await act("resume")) === null) {
       await this.world.clock.sleep(200);
       this.stops.lift(subject);
     }

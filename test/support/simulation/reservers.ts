@@ -40,7 +40,7 @@ export class Reservers extends Actor {
       [3, () => this.release(reservation)],
       [2, () => Promise.resolve()],
       [2, () => this.hide(reservation, serial)],
-      [1, () => this.hideAndTell(reservation, serial)],
+      [1, () => this.hideAndReport(reservation, serial)],
     ]);
     await deed();
   }
@@ -64,7 +64,7 @@ export class Reservers extends Actor {
    * Sends the transaction to the chain past Fencepost and submits it to Fencepost later, usually too late. The
    * submission is accepted if nothing has the nonce; otherwise it is refused.
    */
-  private async hideAndTell(reservation: Reservation, serial: number): Promise<void> {
+  private async hideAndReport(reservation: Reservation, serial: number): Promise<void> {
     await this.hide(reservation, serial);
     await this.world.clock.sleep(this.dice.int(0, 8_000));
     await this.submit(reservation, serial);

@@ -65,7 +65,7 @@ export async function simulate(seed: number): Promise<Simulation> {
   const steps = dice.int(20, 60);
   for (let step = 0; step < steps; step++) {
     act(simulation, dice);
-    tellLies(simulation, feeDice);
+    startLying(simulation, feeDice);
     if (receiptDice.chance(0.04)) crew.lieAboutReceipts(receiptDice);
     if (headDice.chance(0.04)) crew.inventBlocks(headDice);
     if (timeDice.chance(0.12)) holders.hold();
@@ -146,7 +146,7 @@ function act(simulation: Simulation, dice: Dice): void {
     [10, () => callers.call(dice.int(1, 8))],
     [3, () => callers.writeIntake()],
     [5, () => reservers.reserve()],
-    [6, () => operators.order()],
+    [6, () => operators.act()],
     [0.5, () => operators.suspend()],
     [4, () => crew.failCommits()],
     [3, () => crew.failCalls()],
@@ -177,7 +177,7 @@ function act(simulation: Simulation, dice: Dice): void {
 }
 
 /** Makes an endpoint report absurd prices for a while, and lets some callers accept any price. */
-function tellLies({ crew, payers }: Simulation, dice: Dice): void {
+function startLying({ crew, payers }: Simulation, dice: Dice): void {
   if (dice.chance(0.04)) crew.lieAboutFees();
   if (dice.chance(0.1)) payers.trust();
   if (dice.chance(0.08)) payers.overpay();

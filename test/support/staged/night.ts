@@ -106,7 +106,7 @@ interface Staged {
 const nowhere = { chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null, waiting: 0 };
 
 function attention({ at, isCalm, words }: Staged): Attention {
-  const order = (action: string, label: string, path: string, body: object = {}) => ({
+  const actionRequest = (action: string, label: string, path: string, body: object = {}) => ({
     action,
     label,
     method: "POST" as const,
@@ -126,9 +126,9 @@ function attention({ at, isCalm, words }: Staged): Attention {
       signer: shared,
       nonce: 31,
       actions: [
-        order("acknowledge", "Acknowledge", `/notices/${FOREIGN_NOTICE}/acknowledge`, { times: 1 }),
-        order("suspendLane", "Suspend the lane", `/signers/${shared}/suspend`, { chainId: CHAIN }),
-        order("killSigner", "Stop this signer", `/signers/${shared}/kill`),
+        actionRequest("acknowledge", "Acknowledge", `/notices/${FOREIGN_NOTICE}/acknowledge`, { times: 1 }),
+        actionRequest("suspendLane", "Suspend the lane", `/signers/${shared}/suspend`, { chainId: CHAIN }),
+        actionRequest("killSigner", "Stop this signer", `/signers/${shared}/kill`),
       ],
     },
     {
@@ -145,8 +145,8 @@ function attention({ at, isCalm, words }: Staged): Attention {
       nonce: 42,
       waiting: 17,
       actions: [
-        order("reprice", "Raise the fee", `/tx/${STUCK_TX}/reprice`),
-        order("cancel", "Cancel", `/tx/${STUCK_TX}/cancel`),
+        actionRequest("reprice", "Raise the fee", `/tx/${STUCK_TX}/reprice`),
+        actionRequest("cancel", "Cancel", `/tx/${STUCK_TX}/cancel`),
       ],
     },
     {
@@ -161,7 +161,7 @@ function attention({ at, isCalm, words }: Staged): Attention {
       txId: idOf(0x6d),
       nonce: 108,
       waiting: 6,
-      actions: [order("resolve", "Fill the hole", `/tx/${idOf(0x6d)}/resolve`, { action: "PLACEHOLDER" })],
+      actions: [actionRequest("resolve", "Fill the hole", `/tx/${idOf(0x6d)}/resolve`, { action: "PLACEHOLDER" })],
     },
     {
       ...nowhere,
@@ -196,8 +196,8 @@ function attention({ at, isCalm, words }: Staged): Attention {
       signer: treasury,
       txId: AWAITING_TX,
       actions: [
-        order("approve", "Approve", `/tx/${AWAITING_TX}/approve`),
-        order("reject", "Reject", `/tx/${AWAITING_TX}/reject`),
+        actionRequest("approve", "Approve", `/tx/${AWAITING_TX}/approve`),
+        actionRequest("reject", "Reject", `/tx/${AWAITING_TX}/reject`),
       ],
     },
     {
@@ -409,7 +409,7 @@ function onChain({ at, words }: Staged): NonNullable<Transaction["onChain"]> {
   };
 }
 
-interface Told {
+interface Lifetime {
   readonly at: (secondsAgo: number) => string;
   readonly created: number;
   readonly n: number;
@@ -418,7 +418,7 @@ interface Told {
   readonly isOver: boolean;
 }
 
-function steps({ at, created, n, words, isMined, isOver }: Told): NonNullable<Transaction["history"]> {
+function steps({ at, created, n, words, isMined, isOver }: Lifetime): NonNullable<Transaction["history"]> {
   const step = (ordinal: number, event: string, secondsAgo: number, more: object = {}) => ({
     ordinal,
     event,

@@ -21,8 +21,8 @@ async function bumped(scene: Scene): Promise<Rule> {
   await scene.chain.mine(2);
   await scene.untilAttempts(0, 2);
   const dearer = keccak256(await scene.bytesOf(0, 2));
-  const isTold = () => scene.answers.some(({ txHash, answer }) => txHash === dearer && isTaken(answer));
-  await scene.until(isTold, "the dearer one is in the pool");
+  const isInPool = () => scene.answers.some(({ txHash, answer }) => txHash === dearer && isTaken(answer));
+  await scene.until(isInPool, "the dearer one is in the pool");
   return scene.onSends(badGateway);
 }
 

@@ -17,7 +17,7 @@ import type { HistoryRecord } from "../../../ports/query-store.ts";
 type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
 
 /** Copies a record with bigints and dates as text. `members` are added, and replace members of the same name. */
-function told<T extends object, M extends object>(record: T, members: M): Omit<Plain<T>, keyof M> & M {
+function plainWith<T extends object, M extends object>(record: T, members: M): Omit<Plain<T>, keyof M> & M {
   const copy = { ...record } as Record<string, unknown>;
   for (const name in copy) {
     const value = copy[name];
@@ -29,7 +29,7 @@ function told<T extends object, M extends object>(record: T, members: M): Omit<P
 }
 
 function plain<T extends object>(record: T) {
-  return told(record, {}) as Plain<T>;
+  return plainWith(record, {}) as Plain<T>;
 }
 
 export function createdView({ txId, lane, nonce, state, requestId }: Created, checksum: Checksum): CreatedTransaction {
@@ -39,15 +39,15 @@ export function createdView({ txId, lane, nonce, state, requestId }: Created, ch
 export function transactionView(view: TransactionView, checksum: Checksum): Transaction {
   const { lane, payload, attempts, receipt, history, confirmations, onChain, awaiting, worstCost, ...rest } = view;
   const contract = receipt?.contractAddress ?? null;
-  const known = told(rest, {
+  const known = plainWith(rest, {
     chainId: lane.chainId,
     signer: checksum(lane.signer),
     payload: payloadView(payload, checksum),
-    attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
+    attempts: attempts.map((attempt) => plainWith(attempt, plain(attempt.fees))),
     // The cast of the contract's address is safe: an address in another casing is still an address.
     receipt:
       receipt &&
-      told(receipt, {
+      plainWith(receipt, {
         contractAddress: contract && (checksum(contract) as Address),
         verified: isSettled(view.state),
       }),
@@ -79,7 +79,7 @@ function onChainView({ logs, revert, ...look }: ChainLook, checksum: Checksum): 
 }
 
 function payloadView({ accessList, to, ...payload }: Payload, checksum: Checksum): Transaction["payload"] {
-  const known = told(payload, { to: to && checksum(to) });
+  const known = plainWith(payload, { to: to && checksum(to) });
   if (accessList === undefined) return known;
   const entries = accessList.map(({ address, storageKeys }) => {
     return { address: checksum(address), storageKeys: [...storageKeys] };
@@ -88,5 +88,5 @@ function payloadView({ accessList, to, ...payload }: Payload, checksum: Checksum
 }
 
 function historyView({ token, decision, ...step }: HistoryRecord): NonNullable<Transaction["history"]>[number] {
-  return told(step, { actor: decision?.actor ?? null, audit: decision?.audit ?? null, fencingToken: token });
+  return plainWith(step, { actor: decision?.actor ?? null, audit: decision?.audit ?? null, fencingToken: token });
 }

@@ -35,14 +35,14 @@ const USUAL = { foreignRaw: "refuse", keyInPath: false, methods: [], logsRange: 
 export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, options: Options): void {
   const rpc = { ...USUAL, ...options.rpc };
   const answer = answering(context, { ...options, rpc });
-  const tell = errorConverter(options);
+  const convert = errorConverter(options);
   const route = (url: string, config: { readonly keyInPath?: true } = {}) =>
     app.post(url, {
       bodyLimit: BODY_LIMIT_BYTES,
       config: { metered: true, ...config },
       errorHandler: (error, request, reply) => {
         reply.removeHeader("connection");
-        return sendRefusal(reply, tell(error, request), app.mask);
+        return sendRefusal(reply, convert(error, request), app.mask);
       },
       handler: answer,
     });

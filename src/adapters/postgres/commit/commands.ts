@@ -8,6 +8,7 @@ import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transaction/transitions.ts";
 import { OUT_OF_THE_WAY } from "../rows/columns.ts";
 import { intentRow } from "../rows/transaction-fields.ts";
+import { insertActionKeys } from "../statements/action-key.ts";
 import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
@@ -18,7 +19,6 @@ import * as waiting from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
 import { declineIntents } from "../statements/left-intent.ts";
 import { writeNotices } from "../statements/notice.ts";
-import { insertOrderKeys } from "../statements/order-key.ts";
 import { writeQueuedChanges } from "../statements/payload.ts";
 import { chargeKeys, ensureKeyUse, insertCharges, updateLaneUse } from "../statements/policy.ts";
 import { insertPoolChoices } from "../statements/pool-choice.ts";
@@ -84,8 +84,8 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
       insertLaneDecisions,
     ),
     ...some(
-      plan.of("ordered").map(([{ order }, { row }]) => ({ ...row, ...order })),
-      insertOrderKeys,
+      plan.of("carriedOut").map(([{ actionKey }, { row }]) => ({ ...row, ...actionKey })),
+      insertActionKeys,
     ),
     ...some(notices(plan.of("usedElsewhere")), writeNotices),
     ...some(poolChoices(plan), (rows) => insertPoolChoices(rows, marker)),

@@ -7,13 +7,13 @@
 import { grouped } from "../../../domain/grouped.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
+  actionKeyOf,
   bareLedger,
   begunTransaction,
   type Guard,
   type Ledger,
   type LedgerTransaction,
   nothingUsed,
-  orderKeyOf,
   Part,
   type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
@@ -213,10 +213,10 @@ export class Loader {
       const nonces = needs.nonces.map((nonce) => [nonce, holders.get(nonce) ?? null] as const);
       loaded = { ...loaded, nonces: loaded.nonces.with(nonces) };
     }
-    if (needs.orders?.length) {
-      const kept = new Map(own(found.orders).map((row) => [orderKeyOf(row), row.fingerprint]));
-      const orders = needs.orders.map(orderKeyOf).map((each) => [each, kept.get(each) ?? null] as const);
-      loaded = { ...loaded, orders: loaded.orders.with(orders) };
+    if (needs.actionKeys?.length) {
+      const kept = new Map(own(found.actionKeys).map((row) => [actionKeyOf(row), row.fingerprint]));
+      const actionKeys = needs.actionKeys.map(actionKeyOf).map((each) => [each, kept.get(each) ?? null] as const);
+      loaded = { ...loaded, actionKeys: loaded.actionKeys.with(actionKeys) };
     }
     return loaded;
   }

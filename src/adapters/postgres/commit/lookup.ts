@@ -2,6 +2,7 @@
 import type { Confirmation } from "../../../domain/chain/confirmations.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import type { Answers } from "../session/connections.ts";
+import { findActionKeys } from "../statements/action-key.ts";
 import { readAttempts } from "../statements/attempt.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
 import { readDatabaseHistory } from "../statements/database.ts";
@@ -9,7 +10,6 @@ import { readEpochFloors } from "../statements/feed.ts";
 import { readHoles } from "../statements/hole.ts";
 import { findAwaited, readIntake } from "../statements/intake.ts";
 import { type LockedLaneRow, lockLanes, readBoundNonces } from "../statements/lane.ts";
-import { findOrderKeys } from "../statements/order-key.ts";
 import { readCharges, readKeyUse, readLaneUse } from "../statements/policy.ts";
 import { findPooled } from "../statements/pool-choice.ts";
 import { findOpenReservations, findRepairs, findReservations } from "../statements/reservation.ts";
@@ -135,9 +135,9 @@ function readsFor(needs: readonly Needs[], unwatched: readonly Unwatched[], watc
       charged.length + owners.length === 0
         ? null
         : ofLanes("limits", (_, chainIds) => readKeyUse(owners, charged, chainIds)),
-    orders: about(
-      needs.flatMap(({ fence: { lane }, orders = [] }) => orders.map((order) => ({ ...lane, ...order }))),
-      findOrderKeys,
+    actionKeys: about(
+      needs.flatMap(({ fence: { lane }, actionKeys = [] }) => actionKeys.map((key) => ({ ...lane, ...key }))),
+      findActionKeys,
     ),
     heldNonces: ofLanes("nonces", (signers, chainIds) =>
       findHeldNonces(

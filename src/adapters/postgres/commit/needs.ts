@@ -3,7 +3,7 @@ import { concernsLimits } from "../../../domain/ledger/index.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { range } from "../../../domain/range.ts";
 import type { PreparedIntent } from "../../../domain/transaction/transaction.ts";
-import type { LaneWrite, NewTransaction, OrderKey, TransitionItem } from "../../../ports/lane-store.ts";
+import type { ActionKey, LaneWrite, NewTransaction, TransitionItem } from "../../../ports/lane-store.ts";
 
 /**
  * The rows of its lane that a write concerns. They are read after the lane is locked, and loaded into its ledger,
@@ -42,7 +42,7 @@ export interface Needs {
   readonly boundNonce?: boolean;
   readonly mayHaveLost?: boolean;
   /** Idempotency keys of operator actions that may have been carried out already. */
-  readonly orders?: readonly OrderKey[];
+  readonly actionKeys?: readonly ActionKey[];
   /** Height from which the stored blocks of the chain are needed. */
   readonly blocksFrom?: number;
   /** Use of the policies' limits by these owners, and the charges of these transactions. */
@@ -75,17 +75,17 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     fixed: items.some(givesUp),
     openReservations: items.some(givesUp),
     epochFloor: items.some((item) => item.nonce !== undefined || givesUp(item)),
-    orders: items.flatMap(({ decision }) => decision?.order ?? []),
+    actionKeys: items.flatMap(({ decision }) => decision?.actionKey ?? []),
   }),
   settleIntake: ({ results }) => ({
     intake: results.map(({ intakeId }) => intakeId),
     requests: results.flatMap((result) => (result.result === "decided" ? (result.requestId ?? []) : [])),
-    orders: results.flatMap((result) => (result.result === "decided" ? (result.decision?.order ?? []) : [])),
+    actionKeys: results.flatMap((result) => (result.result === "decided" ? (result.decision?.actionKey ?? []) : [])),
   }),
   unwatch: ({ throughBlock }) => ({ watchedThrough: throughBlock }),
   reconcile: () => ({ mayHaveLost: true }),
-  suspend: ({ decision }) => ({ orders: ordersIn(decision) }),
-  realign: ({ decision }) => ({ holes: true, boundNonce: true, orders: ordersIn(decision) }),
+  suspend: ({ decision }) => ({ actionKeys: actionKeysIn(decision) }),
+  realign: ({ decision }) => ({ holes: true, boundNonce: true, actionKeys: actionKeysIn(decision) }),
   reserve(write) {
     const named = write.requestId === null ? [] : [write.requestId];
     return { requests: named, reservedAs: named, holes: true, openReservations: true };
@@ -93,7 +93,7 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
   release: ({ reservationId }) => ({ reservations: [reservationId] }),
   expire: () => ({ openReservations: true }),
   bind: ({ intent: { requestId }, reservation, decision, chosen }) => ({
-    orders: ordersIn(decision),
+    actionKeys: actionKeysIn(decision),
     requests: requestId === null ? [] : [requestId],
     openReservations: chosen !== undefined,
     reservations: reservation === undefined ? [] : [reservation.reservationId],
@@ -155,6 +155,6 @@ function givesUp({ event }: TransitionItem) {
   return event === "expire";
 }
 
-function ordersIn(decision: { readonly order?: OrderKey } | undefined): readonly OrderKey[] {
-  return decision?.order === undefined ? [] : [decision.order];
+function actionKeysIn(decision: { readonly actionKey?: ActionKey } | undefined): readonly ActionKey[] {
+  return decision?.actionKey === undefined ? [] : [decision.actionKey];
 }

@@ -119,15 +119,15 @@ export class Pipeline extends pg.Query {
    */
   handleError(error: unknown, connection: pg.Connection): void {
     const known = knownBy.get(connection);
-    const isUnheardOf = ({ name }: Step) => name !== null && known?.get(name) === null;
-    if (this.steps.slice(this.at).some(isUnheardOf)) this.options.onConfused();
-    const tell = () => {
+    const isUnprepared = ({ name }: Step) => name !== null && known?.get(name) === null;
+    if (this.steps.slice(this.at).some(isUnprepared)) this.options.onConfused();
+    const settle = () => {
       for (const { answer, resolve, reject } of this.steps) {
         if (answer === null) reject(error);
         else resolve(answer);
       }
     };
-    this.options.client.query("ROLLBACK").then(tell, tell);
+    this.options.client.query("ROLLBACK").then(settle, settle);
   }
 
   private get step() {

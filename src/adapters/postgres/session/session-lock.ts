@@ -70,8 +70,8 @@ export class PostgresSessionLock implements SessionLock {
     const [row] = rows as [SessionLockRow];
     if (row.taken !== true) throw new Error(`the session lock ${key} could not be acquired`);
     const missing = await client.query<{ instanceId: string; counter: number }>(listMissingLocks.sql);
-    const heardMs = this.options.clock.monotonicMs();
-    const missed = missing.rows.map((each) => ({ ...each, heardMs }));
+    const answeredMs = this.options.clock.monotonicMs();
+    const missed = missing.rows.map((each) => ({ ...each, answeredMs }));
     this.change({ key, session: row.session, serverUpMs: row.serverUpMs, isFirst, missed });
   }
 

@@ -105,14 +105,14 @@ export interface SessionLockRow {
  * Publishes the session lock $2 if other sessions can see that session $3 holds it; otherwise publishes no lock. Either
  * way the heartbeat's counter increases.
  */
-export const publishLock = statement<{ readonly told: boolean }>("publish-lock")`
+export const publishLock = statement<{ readonly published: boolean }>("publish-lock")`
   UPDATE fencepost.node_instance AS n
   SET session_lock = (
       SELECT held.key FROM (${SESSION_LOCKS}) AS held WHERE held.key = $2::integer AND held.session = $3::integer
     ),
     counter = n.counter + 1
   WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp()
-  RETURNING n.session_lock IS NOT NULL AS told`;
+  RETURNING n.session_lock IS NOT NULL AS published`;
 
 /**
  * Like `publishLock`, in one write together with COMMIT: if the instance is dead, or the lock is not visible to other

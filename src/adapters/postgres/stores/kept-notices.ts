@@ -1,4 +1,4 @@
-import { judgeAcknowledgement, type KeptOrder, type Notice } from "../../../domain/cluster/notices.ts";
+import { judgeAcknowledgement, type KeptActionKey, type Notice } from "../../../domain/cluster/notices.ts";
 import type { Acknowledged, NoticeStore } from "../../../ports/notice-store.ts";
 import { bare } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
@@ -20,16 +20,16 @@ export function noticesIn(reading: Reading, leasing: DurableRuntime): NoticeStor
       const [row] = await ask(reading, sql.readNotice(noticeId));
       return row === undefined ? null : noticeOf(row);
     },
-    markAcknowledged: (order) =>
+    markAcknowledged: (asked) =>
       durably(leasing, {
         waits: 1,
-        find: [sql.lockNotice(order.noticeId)],
+        find: [sql.lockNotice(asked.noticeId)],
         decide: ([[row]], { now }): Decision<Acknowledged | null> => {
           if (row === undefined) return { commands: null, result: null };
           const notice = noticeOf(row);
-          const verdict = judgeAcknowledgement(notice, orderOf(row), order);
+          const verdict = judgeAcknowledgement(notice, keyOf(row), asked);
           if (verdict !== "acknowledge") return { commands: null, result: { verdict, notice } };
-          const { noticeId, by, why, order: named } = order;
+          const { noticeId, by, why, actionKey: named } = asked;
           const words = named === null ? null : bare(named.fingerprint);
           const acknowledged = sql.markAcknowledged(noticeId, by, why, named?.key, words);
           return {
@@ -59,6 +59,6 @@ export function noticeOf({ chainId, signer, evidence, ...row }: sql.NoticeRow): 
   };
 }
 
-function orderOf({ acknowledgedKey: key, acknowledgedWords: fingerprint }: sql.NoticeRow): KeptOrder | null {
+function keyOf({ acknowledgedKey: key, acknowledgedWords: fingerprint }: sql.NoticeRow): KeptActionKey | null {
   return key === null || fingerprint === null ? null : { key, fingerprint };
 }

@@ -46,7 +46,7 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
       if (await atOnce((marker) => instances.publishKnownLock(...values, marker))) return "told";
       const [row] = await writeRows(renewing, instances.publishLock(...values));
       if (row === undefined) return "over";
-      return row.told || lock === null ? "told" : "unseen";
+      return row.published || lock === null ? "told" : "unseen";
     },
     declareDead: (...instance) => hasChanged(instances.declareDead(...instance)),
     /** Lock the lanes first, as everywhere, then the heartbeat, which no writer ever locks. */

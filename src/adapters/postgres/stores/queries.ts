@@ -17,6 +17,7 @@ import * as decode from "../commit/rows.ts";
 import { laneOf, withLane, withOwner } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
 import { ask, type Reading } from "../session/connections.ts";
+import { findActionKeys } from "../statements/action-key.ts";
 import { findByHash, readAttempts, readFirstHashes } from "../statements/attempt.ts";
 import { readCensus } from "../statements/census.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
@@ -26,7 +27,6 @@ import { type HoleRow, listHoles } from "../statements/hole.ts";
 import { type IntakeRecordRow, readIntakeRecords } from "../statements/intake.ts";
 import { type LaneListRow, listLanes, readLaneDecisions } from "../statements/lane.ts";
 import { readLeft } from "../statements/left-intent.ts";
-import { findOrderKeys } from "../statements/order-key.ts";
 import * as used from "../statements/policy.ts";
 import { readPoolOf } from "../statements/pool-choice.ts";
 import { readReceipts } from "../statements/receipt.ts";
@@ -131,8 +131,8 @@ async function firstHashesOf(reading: Reading, txIds: readonly string[]) {
 function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carriedOut" | "lanes" | "lanesAfter"> {
   return {
     laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions(signer, chainId, limit)),
-    async carriedOut(lane, order) {
-      const [row] = await ask(reading, findOrderKeys([{ ...order, ...lane }]));
+    async carriedOut(lane, actionKey) {
+      const [row] = await ask(reading, findActionKeys([{ ...actionKey, ...lane }]));
       return row?.fingerprint ?? null;
     },
     async lanes(signer) {

@@ -127,7 +127,7 @@ async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
   const planned = wanted.map((tx) => {
     const claim = { ordinal: tx.pace.sendOrdinal as number };
     const due = disclosesNow(work, tx) ? DISCLOSED : {};
-    return plan(tx, "resubmit", tx.held ? { claim, ordered: true, ...due } : { claim, ...due });
+    return plan(tx, "resubmit", tx.held ? { claim, sendRequested: true, ...due } : { claim, ...due });
   });
   await commitPlanned(ports, lane, planned);
   for (const tx of wanted) happened(tx, claimed);
@@ -235,7 +235,7 @@ function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null) {
     const again: SignedAttempt = { ...sent, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
     // The attempt was sent, so it must be recorded even if the transaction is held by now.
     const claim = { ordinal: again.ordinal };
-    planned.push(plan(tx, "resubmit", { attempt: again, claim, ...(tx.held && { ordered: true }) }));
+    planned.push(plan(tx, "resubmit", { attempt: again, claim, ...(tx.held && { sendRequested: true }) }));
   }
   lane.follow(tx);
   return planned;

@@ -399,8 +399,8 @@ describe("an endpoint that falls behind the others", () => {
       heads[0] = heads[1]++;
     });
     expect(server(b, 0).calls("eth_chainId"), "it was never out of reach").toHaveLength(1);
-    const told = b.telemetry.of("rpc.endpoint").filter(({ endpoint }) => endpoint === 0);
-    expect(told.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
+    const states = b.telemetry.of("rpc.endpoint").filter(({ endpoint }) => endpoint === 0);
+    expect(states.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
   });
 
   it("is detected by one small request every ten seconds, which is not sent if there is no other endpoint", async () => {
@@ -449,8 +449,8 @@ describe("a read that needs two equal responses", () => {
       [7, 8, 8],
     ],
     [[7], undefined],
-  ])("calls endpoints until two agree: if their values are %j, it reads %j", async (heights, heard) => {
-    expect(await each(await showing(...heights))).toEqual(heard);
+  ])("calls endpoints until two agree: if their values are %j, it reads %j", async (heights, expected) => {
+    expect(await each(await showing(...heights))).toEqual(expected);
   });
 
   it("is unavailable while a missing response could decide, and calls no third endpoint once two agree", async () => {

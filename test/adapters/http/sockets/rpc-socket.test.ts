@@ -49,38 +49,38 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
   const backlog = heldBytes({ ofKey: 1_000, ofNode: 1_000 });
   const clock = createManualClock();
   const socket = new FakeSocket();
-  const heard = new Set<HeadListener>();
+  const headListeners = new Set<HeadListener>();
   const subscribeHeads = async (listener: HeadListener) => {
-    heard.add(listener);
-    return () => void heard.delete(listener);
+    headListeners.add(listener);
+    return () => void headListeners.delete(listener);
   };
   const hold = { received: () => bytes("shop"), sent: () => backlog("shop") };
   const opened = new RpcSocket(socket, { clock, post, subscribeHeads, hold }, () => undefined);
-  const tellHead = () => {
-    for (const tell of heard) tell({ header: { hash: "0x1", parentHash: "0x0" }, dropped: [] });
+  const announceHead = () => {
+    for (const notify of headListeners) notify({ header: { hash: "0x1", parentHash: "0x0" }, dropped: [] });
   };
-  return { clock, socket, heard, tellHead, bytes, backlog, opened };
+  return { clock, socket, headListeners, announceHead, bytes, backlog, opened };
 }
 
 describe("a JSON-RPC WebSocket connection", () => {
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("is closed if it does not read its responses, and their memory is released", async () => {
-    const { clock, socket, heard, tellHead } = open();
+    const { clock, socket, headListeners, announceHead } = open();
     socket.say(SUBSCRIBE);
     await clock.advance(0);
-    expect(heard.size).toBe(1);
+    expect(headListeners.size).toBe(1);
     socket.bufferedAmount = 8 * MIB;
-    tellHead();
+    announceHead();
     expect([socket.sent.length, socket.ends]).toEqual([2, []]);
     socket.bufferedAmount++;
-    tellHead();
-    tellHead();
-    expect([socket.sent.length, socket.ends, heard.size]).toEqual([2, [1008], 0]);
+    announceHead();
+    announceHead();
+    expect([socket.sent.length, socket.ends, headListeners.size]).toEqual([2, [1008], 0]);
     await clock.advance(1_000);
     expect(socket.ends).toEqual([1008, "terminated"]);
     socket.say(SUBSCRIBE);
     await clock.advance(60_000);
-    expect([socket.sent.length, heard.size, clock.armedTimers]).toEqual([2, 0, 0]);
+    expect([socket.sent.length, headListeners.size, clock.armedTimers]).toEqual([2, 0, 0]);
   });
 
   it.each([

@@ -166,7 +166,7 @@ describe("a WebSocket at /rpc", () => {
     known.clear();
     speaking.say(JSON.stringify({ jsonrpc: "2.0", id: 7, method: "eth_gasPrice" }));
     expect((await speaking.closed).code).toBe(1008);
-    expect(speaking.heard.some(({ id }) => id === 7)).toBe(false);
+    expect(speaking.received.some(({ id }) => id === 7)).toBe(false);
     await clock.advance(15_000);
     expect((await silent.closed).code).toBe(1008);
   });
@@ -275,7 +275,7 @@ describe("a WebSocket at /rpc", () => {
 
 describe("a WebSocket subscription", () => {
   const heads = (socket: TestSocket, id: unknown) =>
-    socket.heard.flatMap(({ params }) => (params && params.subscription === id ? [params.result.hash] : []));
+    socket.received.flatMap(({ params }) => (params && params.subscription === id ? [params.result.hash] : []));
 
   async function subscribed(blocks = new Blocks(), headers: Readonly<Record<string, string>> = {}) {
     const served = await serve(blocks);
@@ -328,7 +328,7 @@ describe("a WebSocket subscription", () => {
     const subscribing = socket.call("eth_subscribe", ["newHeads"]);
     await waitUntil(() => blocks.asked > 0, "the chain is asked what stands already");
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
-    expect(socket.heard).toHaveLength(1);
+    expect(socket.received).toHaveLength(1);
     looked.resolve();
     await subscribing;
     blocks.add(header(2));
@@ -393,14 +393,14 @@ describe("a WebSocket subscription to logs", () => {
     const served = await serve(blocks);
     const socket = await TestSocket.open(served.rpc);
     const { result: id } = await socket.call("eth_subscribe", ["logs", filter]);
-    const told = () =>
-      socket.heard.flatMap(({ params }) => (params && params.subscription === id ? [params.result] : []));
-    return { ...served, blocks, socket, told };
+    const results = () =>
+      socket.received.flatMap(({ params }) => (params && params.subscription === id ? [params.result] : []));
+    return { ...served, blocks, socket, results };
   }
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
   it("gets the logs of each new block by the block's hash, in order, and as removed after a reorg", async () => {
-    const { blocks, clock, socket, told } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
+    const { blocks, clock, socket, results } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
     blocks.logsOf = (hash) => (hash === hashOf(2) ? [] : [log(hash, 0), log(hash, 1)]);
     for (const n of [2, 3, 4]) blocks.add(header(n));
     await clock.advance(1_000);
@@ -411,19 +411,19 @@ describe("a WebSocket subscription to logs", () => {
     await socket.until(({ params }) => params?.result.blockHash === hashOf(5, 7) && params.result.logIndex === 1);
     const of = (hash: string) => [log(hash, 0), log(hash, 1)];
     const gone = [log(hashOf(4), 1), log(hashOf(4), 0)].map((each) => ({ ...each, removed: true }));
-    expect(told()).toEqual([...of(hashOf(3)), ...of(hashOf(4)), ...gone, ...of(hashOf(4, 7)), ...of(hashOf(5, 7))]);
+    expect(results()).toEqual([...of(hashOf(3)), ...of(hashOf(4)), ...gone, ...of(hashOf(4, 7)), ...of(hashOf(5, 7))]);
     expect(blocks.filters.at(-1)).toEqual({ address: "0xaa", topics: [null, "0xbb"], blockHash: hashOf(5, 7) });
   });
 
   // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
   it("waits for a block that an endpoint does not have yet, and is closed if it would otherwise skip a block", async () => {
-    const { blocks, clock, socket, told } = await subscribed({});
+    const { blocks, clock, socket, results } = await subscribed({});
     let refusals = 3;
     blocks.logsOf = (hash) => (refusals-- > 0 ? null : [log(hash, 0)]);
     blocks.add(header(2));
     await waitUntil(async () => {
       await clock.advance(1_000);
-      return told().length > 0;
+      return results().length > 0;
     }, "the log is told");
     blocks.logsOf = () => null;
     blocks.add(header(3));

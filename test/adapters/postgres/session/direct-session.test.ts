@@ -11,11 +11,11 @@ const SESSIONS = `SELECT 1 FROM pg_stat_activity WHERE application_name = '${NAM
 
 let subject: Awaited<ReturnType<typeof createPostgresSubject>>;
 let wire: TcpProxy;
-let heard: string[];
+let events: string[];
 beforeEach(async () => {
   subject = await createPostgresSubject();
   wire = await TcpProxy.start(Number(new URL(subject.url).port));
-  heard = [];
+  events = [];
 });
 afterEach(async () => {
   await wire.close();
@@ -30,10 +30,10 @@ function open(directUrl: string): DirectSession {
       reconnect: { firstMs: 10, mostMs: 10 },
       begun: async (client) => {
         await client.query("SELECT 'the first question'");
-        heard.push("begun");
+        events.push("begun");
       },
-      lost: () => heard.push("lost"),
-      pooled: () => heard.push("pooled"),
+      lost: () => events.push("lost"),
+      pooled: () => events.push("pooled"),
     },
   );
 }
@@ -46,7 +46,7 @@ describe("closing a direct PostgreSQL session", () => {
   it("right after it was opened leaves no session on the server", async () => {
     await open(subject.url).close();
     await noneIsLeft();
-    expect(heard).toEqual([]);
+    expect(events).toEqual([]);
   });
 
   // protects [Short of time] src/adapters/postgres/session/direct-session.ts
@@ -58,7 +58,7 @@ describe("closing a direct PostgreSQL session", () => {
     wire.thaw();
     await closing;
     await noneIsLeft();
-    expect(heard).toEqual([]);
+    expect(events).toEqual([]);
   });
 
   it.each(["pg_backend_pid", "the first question"])(
@@ -73,15 +73,15 @@ describe("closing a direct PostgreSQL session", () => {
       release();
       await closing;
       await noneIsLeft();
-      expect(heard).toEqual([]);
+      expect(events).toEqual([]);
     },
   );
 
   it("after it has started leaves no session on the server", async () => {
     const session = open(subject.url);
-    await waitUntil(() => heard.includes("begun"), "it has begun");
+    await waitUntil(() => events.includes("begun"), "it has begun");
     await session.close();
     await noneIsLeft();
-    expect(heard).toEqual(["begun", "lost"]);
+    expect(events).toEqual(["begun", "lost"]);
   });
 });

@@ -104,13 +104,13 @@ describe.each(KINDS)("pipelined statements (prepared: $prepared, one Sync: $watc
   });
 
   it("are the last on their connection if a prepared statement failed at the first use of its name", async () => {
-    const unheard = statement("unheard")`SELECT 1 / $1::integer AS unheard`;
+    const unprepared = statement("unprepared")`SELECT 1 / $1::integer AS unprepared`;
     const first = await connections.use(async (session) => {
-      await expect(session.run(unheard(0))).rejects.toMatchObject({ code: "22012" });
+      await expect(session.run(unprepared(0))).rejects.toMatchObject({ code: "22012" });
       return backend(session);
     });
     const second = await connections.use(async (session) => {
-      expect(await session.run(unheard(1))).toEqual([{ unheard: 1 }]);
+      expect(await session.run(unprepared(1))).toEqual([{ unprepared: 1 }]);
       return backend(session);
     });
     expect(second === first).toBe(!prepared);

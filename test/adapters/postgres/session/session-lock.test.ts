@@ -148,13 +148,13 @@ describe("a node's PostgreSQL session lock", () => {
     await client.query("SELECT pg_stat_reset_shared('wal')");
     const lock = await openSessionLock(server.url);
     const before = lock.held as LockSession;
-    const heard: (LockSession | null)[] = [];
-    lock.onChange((held) => heard.push(held));
+    const changes: (LockSession | null)[] = [];
+    lock.onChange((held) => changes.push(held));
     const beganMs = systemClock.monotonicMs();
     await waitUntil(() => systemClock.monotonicMs() - beganMs > 1_000, "the server has been up for a second");
     const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
     process.kill(rows[0]?.pid as number, "SIGKILL");
-    await waitUntil(() => heard.length >= 3, "it holds a lock again");
+    await waitUntil(() => changes.length >= 3, "it holds a lock again");
     const started = await connectClient(server.url);
     const upMs = "SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000 AS ms";
     const { rows: up } = await started.query<{ ms: string }>(upMs);

@@ -63,7 +63,7 @@ const leave = async (...fences: readonly Fence[]) => {
   return store.removeOld(fences, KEPT_MS, MANY);
 };
 
-const fatesOf = async (fence: Fence, ...intents: readonly PreparedIntent[]) =>
+const resultsOf = async (fence: Fence, ...intents: readonly PreparedIntent[]) =>
   (await allocate(store, fence, intents)).map(({ result }) => result);
 
 describe("a transaction past its retention", () => {
@@ -263,9 +263,9 @@ describe("the request id of a removed transaction", () => {
     // The first commit reads its rows before it writes, because this process does not have the lane's current state in
     // memory; later commits take one round trip.
     for (let times = 0; times < 4; times++) {
-      expect(await fatesOf(fence, anIntent(fence.lane, { requestId: `new ${times}` }))).toEqual(["created"]);
+      expect(await resultsOf(fence, anIntent(fence.lane, { requestId: `new ${times}` }))).toEqual(["created"]);
       const both = [anIntent(fence.lane, { requestId: "once" }), anIntent(fence.lane, { requestId: `and ${times}` })];
-      expect(await fatesOf(fence, ...both)).toEqual(["spent", "created"]);
+      expect(await resultsOf(fence, ...both)).toEqual(["spent", "created"]);
     }
     expect(await count("fencepost.transaction WHERE request_id = 'once'")).toBe(0);
   });
@@ -282,7 +282,7 @@ describe("the request id of a removed transaction", () => {
     await other.shortenFeed(KEPT_MS, MANY);
     expect(await other.removeOld([fence], KEPT_MS, MANY)).toBe(1);
     await other.close();
-    expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "remembered" }))).toEqual(["spent"]);
+    expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "remembered" }))).toEqual(["spent"]);
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
@@ -295,21 +295,23 @@ describe("the request id of a removed transaction", () => {
       { spent: true, chainId: 1, pool: "payouts", requestId: "of a pool" },
     ]);
     for (let times = 0; times < 2; times++) {
-      expect(await fatesOf(second, anIntent(second.lane))).toEqual(["created"]);
-      expect(await fatesOf(second, { ...asked, txId: anIntent(second.lane).txId })).toEqual(["spent"]);
+      expect(await resultsOf(second, anIntent(second.lane))).toEqual(["created"]);
+      expect(await resultsOf(second, { ...asked, txId: anIntent(second.lane).txId })).toEqual(["spent"]);
     }
-    expect(await fatesOf(second, { ...asked, pool: "refunds", txId: anIntent(second.lane).txId })).toEqual(["created"]);
-    expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "of a pool" }))).toEqual(["spent"]);
+    expect(await resultsOf(second, { ...asked, pool: "refunds", txId: anIntent(second.lane).txId })).toEqual([
+      "created",
+    ]);
+    expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "of a pool" }))).toEqual(["spent"]);
     const third = await holdLane(store);
-    expect(await fatesOf(third, anIntent(third.lane, { requestId: "of a pool" }))).toEqual(["created"]);
+    expect(await resultsOf(third, anIntent(third.lane, { requestId: "of a pool" }))).toEqual(["created"]);
   });
 
   it("is not confused with the same id on another chain, or with an id in another case", async () => {
     const fence = await gone("a b");
     const elsewhere = await holdLane(store, { ...fence.lane, chainId: 7 });
-    expect(await fatesOf(elsewhere, anIntent(elsewhere.lane, { requestId: "a b" }))).toEqual(["created"]);
-    expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "A b" }))).toEqual(["created"]);
-    expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "a b " }))).toEqual(["created"]);
+    expect(await resultsOf(elsewhere, anIntent(elsewhere.lane, { requestId: "a b" }))).toEqual(["created"]);
+    expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "A b" }))).toEqual(["created"]);
+    expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "a b " }))).toEqual(["created"]);
     const digests = "SELECT fencepost.request_digest(1, $1, $2) = fencepost.request_digest(1, $3, $4) AS same";
     const { rows } = await subject.client.query(digests, ["pool a", "b c", "pool a b", "c"]);
     expect(rows).toEqual([{ same: false }]);
@@ -328,7 +330,7 @@ describe("the request id of a removed transaction", () => {
       const kept = "INSERT INTO fencepost.spent_request VALUES (fencepost.request_digest(1, $1, $2), 1, now())";
       await client.query(kept, [fence.lane.signer, requestId]);
       await client.query("DELETE FROM fencepost.transaction WHERE tx_id = $1", [old.txId]);
-      const repeat = fatesOf(fence, anIntent(fence.lane, { requestId }));
+      const repeat = resultsOf(fence, anIntent(fence.lane, { requestId }));
       await subject.whenWaiting(1);
       await client.query(end);
       expect(await repeat).toEqual([end === "COMMIT" ? "spent" : "duplicate"]);
@@ -350,7 +352,7 @@ describe("the request id of a removed transaction", () => {
     await client.query(kept, [requestId]);
     await client.query("DELETE FROM fencepost.pool_choice WHERE tx_id = $1", [intent.txId]);
     await client.query("DELETE FROM fencepost.transaction WHERE tx_id = $1", [intent.txId]);
-    const repeat = fatesOf(second, { ...anIntent(second.lane, { requestId }), pool: "payouts" });
+    const repeat = resultsOf(second, { ...anIntent(second.lane, { requestId }), pool: "payouts" });
     await subject.whenWaiting(1);
     await client.query("COMMIT");
     expect(await repeat).toEqual(["spent"]);
@@ -362,7 +364,7 @@ describe("the request id of a removed transaction", () => {
     await subject.client.query("UPDATE fencepost.spent_request SET left_at = left_at - interval '2 days'");
     expect(await store.forgetRequestIds(DAY_MS, 1)).toBe(1);
     while ((await store.forgetRequestIds(DAY_MS, MANY)) > 0);
-    expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "for a while" }))).toEqual(["created"]);
+    expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "for a while" }))).toEqual(["created"]);
   });
 
   it("is not stored for a transaction that was refused because another one has the id", async () => {
@@ -378,7 +380,7 @@ describe("the request id of a removed transaction", () => {
     await commitOne(store, { kind: "settleIntake", fence, results: [{ intakeId: row?.intakeId ?? 0, ...refused }] });
     await letDaysPass(subject.client, OLD_DAYS);
     expect(await leave(fence)).toBe(1);
-    expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "mine" }))).toEqual(["duplicate"]);
+    expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "mine" }))).toEqual(["duplicate"]);
     const hash = "fencepost.spent_request WHERE digest = fencepost.request_digest(1, $1, 'mine')";
     expect(await count(hash, [fence.lane.signer])).toBe(0);
   });

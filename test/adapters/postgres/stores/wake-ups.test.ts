@@ -20,9 +20,9 @@ function open(directUrl: string, telemetry = recordTelemetry()): PostgresWakeUps
  * A new listener gets every kind of hint once, because it may have missed some. Resolves when all of them have arrived.
  */
 async function listening(wakeUps: PostgresWakeUps): Promise<PostgresWakeUps> {
-  const heard = new Set<string>();
-  wakeUps.listen((wakeUp) => heard.add(wakeUp));
-  await waitUntil(() => heard.size === WAKE_UPS.length, "it listens");
+  const received = new Set<string>();
+  wakeUps.listen((wakeUp) => received.add(wakeUp));
+  await waitUntil(() => received.size === WAKE_UPS.length, "it listens");
   return wakeUps;
 }
 

@@ -190,11 +190,11 @@ test("an unknown setting of embedded PostgreSQL is reported with the server's me
 
 function watchExit(): { lines: string[]; first: Promise<string>; report: (line: string) => void } {
   const lines: string[] = [];
-  const heard: Array<(line: string) => void> = [];
-  const first = new Promise<string>((resolve) => heard.push(resolve));
+  const resolvers: Array<(line: string) => void> = [];
+  const first = new Promise<string>((resolve) => resolvers.push(resolve));
   const report = (line: string) => {
     lines.push(line);
-    for (const resolve of heard) resolve(line);
+    for (const resolve of resolvers) resolve(line);
   };
   return { lines, first, report };
 }

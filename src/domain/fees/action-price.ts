@@ -20,7 +20,7 @@ import {
 } from "../transaction/fees.ts";
 import { covers, higher, isBelowMarket, leastReplacement, priceAt, tipTaken } from "./repricing.ts";
 
-export interface Order {
+export interface PriceInput {
   /** Fees whose transaction type the computed price must have. */
   readonly like: Fees;
   /** Fees of the payload that may be in a pool now; null if there is none. */
@@ -30,7 +30,7 @@ export interface Order {
   readonly seenBaseFees: readonly bigint[];
 }
 
-export type OrderedPrice =
+export type ActionPrice =
   | { readonly verdict: "offer"; readonly fees: Fees }
   /** The minimum replacement price is above the limit, although the market price is not. */
   | { readonly verdict: "tooDear"; readonly least: bigint }
@@ -41,11 +41,11 @@ export type OrderedPrice =
   | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
 
 /** Computes the price. `limits`: the highest prices per gas. */
-export function orderedPrice(order: Order, limits: { relative: bigint; absolute: bigint }): OrderedPrice {
+export function actionPrice(input: PriceInput, limits: { relative: bigint; absolute: bigint }): ActionPrice {
   const { relative, absolute } = limits;
-  const { standing, market, seenBaseFees } = order;
+  const { standing, market, seenBaseFees } = input;
   const isSure = isConfirmed(market, seenBaseFees);
-  const wanted = wantedNow(order, relative, isSure);
+  const wanted = wantedNow(input, relative, isSure);
   const least = standing === null ? null : leastReplacement(standing);
   const needed = least === null ? wanted : higher(wanted, least);
   const believed = isSure && isShort(standing, wanted, market) ? feeCap(needed) : feeCap(wanted);
@@ -72,7 +72,7 @@ function isFixed({ offer }: FeeMarket) {
   return offer?.isFixed === true;
 }
 
-function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): Fees {
+function wantedNow({ like, market }: PriceInput, relative: bigint, isSure: boolean): Fees {
   const chains = takenNow(like, market, relative);
   const { offer } = market;
   if (offer === undefined) return chains;

@@ -61,9 +61,9 @@ function commitLate(owner: WorldNode, afterMs: number): void {
   });
 }
 
-function tell({ node }: WorldNode, txId: string, more: object = {}) {
-  const order = { action: "reprice", txId, request: { reason: "because" }, actor: "operator:ops" };
-  return world.settle(node.actions.receive(LANE, { action: "act", body: { ...order, ...more }, owner: null }));
+function forward({ node }: WorldNode, txId: string, more: object = {}) {
+  const actionRequest = { action: "reprice", txId, request: { reason: "because" }, actor: "operator:ops" };
+  return world.settle(node.actions.receive(LANE, { action: "act", body: { ...actionRequest, ...more }, owner: null }));
 }
 
 async function expectOnceAndMined(txId: string): Promise<void> {
@@ -102,7 +102,7 @@ describe("an action that commits while its lane is handed over", () => {
     async (answer) => {
       const { owner, txId } = await withOneSent();
       handOverMeanwhile(owner, answer);
-      expect(await tell(owner, txId)).toEqual({ answer: null });
+      expect(await forward(owner, txId)).toEqual({ answer: null });
       await expectOnceAndMined(txId);
     },
   );
@@ -153,7 +153,7 @@ describe("an action with an unconfirmed commit when its lane is released", () =>
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("is reported to the forwarding node as possibly done", async () => {
     const { owner, txId } = await inDoubt();
-    const result = await tell(owner, txId);
+    const result = await forward(owner, txId);
     expect(result).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
   });
 
@@ -174,17 +174,17 @@ describe("the id of a forwarded action", () => {
   it("makes a repeat the same action; without an id, as older nodes send it, each request is a separate action", async () => {
     const { owner, txId } = await withOneSent();
     const decisionId = "01890000-0000-7000-8000-000000000001";
-    expect(await tell(owner, txId, { decisionId })).toEqual({ answer: null });
-    expect(await tell(owner, txId, { decisionId })).toEqual({ answer: null });
+    expect(await forward(owner, txId, { decisionId })).toEqual({ answer: null });
+    expect(await forward(owner, txId, { decisionId })).toEqual({ answer: null });
     expectOnce(txId);
     expect(ops.row(txId).history.at(-1)?.decision?.audit).toMatchObject({ decisionId });
-    expect(await tell(owner, txId)).toEqual({ answer: null });
+    expect(await forward(owner, txId)).toEqual({ answer: null });
     expect(ops.kinds(txId)).toEqual(["initial", "reprice", "reprice"]);
   });
 
   it.each([7, "", "an id", null])("must be a UUID: %j is refused, and nothing is done", async (decisionId) => {
     const { owner, txId } = await withOneSent();
-    const result = await tell(owner, txId, { decisionId });
+    const result = await forward(owner, txId, { decisionId });
     expect(result).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "decisionId" } });
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });

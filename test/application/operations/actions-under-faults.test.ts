@@ -13,7 +13,7 @@ async function startKnown(settings: WorldOptions["settings"] = {}): Promise<Worl
   return entry;
 }
 
-function order(action: "suspend" | "resume") {
+function actionRequest(action: "suspend" | "resume") {
   return { action, signer: SIGNER, request: { reason: "test" }, actor: "operator:ops" } as const;
 }
 
@@ -21,8 +21,8 @@ describe("concurrent actions on one lane", () => {
   it("leave the state of the last one: a suspended lane broadcasts nothing", async () => {
     const entry = await startKnown();
     const { api } = entry.node;
-    await world.settle(api.actOnLane(order("suspend")));
-    await world.settle(Promise.all([api.actOnLane(order("resume")), api.actOnLane(order("suspend"))]));
+    await world.settle(api.actOnLane(actionRequest("suspend")));
+    await world.settle(Promise.all([api.actOnLane(actionRequest("resume")), api.actOnLane(actionRequest("suspend"))]));
     expect(await api.signer(SIGNER)).toMatchObject([{ suspendedBy: "OPERATOR" }]);
     const sent = world.chain.witness.length;
     await world.settle(api.create(transfer()));
@@ -35,7 +35,7 @@ describe("concurrent actions on one lane", () => {
     const { api } = entry.node;
     entry.store.failNextCommit("unavailable");
     entry.store.failNextCommit("unavailable");
-    const both = [api.actOnLane(order("suspend")), api.actOnLane(order("suspend"))];
+    const both = [api.actOnLane(actionRequest("suspend")), api.actOnLane(actionRequest("suspend"))];
     const failed = await world.settle(Promise.allSettled(both));
     expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     entry.store.forgetFaults();
@@ -49,7 +49,7 @@ describe("a lane action whose commit got no response", () => {
   it.each(["suspend", "resume", "realign"] as const)("(%s) has an unknown outcome", async (action) => {
     const entry = await startKnown();
     entry.store.failNextCommit("unknown-committed");
-    const asked = entry.node.api.actOnLane({ ...order("suspend"), action });
+    const asked = entry.node.api.actOnLane({ ...actionRequest("suspend"), action });
     await expect(world.settle(asked)).rejects.toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
   });
 });

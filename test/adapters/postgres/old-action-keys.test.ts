@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { OrderKey } from "../../../src/ports/lane-store.ts";
+import type { ActionKey } from "../../../src/ports/lane-store.ts";
 import { commitOne, holdLane } from "../../support/lane-samples.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
@@ -9,15 +9,15 @@ beforeEach(async () => {
 });
 afterEach(() => subject.close());
 
-// protects [Operators] src/adapters/postgres/statements/order-key.ts
+// protects [Operators] src/adapters/postgres/statements/action-key.ts
 it("idempotency keys of operator actions are deleted after 30 days, when the next key is inserted, and no earlier", async () => {
   const store = await subject.connect();
   const fence = await holdLane(store);
-  const named = (key: string): OrderKey => ({ subject: "", key, fingerprint: `0x${"1".repeat(64)}` });
+  const named = (key: string): ActionKey => ({ subject: "", key, fingerprint: `0x${"1".repeat(64)}` });
   const carryOut = (key: string) =>
     commitOne(store, {
       ...{ kind: "suspend", fence, suspended: true },
-      decision: { action: "suspend", actor: "operator:ops", reason: "a test", order: named(key) },
+      decision: { action: "suspend", actor: "operator:ops", reason: "a test", actionKey: named(key) },
     });
   await carryOut("old");
   await carryOut("young");

@@ -1,5 +1,5 @@
 import type { Hex, Lane } from "../../../domain/lane.ts";
-import type { OrderKey } from "../../../ports/lane-store.ts";
+import type { ActionKey } from "../../../ports/lane-store.ts";
 import { lists, names, stored } from "../rows/columns.ts";
 import { taking } from "./statement.ts";
 
@@ -11,7 +11,7 @@ const CARRIED_OUT = `${KEPT}, fingerprint bytea` as const;
  * keys that are too old to be repeated (docs/errors.md) are deleted as well, except rows that another commit has
  * locked.
  */
-export const insertOrderKeys = taking(CARRIED_OUT)("insert-order-keys")`
+export const insertActionKeys = taking(CARRIED_OUT)("insert-action-keys")`
   WITH old AS (
     DELETE FROM fencepost.order_key WHERE ctid = ANY (ARRAY(
       SELECT k.ctid FROM fencepost.order_key AS k
@@ -26,7 +26,7 @@ export const insertOrderKeys = taking(CARRIED_OUT)("insert-order-keys")`
  * Finds idempotency keys of operator actions. $1 to $4, an array each: the id that the action is about, key, signer and
  * chain. Each key is one index look-up.
  */
-export const findOrderKeys = taking(KEPT)<OrderKeyRow>("find-order-keys")`
+export const findActionKeys = taking(KEPT)<ActionKeyRow>("find-action-keys")`
   SELECT k.subject, k.key, k.signer, k.chain_id, '0x' || encode(k.fingerprint, 'hex') AS fingerprint
   FROM (${lists(KEPT)}) AS asked
   CROSS JOIN LATERAL (
@@ -36,4 +36,4 @@ export const findOrderKeys = taking(KEPT)<OrderKeyRow>("find-order-keys")`
     OFFSET 0
   ) AS k`;
 
-export type OrderKeyRow = OrderKey & Lane & { readonly fingerprint: Hex };
+export type ActionKeyRow = ActionKey & Lane & { readonly fingerprint: Hex };

@@ -30,14 +30,14 @@ interface Given {
 }
 
 function give({ node }: WorldNode, txId: string, { action = "cancel", key = "key-1", request = {} }: Given = {}) {
-  const order = { action, txId, request: { reason: "because", ...request }, actor: "operator:ops" };
-  return world.settle(node.api.act({ ...order, idempotencyKey: key }));
+  const actionRequest = { action, txId, request: { reason: "because", ...request }, actor: "operator:ops" };
+  return world.settle(node.api.act({ ...actionRequest, idempotencyKey: key }));
 }
 
 function giveLane({ node }: WorldNode, action: LaneAction, more: Readonly<Record<string, unknown>> = {}) {
   const request = { reason: "because", ...more };
-  const order = { action, signer: SIGNER, request, actor: "operator:ops", idempotencyKey: "key-1" };
-  return world.settle(node.api.actOnLane(order));
+  const actionRequest = { action, signer: SIGNER, request, actor: "operator:ops", idempotencyKey: "key-1" };
+  return world.settle(node.api.actOnLane(actionRequest));
 }
 
 const REUSED = { code: "REQUEST_ID_REUSED", message: expect.stringContaining("Idempotency-Key") };
@@ -100,9 +100,9 @@ describe("an action with an idempotency key", () => {
 
   it("with its fields in another order counts as the same action", async () => {
     const { node, txId } = await withOneSent();
-    const order = { action: "cancel", txId, actor: "operator:ops", idempotencyKey: "k" } as const;
-    await world.settle(node.node.api.act({ ...order, request: { reason: "r", audit: { a: 1, b: 2 } } }));
-    const twisted = { ...order, txId: txId.toUpperCase(), request: { audit: { b: 2, a: 1 }, reason: "r" } };
+    const actionRequest = { action: "cancel", txId, actor: "operator:ops", idempotencyKey: "k" } as const;
+    await world.settle(node.node.api.act({ ...actionRequest, request: { reason: "r", audit: { a: 1, b: 2 } } }));
+    const twisted = { ...actionRequest, txId: txId.toUpperCase(), request: { audit: { b: 2, a: 1 }, reason: "r" } };
     await world.settle(node.node.api.act({ ...twisted, txId }));
     expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
   });
@@ -268,14 +268,14 @@ describe("an action with an idempotency key whose response is lost", () => {
   it("is sent in a form that older releases refuse, because they would not store the key", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     const receive = owner.node.actions.receive.bind(owner.node.actions);
-    const told: string[] = [];
+    const forwarded: string[] = [];
     owner.node.actions.receive = (lane, request) => {
-      told.push(request.action);
+      forwarded.push(request.action);
       return receive(lane, request);
     };
     await give(other, txId);
     await ops.act(other, "resubmit", { txId });
-    expect(told).toEqual(["actOnce", "act"]);
+    expect(forwarded).toEqual(["actOnce", "act"]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Fence, Hex } from "../../../src/domain/lane.ts";
-import type { OrderKey } from "../../../src/ports/lane-store.ts";
+import type { ActionKey } from "../../../src/ports/lane-store.ts";
 import {
   AT,
   allocate,
@@ -17,7 +17,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 const WORDS: Hex = `0x${"1".repeat(64)}`;
 const OTHERS: Hex = `0x${"2".repeat(64)}`;
 
-function order(subject: string, overrides: Partial<OrderKey> = {}): OrderKey {
+function actionKey(subject: string, overrides: Partial<ActionKey> = {}): ActionKey {
   return { subject, key: "key-1", fingerprint: WORDS, ...overrides };
 }
 
@@ -25,7 +25,7 @@ function order(subject: string, overrides: Partial<OrderKey> = {}): OrderKey {
  * An operator's action with an idempotency key is carried out once; key and action are committed together or not at
  * all.
  */
-export function orderKeysContract(context: LaneStoreContext): void {
+export function actionKeysContract(context: LaneStoreContext): void {
   const tracked = async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane);
@@ -34,8 +34,8 @@ export function orderKeysContract(context: LaneStoreContext): void {
     await apply(context.store, fence, [step(txId, AT.allocated, "sign", { attempt: anAttempt() })]);
     return { fence, txId };
   };
-  const decide = (txId: string, named: OrderKey) =>
-    step(txId, AT.pending, "decide", { decision: { actor: "operator:ops", audit: { a: 1 }, order: named } });
+  const decide = (txId: string, named: ActionKey) =>
+    step(txId, AT.pending, "decide", { decision: { actor: "operator:ops", audit: { a: 1 }, actionKey: named } });
   const decisions = async (txId: string) =>
     (await context.store.history(txId)).flatMap(({ decision }) => decision ?? []);
 
@@ -43,20 +43,20 @@ export function orderKeysContract(context: LaneStoreContext): void {
   it("the idempotency key of an action is stored with its state change, and prevents a second change with that key", async () => {
     const { fence, txId } = await tracked();
     const { lane } = fence;
-    expect(await context.store.carriedOut(lane, order(txId))).toBeNull();
-    expect(await apply(context.store, fence, [decide(txId, order(txId))])).toEqual(["applied"]);
-    expect(await context.store.carriedOut(lane, order(txId))).toBe(WORDS);
+    expect(await context.store.carriedOut(lane, actionKey(txId))).toBeNull();
+    expect(await apply(context.store, fence, [decide(txId, actionKey(txId))])).toEqual(["applied"]);
+    expect(await context.store.carriedOut(lane, actionKey(txId))).toBe(WORDS);
     for (const fingerprint of [WORDS, OTHERS]) {
-      expect(await apply(context.store, fence, [decide(txId, order(txId, { fingerprint }))])).toEqual(["conflict"]);
+      expect(await apply(context.store, fence, [decide(txId, actionKey(txId, { fingerprint }))])).toEqual(["conflict"]);
     }
-    expect(await context.store.carriedOut(lane, order(txId))).toBe(WORDS);
+    expect(await context.store.carriedOut(lane, actionKey(txId))).toBe(WORDS);
     expect(await decisions(txId)).toEqual([{ actor: "operator:ops", audit: { a: 1 } }]);
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("only one of two state changes with the same idempotency key is applied, even within one commit", async () => {
     const { fence, txId } = await tracked();
-    const write = { kind: "transition", fence, items: [decide(txId, order(txId))] } as const;
+    const write = { kind: "transition", fence, items: [decide(txId, actionKey(txId))] } as const;
     expect(await outcomesOf(context.store, [write, write])).toEqual([
       { status: "applied", items: ["applied"] },
       { status: "applied", items: ["conflict"] },
@@ -67,23 +67,23 @@ export function orderKeysContract(context: LaneStoreContext): void {
   it("idempotency keys are separate per transaction and per lane, and are case-sensitive", async () => {
     const { fence, txId } = await tracked();
     const other = await tracked();
-    await apply(context.store, fence, [decide(txId, order(txId))]);
-    expect(await context.store.carriedOut(fence.lane, order(""))).toBeNull();
-    expect(await context.store.carriedOut(fence.lane, order(txId, { key: "KEY-1" }))).toBeNull();
-    expect(await context.store.carriedOut(other.fence.lane, order(txId))).toBeNull();
-    expect(await apply(context.store, other.fence, [decide(other.txId, order(other.txId))])).toEqual(["applied"]);
+    await apply(context.store, fence, [decide(txId, actionKey(txId))]);
+    expect(await context.store.carriedOut(fence.lane, actionKey(""))).toBeNull();
+    expect(await context.store.carriedOut(fence.lane, actionKey(txId, { key: "KEY-1" }))).toBeNull();
+    expect(await context.store.carriedOut(other.fence.lane, actionKey(txId))).toBeNull();
+    expect(await apply(context.store, other.fence, [decide(other.txId, actionKey(other.txId))])).toEqual(["applied"]);
   });
 
   it("no idempotency key is stored for a state change that was not applied, or under an ended term", async () => {
     const { fence, txId } = await tracked();
     const elsewhere = step(txId, AT.broadcast, "decide", {
-      decision: { actor: "operator:ops", audit: null, order: order(txId) },
+      decision: { actor: "operator:ops", audit: null, actionKey: actionKey(txId) },
     });
     expect(await apply(context.store, fence, [elsewhere])).toEqual(["conflict"]);
     const late = { ...fence, token: fence.token + 1 };
-    const write = { kind: "transition", fence: late, items: [decide(txId, order(txId))] } as const;
+    const write = { kind: "transition", fence: late, items: [decide(txId, actionKey(txId))] } as const;
     expect(await commitOne(context.store, write)).toEqual({ status: "fenced" });
-    expect(await context.store.carriedOut(fence.lane, order(txId))).toBeNull();
+    expect(await context.store.carriedOut(fence.lane, actionKey(txId))).toBeNull();
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
@@ -94,7 +94,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     const completion = { state: "FAILED_FINAL", subState: "REJECTED", settled: true, txHash: null } as const;
     const givenUp = intents.map((each) => step(each.txId, AT.allocated, "giveUp", { reason: "refused", completion }));
     expect(await apply(context.store, fence, givenUp)).toEqual(["applied", "applied"]);
-    const decision = { actor: "operator:ops", audit: null, order: order(txId) };
+    const decision = { actor: "operator:ops", audit: null, actionKey: actionKey(txId) };
     const fill = (nonce: number) => {
       const intent = anIntent(fence.lane);
       return commitOne(context.store, {
@@ -104,7 +104,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await fill(1)).toMatchObject({ result: "settled" });
     expect(await fill(2)).toMatchObject({ result: "conflict" });
     expect((await loaded(fence)).holes.map(({ nonce }) => nonce)).toEqual([2]);
-    expect(await context.store.carriedOut(fence.lane, order(txId))).toBe(WORDS);
+    expect(await context.store.carriedOut(fence.lane, actionKey(txId))).toBe(WORDS);
   });
 
   // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
@@ -115,7 +115,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
       action,
       actor: "operator:ops",
       reason: "r",
-      order: order("", { key }),
+      actionKey: actionKey("", { key }),
     });
     const suspend = (suspended: boolean, key: string) =>
       commitOne(store, { kind: "suspend", fence, suspended, decision: decided(suspended ? "suspend" : "resume", key) });
@@ -123,7 +123,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     await suspend(false, "go");
     await suspend(true, "stop");
     expect((await loaded(fence)).suspendedBy).toBeNull();
-    expect(await store.carriedOut(fence.lane, order("", { key: "stop" }))).toBe(WORDS);
+    expect(await store.carriedOut(fence.lane, actionKey("", { key: "stop" }))).toBe(WORDS);
     const realign = (floor: number) =>
       commitOne(store, { kind: "realign", fence, floor, decision: decided("realign", "down") });
     await commitOne(store, { kind: "align", fence, floor: 90 });

@@ -5,10 +5,10 @@ import type { FeeWishes } from "../../domain/transaction/fees.ts";
 import { fingerprintOfJson } from "../../domain/transaction/fingerprint.ts";
 import type { Payload } from "../../domain/transaction/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
-import type { Decision, OrderKey } from "../../ports/lane-store.ts";
+import type { ActionKey, Decision } from "../../ports/lane-store.ts";
 import { STUCK_ACTIONS, type StuckAction } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity } from "../../ports/telemetry.ts";
-import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
+import type { LaneActionRequest, TransactionAction, TransactionActionRequest } from "../api.ts";
 import {
   asObject,
   type Fields,
@@ -71,22 +71,22 @@ const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
 };
 const MAX_REASON_CHARACTERS = 1_000;
 
-export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: string): Instruction {
-  const fields = asObject(order.request, "");
-  refuseUnknownKeys(fields, KEYS[order.action], "");
+export function parseAction(codec: Codec, received: TransactionActionRequest, decisionId: string): Instruction {
+  const { txId, action, request, actor, idempotencyKey } = received;
+  const fields = asObject(request, "");
+  refuseUnknownKeys(fields, KEYS[action], "");
   const reason = parseReason(fields.reason);
-  const verdict = order.action === "resolve" && fields.action !== undefined ? parseVerdict(codec, fields) : undefined;
-  if (order.action === "resolve" && verdict === undefined) refuseUnknownKeys(fields, COMMON, "");
-  const payload = order.action === "replace" ? normalisePayload(codec, fields.payload) : undefined;
+  const verdict = action === "resolve" && fields.action !== undefined ? parseVerdict(codec, fields) : undefined;
+  if (action === "resolve" && verdict === undefined) refuseUnknownKeys(fields, COMMON, "");
+  const payload = action === "replace" ? normalisePayload(codec, fields.payload) : undefined;
   const allowNoCode = parseAllowNoCode(fields.allowNoCode);
   const disclose = parseDisclose(fields.disclose);
-  const fees = payload === undefined ? parseFees(order.action === "resolve" ? {} : fields, "") : feesIn(payload);
-  const audit = { ...parseMetadata(fields.audit, "audit"), action: verdict?.action ?? order.action, decisionId };
-  const { txId, action, request } = order;
-  const named = parseOrderKey(order.idempotencyKey, { subject: txId.toLowerCase(), action, request });
-  const kept = named === undefined ? audit : { ...audit, idempotencyKey: named.key };
-  const decision = defined({ actor: order.actor, audit: kept, order: named });
-  return defined({ action: order.action, reason, decision, decisionId, fees, payload, allowNoCode, disclose, verdict });
+  const fees = payload === undefined ? parseFees(action === "resolve" ? {} : fields, "") : feesIn(payload);
+  const audit = { ...parseMetadata(fields.audit, "audit"), action: verdict?.action ?? action, decisionId };
+  const actionKey = parseActionKey(idempotencyKey, { subject: txId.toLowerCase(), action, request });
+  const kept = actionKey === undefined ? audit : { ...audit, idempotencyKey: actionKey.key };
+  const decision = defined({ actor, audit: kept, actionKey });
+  return defined({ action, reason, decision, decisionId, fees, payload, allowNoCode, disclose, verdict });
 }
 
 function parseDisclose(value: unknown) {
@@ -99,18 +99,18 @@ export interface LaneInstruction {
   readonly chainId: unknown;
   /** For `realign`: the nonce to lower the cursor to. */
   readonly nonce: number | null;
-  readonly order?: OrderKey;
+  readonly actionKey?: ActionKey;
 }
 
-export function parseLaneOrder(given: LaneOrder): LaneInstruction {
+export function parseLaneAction(given: LaneActionRequest): LaneInstruction {
   const fields = asObject(given.request, "");
   refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
   const { chainId, ...request } = fields;
   const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
   // `chainId` is left out of the request that the idempotency key stands for: the lane already names its chain, and a
   // request to a node with one chain may omit it.
-  const order = parseOrderKey(given.idempotencyKey, { subject: "", action: given.action, request });
-  return order === undefined ? read : { ...read, order };
+  const actionKey = parseActionKey(given.idempotencyKey, { subject: "", action: given.action, request });
+  return actionKey === undefined ? read : { ...read, actionKey };
 }
 
 function parseNonce(value: unknown) {
@@ -169,13 +169,13 @@ function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload)
 /** Form of an idempotency key: printable ASCII, as an HTTP header can carry it. */
 const KEY = /^[ -~]{1,255}$/;
 
-type Keyed = Pick<OrderKey, "subject"> & { readonly action: string; readonly request: unknown };
+type Keyed = Pick<ActionKey, "subject"> & { readonly action: string; readonly request: unknown };
 
 /**
  * Parses an idempotency key; undefined if there is none; a repeat is then a new action. `subject`: the id that the
  * action is about; empty if it is about the whole lane.
  */
-export function parseOrderKey(key: unknown, { subject, action, request }: Keyed): OrderKey | undefined {
+export function parseActionKey(key: unknown, { subject, action, request }: Keyed): ActionKey | undefined {
   if (key === undefined || key === null) return undefined;
   if (typeof key !== "string" || !KEY.test(key)) {
     throw invalid("idempotency-key", "must have 1 to 255 characters of printable ASCII");

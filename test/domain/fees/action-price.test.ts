@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Order, orderedPrice } from "../../../src/domain/fees/ordered-price.ts";
+import { actionPrice, type PriceInput } from "../../../src/domain/fees/action-price.ts";
 import { covers, isBelowMarket, leastReplacement } from "../../../src/domain/fees/repricing.ts";
 import { type FeeMarket, type Fees, feeCap } from "../../../src/domain/transaction/fees.ts";
 
@@ -17,12 +17,12 @@ const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
 
 const MARKET: FeeMarket = { baseFees: [100n, 100n], priorityFees: [5n], gasPrice: 120n };
 
-function order(standing: Fees | null, more: Partial<Order> = {}): Order {
+function input(standing: Fees | null, more: Partial<PriceInput> = {}): PriceInput {
   return { like: standing ?? dynamic(0n, 0n), standing, market: MARKET, seenBaseFees: [100n], ...more };
 }
 
-function offered(made: Order, limits = WIDE): Fees {
-  const price = orderedPrice(made, limits);
+function offered(made: PriceInput, limits = WIDE): Fees {
+  const price = actionPrice(made, limits);
   if (price.verdict !== "offer") throw new Error(price.verdict);
   return price.fees;
 }
@@ -36,46 +36,46 @@ describe("the price of a replacement requested without a price", () => {
     ["stays legacy", legacy(100n), legacy(120n)],
     ["keeps the envelope of an access list", legacy(1_000n, "eip2930"), legacy(1_100n, "eip2930")],
   ])("follows the rule that it %s", (_, standing, fees) => {
-    expect(offered(order(standing))).toEqual(fees);
+    expect(offered(input(standing))).toEqual(fees);
   });
 
   it("uses another fee type if requested", () => {
-    expect(offered(order(legacy(100n), { like: dynamic(0n, 0n) }))).toEqual(dynamic(205n, 110n));
-    expect(offered(order(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
+    expect(offered(input(legacy(100n), { like: dynamic(0n, 0n) }))).toEqual(dynamic(205n, 110n));
+    expect(offered(input(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
   });
 
   it("is, for legacy payloads, between the base fee and twice the base fee, each plus the tip", () => {
-    expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
-    expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
+    expect(offered(input(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
+    expect(offered(input(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
   });
 
   it("does not rely on a predicted fall of the base fee", () => {
     const market = { ...MARKET, baseFees: [100n, 88n], gasPrice: 0n };
-    expect(offered(order(legacy(1n), { market }))).toEqual(legacy(105n));
-    expect(offered(order(dynamic(1n, 1n), { market }))).toEqual(dynamic(205n, 5n));
+    expect(offered(input(legacy(1n), { market }))).toEqual(legacy(105n));
+    expect(offered(input(dynamic(1n, 1n), { market }))).toEqual(dynamic(205n, 5n));
   });
 
   it("includes a tip even if no block shows one", () => {
-    expect(offered(order(null, { market: { ...MARKET, priorityFees: [] } }))).toEqual(dynamic(200n + GWEI, GWEI));
+    expect(offered(input(null, { market: { ...MARKET, priorityFees: [] } }))).toEqual(dynamic(200n + GWEI, GWEI));
   });
 
   it.each([
     [150n, dynamic(150n, 5n)],
     [110n, dynamic(110n, 5n)],
   ])("is limited by the ceiling of %d", (absolute, fees) => {
-    expect(offered(order(dynamic(100n, 1n)), { relative: absolute, absolute })).toEqual(fees);
+    expect(offered(input(dynamic(100n, 1n)), { relative: absolute, absolute })).toEqual(fees);
   });
 
   it("is refused if the replacement minimum is above the limit", () => {
     const limits = { relative: 109n, absolute: 109n };
-    expect(orderedPrice(order(dynamic(100n, 1n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
-    expect(orderedPrice(order(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
+    expect(actionPrice(input(dynamic(100n, 1n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
+    expect(actionPrice(input(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
   });
 
   it("above the automatic limit is refused if the market is lower, even if the request is repeated", () => {
     const limits = { relative: 400n, absolute: 10_000n };
-    expect(orderedPrice(order(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
-    expect(offered(order(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
+    expect(actionPrice(input(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
+    expect(offered(input(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
   });
 });
 
@@ -88,36 +88,36 @@ describe("a market base fee above the automatic limit", () => {
     ["half of it", [7n, 150n]],
     ["more", [7n, 900n]],
   ])("is trusted if the newest block had %s", (_, seenBaseFees) => {
-    expect(offered(order(dynamic(14n, 1n), { market: dear, seenBaseFees }), limits)).toEqual(dynamic(605n, 5n));
-    expect(offered(order(legacy(14n), { market: dear, seenBaseFees }), limits)).toEqual(legacy(330n));
+    expect(offered(input(dynamic(14n, 1n), { market: dear, seenBaseFees }), limits)).toEqual(dynamic(605n, 5n));
+    expect(offered(input(legacy(14n), { market: dear, seenBaseFees }), limits)).toEqual(legacy(330n));
   });
 
   it.each<[string, readonly bigint[]]>([
     ["the newest block had less than half of it", [300n, 149n]],
     ["no block was followed", []],
   ])("is not trusted if %s", (_, seenBaseFees) => {
-    const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees });
-    expect(orderedPrice(made, limits)).toEqual({
+    const made = input(dynamic(14n, 1n), { market: dear, seenBaseFees });
+    expect(actionPrice(made, limits)).toEqual({
       verdict: "unconfirmed",
       needed: dynamic(605n, 5n),
       allowed: dynamic(70n, 5n),
     });
-    const stuck = order(dynamic(70n, 1n), { market: dear, seenBaseFees });
-    expect(orderedPrice(stuck, limits)).toMatchObject({ verdict: "unconfirmed", allowed: null });
+    const stuck = input(dynamic(70n, 1n), { market: dear, seenBaseFees });
+    expect(actionPrice(stuck, limits)).toMatchObject({ verdict: "unconfirmed", allowed: null });
   });
 
   it("is irrelevant if the automatic limit covers it or equals the ceiling", () => {
-    const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees: [7n] });
+    const made = input(dynamic(14n, 1n), { market: dear, seenBaseFees: [7n] });
     expect(offered(made, { relative: 400n, absolute: 10_000n })).toEqual(dynamic(400n, 5n));
     expect(offered(made, { relative: 70n, absolute: 70n })).toEqual(dynamic(70n, 5n));
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
   it("raises neither the tip, which no block confirms, nor the price of a second request", () => {
     const greedy = { ...dear, priorityFees: [HIGH] };
     const seenBaseFees = [300n];
-    expect(offered(order(dynamic(14n, 1n), { market: greedy, seenBaseFees }), limits)).toEqual(dynamic(670n, 70n));
-    expect(orderedPrice(order(dynamic(670n, 70n), { market: greedy, seenBaseFees }), limits)).toEqual({
+    expect(offered(input(dynamic(14n, 1n), { market: greedy, seenBaseFees }), limits)).toEqual(dynamic(670n, 70n));
+    expect(actionPrice(input(dynamic(670n, 70n), { market: greedy, seenBaseFees }), limits)).toEqual({
       verdict: "tooDear",
       least: 737n,
     });
@@ -126,8 +126,8 @@ describe("a market base fee above the automatic limit", () => {
   it("allows the replacement of an offer that is already near that base fee", () => {
     const seenBaseFees = [300n];
     const market = { ...dear, gasPrice: 0n };
-    expect(offered(order(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
-    expect(orderedPrice(order(legacy(305n), { market, seenBaseFees }), limits).verdict).toBe("tooDear");
+    expect(offered(input(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
+    expect(actionPrice(input(legacy(305n), { market, seenBaseFees }), limits).verdict).toBe("tooDear");
   });
 });
 
@@ -137,9 +137,9 @@ describe("the gas price of a chain without base fees", () => {
   it.each([legacy(10n), dynamic(10n, 1n)])(
     "is trusted up to the limit of automatic pricing, and not above: case %#",
     (standing) => {
-      const made = order(standing, { market, seenBaseFees: [] });
+      const made = input(standing, { market, seenBaseFees: [] });
       expect(feeCap(offered(made, { relative: 50n, absolute: 900n }))).toBe(50n);
-      expect(orderedPrice(made, { relative: 49n, absolute: 900n })).toMatchObject({ verdict: "unconfirmed" });
+      expect(actionPrice(made, { relative: 49n, absolute: 900n })).toMatchObject({ verdict: "unconfirmed" });
     },
   );
 });
@@ -154,12 +154,12 @@ describe("a gas oracle's price", () => {
     ["is ignored if it is below what blocks require", 20n, false, dynamic(205n, 5n)],
     ["is exempt from that limit if the operator fixed it", 5_000n, true, dynamic(5_000n, 5n)],
   ])("follows the rule: %s", (_, cap, isFixed, fees) => {
-    expect(offered(order(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
+    expect(offered(input(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
   });
 
   it("from the operator's own oracle is used if the market is not confirmed", () => {
     const market = { ...advising(500n, true), baseFees: [9_000n] };
-    expect(offered(order(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
+    expect(offered(input(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
   });
 });
 
@@ -179,7 +179,7 @@ describe("the price of a requested replacement, for any endpoint response,", () 
     fc.assert(
       fc.property(fees, market, fc.array(wei, { maxLength: 5 }), wei, wei, (standing, said, seenBaseFees, a, b) => {
         const [relative, absolute] = a < b ? [a, b] : [b, a];
-        const price = orderedPrice(order(standing, { market: said, seenBaseFees }), { relative, absolute });
+        const price = actionPrice(input(standing, { market: said, seenBaseFees }), { relative, absolute });
         if (price.verdict === "tooDear") return;
         const made = price.verdict === "offer" ? price.fees : price.allowed;
         if (made === null) return;
@@ -190,7 +190,7 @@ describe("the price of a requested replacement, for any endpoint response,", () 
     );
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
   it("always reaches the newest block's base fee if the ceiling allows it", () => {
     fc.assert(
       fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {
@@ -199,7 +199,7 @@ describe("the price of a requested replacement, for any endpoint response,", () 
         const seenBaseFees = [...before, baseFee];
         const said = { baseFees: [...before, baseFee], priorityFees: [tip], gasPrice: 0n };
         const relative = feeCap(standing) * 5n;
-        const made = offered(order(standing, { market: said, seenBaseFees }), { relative, absolute: HIGH });
+        const made = offered(input(standing, { market: said, seenBaseFees }), { relative, absolute: HIGH });
         expect(isBelowMarket(made, { ...said, priorityFees: [tip < relative ? tip : relative] })).toBe(false);
       }),
     );
