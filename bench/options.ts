@@ -27,7 +27,7 @@ export interface Pace {
 }
 
 const FULL: Pace = { rounds: 3, turnMs: 4_000, warmUpMs: 3_000, sustainMs: 25_000 };
-const COMPARED: Pace = { rounds: 1, turnMs: 6_000, warmUpMs: 3_500, sustainMs: 10_000, perSecond: 300 };
+const COMPARED: Pace = { rounds: 1, turnMs: 3_000, warmUpMs: 2_000, sustainMs: 8_000, perSecond: 300 };
 const QUICK: Pace = { rounds: 1, turnMs: 2_500, warmUpMs: 1_500, sustainMs: 5_000 };
 
 export function parseOptions(argv: readonly string[]): BenchOptions {

@@ -4,8 +4,8 @@ import { GROUPS } from "../../src/contract/calls/index.ts";
 import { readCode } from "./tree.ts";
 
 /**
- * Largest number of files that may name a call: its declaration, its permissions, its implementation, the client's
- * method and the command that shows it.
+ * Largest number of source files that may name an API call: its declaration, its permissions, its implementation, the
+ * client's method and the command that shows it.
  */
 const MOST_PLACES = 5;
 
@@ -18,8 +18,8 @@ function withoutComments(text: string): string {
 }
 
 /**
- * Names of a call: its operation id and its name in the client. A name that is one English word (`get`, `keys`) is left
- * out, because it has other meanings.
+ * Names of an API call: its operation id and its name in the client. A name that is one English word (`get`, `keys`) is
+ * left out, because it has other meanings.
  */
 function namesOf(operationId: string, { face }: Call): readonly string[] {
   return [...new Set([operationId, face ?? operationId])].filter((name) => /[a-z][A-Z]/.test(name));
@@ -36,7 +36,7 @@ describe("an API call", () => {
     expect(places.length, places.join(" ")).toBeLessThanOrEqual(MOST_PLACES);
   });
 
-  it("is counted where it is declared, and not in comments", () => {
+  it("counts as named where it is declared, but not in comments", () => {
     const places = placesOf(["revokeKey"]);
     expect(places).toContain("src/contract/calls/keys.ts");
     expect(places).toContain("src/application/operations/keys.ts");
@@ -53,7 +53,7 @@ describe("an API call", () => {
     }
   });
 
-  it("served by the lane's owner has NOT_LEADER among its errors", () => {
+  it("has NOT_LEADER among its errors if the lane's owner serves it", () => {
     const owned = calls.filter(([, { by }]) => by === "owner");
     expect(owned.length).toBeGreaterThan(10);
     for (const [operationId, { errors = [] }] of owned) expect(errors, operationId).toContain("NOT_LEADER");

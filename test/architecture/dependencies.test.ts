@@ -12,7 +12,8 @@ const lock = (JSON.parse(readText("package-lock.json")) as { readonly packages: 
 const NOT_IMPORTED = ["light-my-request"];
 
 /**
- * Packages of which the caller installs a version of their own choice: an exact version here would conflict with it.
+ * Packages whose version the user of Fencepost chooses: an exact version in package.json would conflict with the
+ * user's.
  */
 const BY_RANGE = ["@opentelemetry/api", "ethers", "ws"];
 
@@ -39,7 +40,7 @@ describe("dependencies", () => {
     ["Optional peers", manifest.peerDependencies],
     ["Development", manifest.devDependencies],
   ] as const)(
-    "under the heading %s are all in docs/dependencies.md with a reason, and no others are",
+    "are all listed in docs/dependencies.md under the heading %s with a reason, and no others are",
     (title, declared) => {
       const reasons = reasonsUnder(title);
       expect([...reasons.keys()].sort()).toEqual(Object.keys(declared).sort());

@@ -7,9 +7,12 @@ import { parseSource, readCode } from "./tree.ts";
  * so it reads its arguments and signals.
  */
 const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded)|main\/dev\/embedded\/chain\/dev-chain-main\.ts$)\/?/;
-/** Code that runs in a browser, where there is no clock port. */
+/** Dashboard code runs in a browser, where there is no clock port, so it may use time directly. */
 const PAGE = "src/adapters/dashboard/public/";
-/** The SDK runs in the caller's process and has no ports; only this file of it may use time and randomness. */
+/**
+ * The SDK runs in the caller's process and has no ports, so its file deadline.ts, and no other file of it, may use time
+ * and randomness.
+ */
 const CLIENT_WAITS = ["setTimeout", "performance", "Math.random", "crypto.randomUUID"].map(
   (name) => `src/client/deadline.ts: ${name}`,
 );

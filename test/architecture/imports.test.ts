@@ -14,12 +14,12 @@ import { listFiles, parseSource, readCode } from "./tree.ts";
 
 const source = readCode("src");
 
-/** Folders that still have cycles of type imports; no other folder may get one. */
+/** Folders that still contain cycles of type imports; no other folder may contain one. */
 const RINGS_LEFT = ["src/client/", "src/adapters/postgres/commit/"];
 
 /**
- * Known pairs of folders that import each other: one file of the parent imports the subfolder, another is imported by
- * it. Remove a pair once it is untangled.
+ * Known pairs of folders that import each other: a file of the parent folder imports the subfolder, and the subfolder
+ * imports another file of the parent. Remove a pair once it is untangled.
  */
 const TANGLED = [
   "src/adapters/dashboard/public ↔ src/adapters/dashboard/public/pages",

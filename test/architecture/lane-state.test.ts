@@ -6,7 +6,8 @@ import { parseSource, readCode } from "./tree.ts";
 const AT_MOST = 11;
 
 /**
- * Folders that may keep state per lane: the lane itself, and routing to owners, which concerns lanes of other nodes.
+ * Folders that may keep state per lane: that of the lane itself, and that of routing to owners, which is about lanes of
+ * other nodes.
  */
 const AT_HOME = /^src\/application\/(lane|cluster)\//;
 
@@ -15,7 +16,8 @@ const AT_HOME = /^src\/application\/(lane|cluster)\//;
  * with the reason why it cannot be a field of the lane.
  */
 const BESIDE: Readonly<Record<string, string>> = {
-  // Collections keyed by signers that may have no lane on this node: any caller may request their balance.
+  // Keyed by any address, because any caller may request the balance of any address; such an address may have no lane
+  // on this node.
   "ChainContext.balances": "questions to the chain about any address, shared for a poll interval",
   "ChainContext.knownBalances": "the chain's last answer about any address, for lists of signers",
   "Counts.asked": "questions to the chain about any address, shared for a poll interval",
@@ -27,23 +29,23 @@ const BESIDE: Readonly<Record<string, string>> = {
   "AttentionDesk.explained": "explanations of transactions of every node, kept for three seconds",
   kept: "questions of people about transactions of every node (queries/transactions.ts)",
   known: "the EIP-55 spelling of any address (domain/text/checksum.ts)",
-  // Indexes for finding lanes, filled by the lanes themselves: LaneIndex in lane/owned-lane.ts.
+  // Indexes for finding lanes. The lanes fill them themselves: see LaneIndex in lane/owned-lane.ts.
   "ChainContext.hashes": "one look-up by hash for all lanes of a chain",
   "ChainContext.onChain": "the lanes of a chain that a new block may concern",
-  // Limits that must outlive a reload of the lane.
+  // Limits that must survive when the owner reloads the lane from the database.
   "HookRunner.perLane": "a limit that a reload of the lane resets is no limit",
   "HookRunner.perTransaction": "a limit that a reload of the lane resets is no limit",
   "HookRunner.underWay": "a question to the hook goes on while the lane is read again",
   "HookRunner.noops": "a decision that is in the history already is not written again after a reload",
   "WaitingRoom.lanes": "writes that wait to be committed, also of a lane that has been dropped",
   "RequestIds.asking": "requests are looked up before it is known who owns their lane",
-  // State of another process, or behind a port without access to the lanes in memory.
+  // State of another process, or of code behind a port that has no access to the lanes in memory.
   "PayloadMemory.lanes": "what the signing process signed, which it checks by itself",
   "RememberedLanes.rows": "lane rows as the last commits left them; the server compares them under its lock",
   "RememberedLanes.failed": "how often those rows were out of date",
   open: "the gauge of nonce drift is set to 0 when a drift is over (adapters/system/metrics.ts)",
   resumedMs: "spans are made from events, after the lane may be gone",
-  // Collections keyed by something other than a lane.
+  // Collections with a string key that does not name a lane.
   "BlockProver.proved": "by block",
   "Disputes.open": "by block",
   "KeyRates.fullAtMs": "by API key",
@@ -78,7 +80,7 @@ describe("the in-memory state of a lane", () => {
     expect(mutableFields(source, "src/domain/ledger/kept-transaction.ts", "KeptTransaction")).toEqual([]);
   });
 
-  it.each(ofLane)("changes %s in one place", (field) => {
+  it.each(ofLane)("changes %s in only one place of the code", (field) => {
     expect(inside.flatMap((file) => assignmentsOf(file, field))).toHaveLength(1);
   });
 

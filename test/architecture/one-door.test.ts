@@ -4,14 +4,14 @@ import { parseSource, readCode } from "./tree.ts";
 
 describe("the code of a lane", () => {
   // protects [The fence] src/application/lane/term.ts
-  it("checks the right to act only in the lane's term, and writes, signs and sends only through it", () => {
+  it("checks the right to act only in the lane's `Term` object, and writes, signs and sends only through that object", () => {
     const application = readCode("src/application");
     expect(application.length).toBeGreaterThan(50);
     expect(application.flatMap(besideTheDoor)).toEqual([]);
   });
 });
 
-describe("the check that lanes act only through their term", () => {
+describe("the check that a lane acts only through its `Term` object", () => {
   const found = (text: string, path = "src/application/stages/3-sign/sign.ts") =>
     besideTheDoor(parseSource(path, text)).map((each) => each.split(": ")[1]);
 
@@ -25,7 +25,7 @@ describe("the check that lanes act only through their term", () => {
     ["await lane.term.during(context.chain.submit(raws));", "chain.submit beside term.send"],
     ["await lane.term.sign(() => chain.sendUnsigned(signer, tx));", "chain.sendUnsigned beside term.send"],
     ["await ports.signer.sign(address, [unsigned]);", "signer.sign beside term.sign"],
-  ])("finds code that bypasses the term: %s", (text, what) => {
+  ])("finds code that bypasses the `Term` object: %s", (text, what) => {
     expect(found(text)).toEqual([what]);
   });
 
@@ -35,7 +35,7 @@ describe("the check that lanes act only through their term", () => {
     "await lane.term.sign(() => ports.signer.sign(address, [unsigned]));",
     "await stream.write(bytes);",
     "await context.chain.transactionCount(signer);",
-  ])("accepts code that does not bypass the term: %s", (text) => {
+  ])("accepts code that does not bypass the `Term` object: %s", (text) => {
     expect(found(text)).toEqual([]);
   });
 

@@ -31,7 +31,7 @@ describe("source files", () => {
     expect(source.flatMap(escapeHatches)).toEqual([]);
   });
 
-  it("of stages and detours state in their header what they read, what they write, and what a crash leaves", () => {
+  it("state in their header, for stages and detours, what they read, what they write, and what a crash leaves", () => {
     const stages = source.filter(({ path }) => /^src\/application\/(stages|detours)\//.test(path));
     expect(stages.length).toBeGreaterThan(10);
     expect(stages.flatMap(unsaid)).toEqual([]);
@@ -86,7 +86,7 @@ describe("source folders", () => {
   const loose = grouped(source, ({ path }) => folderOf(path));
   const hasFolders = (folder: string): boolean => [...loose.keys()].some((each) => each.startsWith(`${folder}/`));
 
-  it("with subfolders contain at most 15 files of their own", () => {
+  it("contain at most 15 files of their own if they have subfolders", () => {
     const crowded = [...loose].filter(([folder, files]) => hasFolders(folder) && files.length > 15);
     expect(crowded.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
   });

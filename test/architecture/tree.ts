@@ -30,7 +30,7 @@ export function parseSource(path: string, text: string): SourceFile {
   return {
     path,
     text,
-    // Parsed on first use: parsing the whole tree takes two seconds, and some rules read only paths or texts.
+    // A file is parsed on first use: parsing all files takes two seconds, and some rules read only paths or texts.
     get program() {
       program ??= parseAst(text, { lang }, path) as unknown as Node;
       return program;

@@ -33,8 +33,8 @@ describe("the dashboard under attack", () => {
     const { revision } = await node.client.attention();
     proxy.freeze();
     const held = [read(node.url, "/tx"), read(node.url, `/attention?revision=${revision}&wait=20`)];
-    // The node computes the overview once a second for all readers. When these requests are answered, the overview
-    // computed before the freeze has expired.
+    // The node computes the overview once a second for all readers. By the time these requests are answered, the
+    // overview that was computed before the freeze is too old to be returned.
     const answers = [...(await Promise.all(held)), await read(node.url, "/overview")];
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
     for (const answer of answers) expect(await answer.text()).toContain("the database does not answer");

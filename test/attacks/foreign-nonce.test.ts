@@ -95,7 +95,7 @@ describe.concurrent("a nonce of our transaction", () => {
   });
 
   // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("that another program used ends our transaction only once both endpoints show it", async ({
+  it("fails our transaction, if another program used the nonce, only once both endpoints show that use", async ({
     simulated,
     nodes,
     database,
@@ -118,7 +118,7 @@ describe.concurrent("a nonce of our transaction", () => {
     });
   });
 
-  it("that another program used after a cancel does not revive the cancelled payment, at this or another nonce", async ({
+  it("does not revive a cancelled payment, at this or another nonce, if another program uses it after the cancel", async ({
     simulated,
     nodes,
     database,

@@ -14,7 +14,7 @@ const RELEASED_WITHIN_MS = 250;
 let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());
 
-/** Sends one create after another to each node, for each signer, and never repeats one. */
+/** Sends one create after another to each node, for each signer. No create is ever repeated. */
 function keepCreating(simulated: SimulatedServer, targets: () => readonly NodeProcess[]) {
   const failures: string[] = [];
   let [accepted, wanted, serial] = [0, true, 0];
@@ -24,7 +24,8 @@ function keepCreating(simulated: SimulatedServer, targets: () => readonly NodePr
       const { client } = nodes[turn % nodes.length] as NodeProcess;
       const signer = turn % 3 === 0 ? OTHER_SIGNER : SIGNER;
       try {
-        // Every second create has to query the chain first; meanwhile its lane may have moved to another node.
+        // For every second create, the node has to query the chain first; by then the lane may have moved to another
+        // node.
         const request = turn % 2 === 0 ? pricedTransfer : transfer;
         await client.send({ ...request(serial++, `caller-${at}`), signer });
         accepted++;

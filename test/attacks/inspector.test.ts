@@ -37,8 +37,8 @@ it("SIGUSR1 opens no inspector on a node or its signing process, and both keep r
   const before = [listening(node.pid), listening(signing)];
   expect(before[1], "the signing process listens nowhere").toEqual([]);
   for (const pid of [signing, node.pid]) process.kill(pid, "SIGUSR1");
-  // Send two transactions after the signals and wait until they are confirmed: an inspector would open within
-  // milliseconds.
+  // After the signals, send two transactions and wait until they are confirmed. That takes long enough: an inspector
+  // would open within milliseconds.
   for (const index of [0, 1]) {
     const { txId } = await node.client.send(transfer(index));
     expect(await node.client.waitFor(txId)).toMatchObject({ state: "CONFIRMED" });

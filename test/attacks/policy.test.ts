@@ -109,7 +109,7 @@ describe("a policy document that is applied at run time", () => {
 describe("blob transactions", () => {
   it("count against the daily limit, before and after finality", async ({ nodes, simulated, policyFile }) => {
     const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
-    // The daily limit leaves enough for the gas of one final transaction, but not for its blob.
+    // After one final transaction, the rest of the daily limit covers the gas of a second one, but not its blob.
     const perDay = `${worst + 60_000n * GWEI}`;
     await writeFile(policyFile, JSON.stringify({ signers: { [SIGNER]: { maxCost: { perDay } } } }));
     const node = await nodes.start(simulated.url, { ...KEYS, FENCEPOST_POLICY_FILE: policyFile });

@@ -1,6 +1,4 @@
-/**
- * A private endpoint beside a public one in front of one real chain; each records the transactions that it receives.
- */
+/** Two endpoints of one real chain, a private and a public one. Each records the transactions that it receives. */
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { it, RECIPIENT, SHORT_LEASE } from "../support/integration.ts";
@@ -13,7 +11,8 @@ const sends = ({ calls }: RpcProxy) => calls.filter(({ method }) => method === "
 
 async function twoEndpoints(url: string) {
   const [open, hidden] = await Promise.all([startRpcProxy(url), startRpcProxy(url)]);
-  // The private endpoint keeps the transaction to itself and never mines it, so the node only resubmits it.
+  // The private endpoint answers "already known" to every send and never mines the transaction. So the node keeps
+  // sending it again.
   hidden.rule({ methods: ["eth_sendRawTransaction"] }, refuseWith("already known"));
   return { open, hidden, close: () => Promise.all([open.close(), hidden.close()]) };
 }
@@ -77,7 +76,10 @@ describe("a transaction that was sent to a private endpoint", () => {
     }
   });
 
-  it("by a foreign signer through /rpc is also sent to the private endpoint only", async ({ edr, nodes }) => {
+  it("reaches no public endpoint even if it was signed elsewhere and submitted through /rpc", async ({
+    edr,
+    nodes,
+  }) => {
     const { open, hidden, close } = await twoEndpoints(edr.url);
     try {
       const node = await nodes.start(`${open.url},${hidden.url}#send=only`, { FENCEPOST_RPC_FOREIGN_RAW: "pass" });

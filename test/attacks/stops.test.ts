@@ -1,4 +1,4 @@
-/** Kill, suspend, hold and the end of a lease, each with a slow endpoint that refuses batches. */
+/** Tests kill, suspend, hold and the end of a lease, each with a slow endpoint that refuses batches. */
 import { afterEach, describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { audit, untilSettled } from "../support/audit.ts";
@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const COUNT = 64;
 const ANSWERED_WITHIN_MS = 250;
-/** Number of blocks mined in two seconds: far longer than a node needs to begin the next send. */
+/** Number of blocks mined in two seconds, which is far longer than a node needs to begin the next send. */
 const A_WHILE_BLOCKS = 2_000 / BLOCK_TIME_MS;
 /** A number of blocks that takes longer than the short lease. */
 const A_LEASE_BLOCKS = 3_500 / BLOCK_TIME_MS;
@@ -20,8 +20,8 @@ let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());
 
 /**
- * Sends as many transactions as a lane sends at once, to an endpoint that accepts one at a time. Resolves when three
- * have arrived.
+ * Sends a full in-flight window of transactions to an endpoint that accepts one at a time. Resolves when three have
+ * arrived.
  */
 async function threeOfMany(node: NodeProcess): Promise<readonly string[]> {
   endpoint.takesBatches = false;
@@ -77,7 +77,7 @@ describe("a stop after 3 of 64 sends", () => {
     },
   );
 
-  it("that holds one transaction lets the others be sent", async ({ simulated, nodes, database }) => {
+  it("lets all other transactions be sent if it holds only one", async ({ simulated, nodes, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const node = await nodes.start(endpoint.url);
     const created = await threeOfMany(node);

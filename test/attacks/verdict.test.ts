@@ -1,6 +1,6 @@
 /**
- * An endpoint gives a real node false responses that would make an accepted request fail. Cases: after an approval, in
- * the intake table, and if this endpoint is the only one.
+ * An endpoint gives a real node false responses that would make an accepted request fail. Three cases: a request that
+ * was just approved, a request in the intake table, and a node that has no other endpoint.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -68,7 +68,7 @@ const waitsFor = async ({ client }: Pick<NodeProcess, "client">, txId: string) =
   (await client.explain(txId)).causes.find(({ code }) => code === "REFUSAL_UNCONFIRMED")?.data?.waitsFor;
 
 describe("one of two endpoints", () => {
-  it("that falsely reports balance 0 after an approval only delays the transaction", async ({
+  it("only delays a transaction if it falsely reports balance 0 after an approval", async ({
     edr,
     nodes,
     database,
@@ -101,7 +101,7 @@ describe("one of two endpoints", () => {
     }).finally(() => directory.remove());
   });
 
-  it("that falsely reports a revert for an intake row only delays that transaction, and no other", async ({
+  it("only delays the transaction of an intake row, and no other, if it falsely reports a revert for it", async ({
     edr,
     nodes,
     database,

@@ -173,8 +173,8 @@ describe("reads of the client", () => {
   });
 });
 
-describe("completions of the client", () => {
-  it("follow `next` and stay in their epoch", async () => {
+describe("the client's iteration over completions", () => {
+  it("follows `next` and stays in its epoch", async () => {
     const asked: CompletionsQuery[] = [];
     let calls = 0;
     script.completions = async (query) => {
@@ -197,7 +197,7 @@ describe("completions of the client", () => {
     ]);
   });
 
-  it("throw if the epoch changed, with the position to continue at", async () => {
+  it("throws if the epoch changed, with the position to continue at", async () => {
     script.completions = () =>
       Promise.reject(new FencepostError("EPOCH_CHANGED", "new", { epoch: 6, resumeAfter: 90 }));
     const error = await failureOf(client.completions({ epoch: 5 }).next());
@@ -205,7 +205,7 @@ describe("completions of the client", () => {
     expect(error.problem).toMatchObject({ epoch: 6, resumeAfter: 90 });
   });
 
-  it("end with the caller's own reason when aborted during a wait", async () => {
+  it("ends with the caller's own reason when aborted during a wait", async () => {
     const controller = new AbortController();
     script.completions = ({ signal }) => {
       queueMicrotask(() => controller.abort(new Error("enough")));

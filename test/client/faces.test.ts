@@ -103,7 +103,7 @@ const history = {
   lastAt: new Date(1),
 };
 
-/** The embedded node's result, with extra members that are not public. */
+/** Adds a private member to a result of the embedded node, which callers must not see. */
 const inside = <T>(value: T): T => ({ ...value, internal: { secret: 1n } });
 
 const aNotice = (): Notice =>
@@ -377,7 +377,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     effectiveGasPrice: null,
     contractAddress: null,
   };
-  /** The transaction's view at each poll; the last one repeats. */
+  /** Scripts the states of a transaction: each poll returns the next one, and the last one repeats. */
   const life = (...views: readonly Partial<TransactionView>[]) => {
     let looks = 0;
     script.create = async () => sampleCreated();
@@ -424,7 +424,7 @@ describe.each(["the library", "the SDK"])("the transaction handle of %s", (which
     expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "reverted", verified: true } });
   });
 
-  it("throws for the hash if the transaction ended unsigned, but not for its final state", async () => {
+  it("rejects the wait for the hash, but not for the final state, if the transaction ended unsigned", async () => {
     life({ state: "FAILED_FINAL", subState: "REJECTED", txHash: null, nonce: null });
     const tx = await face().send(intent);
     await expect(tx.hash()).rejects.toMatchObject({

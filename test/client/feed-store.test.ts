@@ -8,7 +8,7 @@ import {
 } from "../../src/client/index.ts";
 import { type Answering, lost, problem, scriptedFetch } from "../support/scripted-fetch.ts";
 
-/** A feed store that keeps the position in memory and lists every saved position. */
+/** A feed store that keeps its position in memory and records every position that was saved. */
 class MemoryFeedStore implements FeedStore {
   place: FeedPlace | null = null;
   readonly saved: string[] = [];
@@ -77,7 +77,7 @@ describe("reading completions with a position store", () => {
     expect(new Set(asked)).toEqual(new Set(["wait=0&after=1&epoch=5"]));
   });
 
-  it("saves the position behind items that a limited key may not see", async () => {
+  it("also advances the saved position past items that a limited key may not see", async () => {
     const store = new MemoryFeedStore();
     await read((_, turn) => (turn === 0 ? page(5, [2], 60) : page(5, [61], 61)), store, 2);
     expect(store.saved).toEqual(["2@5", "60@5"]);

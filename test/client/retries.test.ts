@@ -167,7 +167,7 @@ describe("the deadline of a client call", () => {
 });
 
 describe("a client with several addresses", () => {
-  it("tries them in turn, and prefers the one that responds from then on", async () => {
+  it("tries them in turn, and from then on prefers the one that responded", async () => {
     const { client, asked } = clientOf(({ base, body }) => (base === A ? lost() : created(body)), { url: [A, B] });
     await client.send(intent);
     await client.send(intent);
@@ -246,7 +246,7 @@ describe("an operator's action through the client", () => {
     ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
     ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
     // protects [The SDK and the library] src/client/failover.ts
-  ])("that is not idempotent is retried only if nothing was done: %s", async (_, call) => {
+  ])("is retried only if nothing was done, unless it is idempotent: %s", async (_, call) => {
     const silent = clientOf(lost);
     expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
     expect(silent.asked).toHaveLength(1);

@@ -1,4 +1,7 @@
-/** Tests of this suite's own checkers: each must report its violation when it happens, and nothing before. */
+/**
+ * Tests of this suite's own checkers: each must report its violation when that violation happens, and must report
+ * nothing before.
+ */
 import { keccak256 } from "viem";
 import { describe, expect, onTestFinished } from "vitest";
 import { openPostgresStore } from "../../src/adapters/postgres/store.ts";
@@ -11,15 +14,18 @@ import { AT, allocate, anAttempt, anInstance, anIntent, apply, holdLane, step } 
 import { rpcCall } from "../support/rpc-call.ts";
 
 interface Scene {
-  /** The fence of the second term, which began after the first owner had died. */
+  /** Fencing token of the lane's second owner. The first owner had died before. */
   readonly fence: Fence;
-  /** A transaction allocated and claimed by the first owner. */
+  /** A transaction to which the first owner gave a nonce and for which it stored the right to send. */
   readonly txId: string;
   readonly raw: string;
   readonly nodeId: string;
 }
 
-/** One transaction of a first owner, whose term has ended, and a second owner, which has done nothing yet. */
+/**
+ * Sets up a lane with one transaction of its first owner, which has lost the lane, and a second owner, which has done
+ * nothing yet.
+ */
 async function twoTerms(database: Database): Promise<Scene> {
   await layTripwires(database);
   const store = await openPostgresStore({ databaseUrl: database.url, clock: systemClock, leaseDurationMs: 60_000 });
@@ -40,7 +46,7 @@ async function twoTerms(database: Database): Promise<Scene> {
 }
 
 describe("the database tripwires of the cluster tests", () => {
-  it("report nothing for a takeover, and record its terms", async ({ database }) => {
+  it("report nothing for a takeover, and record the fencing tokens of both owners", async ({ database }) => {
     const { fence } = await twoTerms(database);
     expect(await violations(database)).toEqual([]);
     expect((await terms(database)).map(({ token }) => token)).toEqual([1, fence.token]);
@@ -70,7 +76,10 @@ describe("the database tripwires of the cluster tests", () => {
 });
 
 describe("the RPC proxy of the cluster tests", () => {
-  it("accepts sends that its node has claimed, and reports a violation for others", async ({ database, simulated }) => {
+  it("accepts sends for which its node has stored the right to send, and reports any other send as a violation", async ({
+    database,
+    simulated,
+  }) => {
     const { raw, nodeId } = await twoTerms(database);
     const wireOf = async (name: string) => {
       const wire = await ChainWire.start({ upstreamUrl: simulated.url, nodeId: name, database });

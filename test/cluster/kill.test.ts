@@ -12,8 +12,8 @@ import { waitUntil } from "../support/wait-until.ts";
 /** A lease that does not expire on a slow database, so that only the kill can stop the node. */
 const PATIENT = { FENCEPOST_LEASE_DURATION: "60s", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
 /**
- * Delay in ms of each response of the database. A node needs two reads to find a kill: instances first, then kills. So
- * a node that learns of the kill only through the database would stop too late.
+ * Delay in ms of each response of the database. A node that learns of a kill only from the database needs two reads
+ * (instances, then kills), so it would stop too late.
  */
 const SLOW_MS = 700;
 const STOPS_WITHIN_MS = 1_000;

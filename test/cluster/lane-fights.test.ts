@@ -1,4 +1,4 @@
-/** Many nodes compete for one lane: exactly one gets it, and each term has its own fencing token. */
+/** Many nodes compete for one lane: exactly one gets it, and each change of owner gets a new fencing token. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished } from "vitest";
 import { type CreatedTransaction, FencepostApiError } from "../../src/client/index.ts";
@@ -85,7 +85,7 @@ describe(`${COUNT} processes that claim one lane`, () => {
   });
 });
 
-/** The responses of two nodes that receive a create for the lane at the same moment. */
+/** Sends a create for the lane to each of two nodes at the same moment, and returns both responses. */
 async function askBoth(
   nodes: readonly ClusterNode[],
   index: number,
@@ -146,7 +146,10 @@ describe("two nodes that compete for one lane", () => {
   });
 });
 
-/** Time from the last heartbeat of the owner with this token to the next term, by the database's clock. */
+/**
+ * Time from the last heartbeat of the owner with this fencing token until the lane had its next owner, by the
+ * database's clock.
+ */
 async function takeoverMs({ database }: Cluster, token: number): Promise<number> {
   const rows = await waitUntil(async () => {
     const found = await database.query<{ ms: number }>(
@@ -174,7 +177,8 @@ describe("the takeover of a lane", () => {
     expect(deedsOf(writer)).toEqual([{ result: "fenced", token: 1 }]);
   });
 
-  // Only other programs use a shared lock on the lane's row. They starve every writer, until a takeover forces its way.
+  // Fencepost itself never takes a shared lock on the lane's row; only other programs do. Their locks starve every
+  // writer until the node that takes the lane over forces its way.
   it.for(isLong ? ["sixteen sessions of others share it without a pause"] : [])(
     "succeeds within lease + 1 s although the lock on the lane's row is never free: %s",
     async (_, { cluster }) => {

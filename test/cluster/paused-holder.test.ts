@@ -1,6 +1,6 @@
 /**
- * SIGSTOP of a node while its database session holds a lock that every node needs: the others wait only until the
- * server ends that transaction.
+ * A node is stopped by SIGSTOP while its database session holds a lock that every node needs. The other nodes wait only
+ * until the server ends that session's transaction.
  */
 import { describe, expect } from "vitest";
 import { auditCluster } from "../support/cluster/auditor.ts";
@@ -20,7 +20,10 @@ const FEW = SIGNERS.slice(0, 4);
 const VARIABLES = { ...keysOf(FEW), FENCEPOST_LEASE_DURATION: "90s" };
 
 interface Moment {
-  /** Resolves when the session holds the lock and receives no more bytes; the returned function lets it continue. */
+  /**
+   * Resolves when the database session holds the lock and gets no more bytes from its client. The returned function
+   * lets the bytes continue.
+   */
   readonly stall: (wire: TcpProxy) => Promise<() => void>;
   /** The SQL condition that finds the lock in pg_locks. */
   readonly lock: string;
@@ -38,7 +41,7 @@ const BLOCKS = [
   { stall: (wire) => wire.holdAt("fencepost:insert-confirmations"), lock: "l.locktype = 'advisory'" },
 ] as const satisfies readonly [string, Moment];
 
-/** Whether a session that holds the lock is idle in a transaction. */
+/** True if a session that holds the lock is idle in a transaction. */
 async function isHeld({ database }: Cluster, lock: string): Promise<boolean> {
   const rows = await database.query(
     `SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
@@ -63,7 +66,7 @@ describe("SIGSTOP of a node while its database session holds", () => {
       const releases: (() => void)[] = [];
       const stalled = stall(paused.databaseWire).then((release) => void releases.push(release));
       const sent: ReturnType<typeof caller.sendBatch>[] = [];
-      // The other node may have been first to get the lock each time. Create more transactions until the node to be
+      // The other node may have got the lock first each time. Create more transactions until the node that is to be
       // paused gets it.
       while (releases.length === 0) {
         sent.push(caller.sendBatch(range(20).map(createOn(FEW, `round-${sent.length}`))));

@@ -26,7 +26,7 @@ const VARIABLES = keysOf(FEW);
 /** The tests wait for leases to expire, possibly on slow machines. */
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Sends to the nodes in turn, as a load balancer would. */
+/** Sends to one node after the other, as a load balancer would. */
 function loadOn(nodes: readonly ClusterNode[]): Load {
   let turn = 0;
   const caller = new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
@@ -48,7 +48,8 @@ async function takeOverAndWake(
   { owner, other, load, release = () => undefined }: Scene,
 ): Promise<void> {
   await untilOwnedBy(cluster, other);
-  // The owner may already have several instances, if the machine starved it past its lease before it was stopped.
+  // The owner may already have registered several instances, if the machine starved it past its lease before the test
+  // stopped it.
   const instances = await instancesOf(cluster, owner);
   // Use a new caller: the callers of the load may all be waiting for the stopped node.
   const meanwhile = await new PersistentCaller(() => other.client).sendBatch(
@@ -66,8 +67,8 @@ async function takeOverAndWake(
 }
 
 /**
- * Late writes are counted, whether the database refused them or the node's own deadline stopped them; which one happens
- * depends on the machine.
+ * Counts writes that came too late, whether the database refused them or the node's own deadline stopped them. Which of
+ * the two happens depends on the machine.
  */
 async function expectFenced({ owner }: Scene): Promise<void> {
   expect(await metric(owner, "fencepost_lease_fenced_total"), "late writes are counted").toBeGreaterThan(0);
@@ -87,7 +88,8 @@ interface Place {
 }
 
 /**
- * Steps after which the owner still sends its next write although it is too late, so that only the fence refuses it.
+ * Steps at which the owner, once resumed, still sends its next write although its lease has expired, so that only the
+ * fencing token stops the write.
  */
 const PLACES: readonly (readonly [string, Place])[] = [
   ["a broadcast, its bytes sent and the answer not noted", { failpoint: "broadcast.sent", passage: 5 }],
@@ -95,8 +97,9 @@ const PLACES: readonly (readonly [string, Place])[] = [
 ];
 
 /**
- * All other steps of an ordinary transaction at which the owner may be stopped. At some of them its own deadline stops
- * it before it writes. Steps outside the ordinary path are tested in test/cluster/long/crash-nonces.test.ts.
+ * All other steps of an ordinary transaction at which the owner may be stopped. At some of them, the owner's own
+ * deadline prevents the late write. Steps outside the ordinary path are tested in
+ * test/cluster/long/crash-nonces.test.ts.
  */
 const ELSEWHERE = FAILPOINTS.filter((name) =>
   /^(create|allocate|sign|broadcast\.committed|receipt|complete)/.test(name),
@@ -117,7 +120,7 @@ async function stopAt(cluster: Cluster, { failpoint, passage }: Place): Promise<
 
 describe("an owner stopped by SIGSTOP past its lease", () => {
   it.for(isLong ? PLACES : PLACES.slice(0, 1))(
-    "in the middle of %s has its late writes fenced, and rejoins by itself",
+    "(in the middle of %s) has its late writes fenced, and rejoins by itself",
     async ([, place], { cluster }) => {
       const scene = await stopAt(cluster, place);
       await takeOverAndWake(cluster, scene);
@@ -126,13 +129,13 @@ describe("an owner stopped by SIGSTOP past its lease", () => {
   );
 
   it.for(isLong ? ELSEWHERE : [])(
-    "at the step %s writes nothing late, and rejoins by itself",
+    "(at the step %s) writes nothing late, and rejoins by itself",
     async (failpoint, { cluster }) => {
       await takeOverAndWake(cluster, await stopAt(cluster, { failpoint, passage: 4 }));
     },
   );
 
-  it("in the middle of a batch, with lanes locked and rows half sent, leaves nothing of the batch behind", async ({
+  it("leaves nothing of a batch behind if it was stopped in the middle, with lanes locked and rows half sent", async ({
     cluster,
   }) => {
     const [owner, other] = (await cluster.startAll(2, { variables: VARIABLES })) as [ClusterNode, ClusterNode];

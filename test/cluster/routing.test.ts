@@ -24,8 +24,8 @@ import { waitUntil } from "../support/wait-until.ts";
 const CREATES = isLong ? 10_000 : 600;
 const CALLERS = 24;
 /**
- * Settings long enough for a machine that is busy with the test itself: the lease must not expire, and a signer's nonce
- * must be read within four poll intervals.
+ * Settings generous enough for a machine that is busy with the test itself: the lease must not expire, and a node must
+ * be able to read a signer's nonce within four poll intervals.
  */
 const CALM = {
   FENCEPOST_LEASE_DURATION: "20s",
@@ -35,7 +35,7 @@ const CALM = {
 
 vi.setConfig({ testTimeout: 120_000 + 50 * CREATES });
 
-/** Several callers, each sending the next request until all were sent. */
+/** Starts several callers, each of which sends one request after another, until all requests were sent. */
 async function createAll(send: (index: number) => Promise<CreatedTransaction>): Promise<readonly CreatedTransaction[]> {
   const accepted: CreatedTransaction[] = [];
   let next = 0;
@@ -98,8 +98,8 @@ describe("kill -9 of the busiest of three nodes under load", () => {
     const killedAt = await databaseNow(cluster);
     busiest.signal("SIGKILL");
     up = nodes.filter((node) => node !== busiest);
-    // Read the owners only now: on a crowded machine lanes may have moved since they were spread. No node claims a lane
-    // of the killed node within the next 300 ms.
+    // Read the owners only now: on a crowded machine, lanes may have changed owners since the test spread them over the
+    // nodes. No node claims a lane of the killed node within the next 300 ms.
     const orphans = [...(await cluster.owners())]
       .filter(([, nodeId]) => nodeId === busiestId)
       .map(([signer]) => signer);
@@ -117,7 +117,7 @@ async function databaseNow({ database }: Cluster): Promise<string> {
   return (rows[0] as { now: string }).now;
 }
 
-/** The longest time in ms until one of the lanes had a new owner that assigned a nonce. */
+/** The longest time in ms until a lane had a new owner that assigned a nonce, over all these lanes. */
 async function untilAccepting({ database }: Cluster, signers: readonly string[], since: string): Promise<number> {
   const look = async () => {
     const rows = await database.query<{ ms: number }>(

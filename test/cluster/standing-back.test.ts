@@ -41,8 +41,8 @@ describe("a node stopped for longer than its lease", () => {
        WHERE n.node_id = $1 GROUP BY n.started_at`,
       [stopped.nodeId],
     );
-    // The node waits one lease from the moment it noticed its stall, which is a little before the new instance
-    // registered.
+    // The node waits for one lease from the time at which it noticed its stall. That is a little before it registered
+    // as a new instance.
     expect(claimed?.after_ms).toBeGreaterThan(LEASE_MS - 500);
     await auditCluster(cluster, accepted);
   });

@@ -131,7 +131,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("requires no API key for exactly four routes", () => {
+  it("has exactly four routes that require no API key", () => {
     const open = operations.filter(({ operation }) => operation.security?.length === 0).map(({ path }) => path);
     expect(open.sort()).toEqual(["/docs", "/healthz", "/openapi.json", "/readyz"]);
   });
@@ -159,7 +159,7 @@ describe("the examples of the OpenAPI document", () => {
     expect(silent).toEqual([]);
   });
 
-  it("that are inside schemas match those schemas", () => {
+  it("match the schemas that contain them", () => {
     const withExamples = (value: unknown): JsonSchema[] => {
       if (typeof value !== "object" || value === null) return [];
       const own = Array.isArray((value as JsonSchema).examples) ? [value as JsonSchema] : [];

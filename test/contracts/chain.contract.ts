@@ -6,7 +6,7 @@ import { submitFreely } from "../support/submit-freely.ts";
 import { nodeSigningTests, sentTests } from "./chain/sent.ts";
 
 /**
- * Controls that a chain must offer to the suite. The base fee is at most 5 gwei. Each test has a harness of its own.
+ * Controls that a chain must offer to the contract suite. The base fee is at most 5 gwei. Each test gets a new harness.
  */
 export interface ChainHarness {
   readonly chain: Chain;
@@ -33,7 +33,7 @@ export interface Reverting {
   readonly withPanic: Address;
   /** Reverts with a custom error: raw data `0xdeadbeef` followed by one word holding 42. */
   readonly withCustomError: Address;
-  /** Reverts by `revert()` with no data. */
+  /** Reverts with no data, by `revert()`. */
   readonly silently: Address;
 }
 
@@ -43,7 +43,7 @@ const NOWHERE: Hash = `0x${"ab".repeat(32)}`;
 const LOWER_CASE_HASH = /^0x[0-9a-f]{64}$/;
 
 export interface ChainAbilities {
-  /** False for a double that executes no code: the revert tests are not part of its contract. */
+  /** False for a test double that executes no code: it is exempt from the tests of reverts. */
   readonly evm: boolean;
 }
 
@@ -345,8 +345,8 @@ function simulateTests(start: Start): void {
     const estimated = await h.chain.simulate({ from, to, data: "0x", value: 1n });
     expect(estimated.outcome).toBe("ok");
     if (estimated.outcome === "ok") {
-      // Nodes may round an estimate up (EDR: 21,001). More than one percent would make the check of the caller's
-      // balance too strict.
+      // Nodes may round an estimate up (EDR: 21,001). An estimate more than one percent too high would make the check
+      // of the caller's balance too strict.
       expect(estimated.gas).toBeGreaterThanOrEqual(21_000n);
       expect(estimated.gas).toBeLessThan(21_210n);
     }

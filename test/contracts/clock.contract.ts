@@ -3,7 +3,7 @@ import type { Clock } from "../../src/ports/clock.ts";
 
 export interface ClockSubject {
   readonly clock: Clock;
-  /** Advances the clock by at least this much, if it does not run by itself. */
+  /** Advances the clock by at least `ms`, if the clock does not run by itself. */
   readonly drive: (ms: number) => Promise<void>;
 }
 

@@ -37,7 +37,10 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       await subject.close();
     });
 
-    /** Changes the database history and acquires the same lane again, under a term of the new epoch. */
+    /**
+     * Changes the database history. Then acquires the same lane again, with a new fencing token that is valid under the
+     * new history.
+     */
     async function heirOf({ lane }: Fence): Promise<Fence> {
       await subject.changeHistory();
       return holdLane(store, lane);
@@ -85,7 +88,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       ]);
     });
 
-    it("end every earlier term and instance, so that a node that missed the change cannot write", async () => {
+    it("end every earlier lane ownership and node instance, so that a node that missed the change cannot write", async () => {
       const fence = await holdLane(other);
       await subject.changeHistory();
       const heir = anInstance();
@@ -111,7 +114,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(await store.renewInstance(fence.instanceId, 60_000)).toBe(false);
     });
 
-    it("stop a lane from giving nonces and claiming sends; repeats and receipts still work", async () => {
+    it("stop a lane from allocating nonces and claiming sends; repeated requests and receipts still work", async () => {
       const fence = await holdLane(store);
       const known = anIntent(fence.lane, { requestId: "known" });
       const signed = anIntent(fence.lane);

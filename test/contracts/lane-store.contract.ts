@@ -27,8 +27,8 @@ export interface LaneStoreContext {
 }
 
 /**
- * The contract of every LaneStore: writes are fenced and atomic, each item has one result, and a refusal consumes
- * nothing.
+ * The contract of every LaneStore: writes are fenced and atomic, each item of a write has one result, and a refused
+ * item uses no nonce.
  */
 export function laneStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`LaneStore contract: ${name}`, () => {

@@ -57,7 +57,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
       });
 
       // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
-      it("that register end the previous instance of the same process, and the lanes of that instance are free at once", async () => {
+      it("end, when they register, the previous instance of the same process, whose lanes are free at once", async () => {
         const before = await register();
         const lane = aLane();
         await store.acquireLane(lane, before);
@@ -113,7 +113,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await find(id))?.dead).toBe(true);
       });
 
-      it("that stopped renewing are declared dead whatever the clock says, but only if their counter is unchanged", async () => {
+      it("are declared dead if they stopped renewing, whatever the clock says, but only if their counter is unchanged", async () => {
         const id = await register();
         await store.renewInstance(id, 60_000);
         expect(await store.declareDead(id, 1, "stood-still")).toBe(false);
@@ -130,7 +130,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         await Promise.all(others.map((other) => other.close()));
       });
 
-      it("that are unknown are neither declared dead nor retired", async () => {
+      it("are neither declared dead nor retired if they are unknown", async () => {
         expect(await store.declareDead(randomUUID(), 1, "stood-still")).toBe(false);
         expect(await store.retireInstance(randomUUID())).toBe(0);
       });
@@ -169,7 +169,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect((await store.acquireLane(fence.lane, other)).result).toBe("notLeader");
       });
 
-      it("takes it over from a dead owner with the next token, and ends the old term", async () => {
+      it("takes it over from a dead owner with the next token, and ends the old ownership", async () => {
         const fence = await holdLane(store);
         await die(fence.instanceId);
         const other = await register();
@@ -226,7 +226,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("releasing a lane", () => {
-      it("requires the lane's exact term", async () => {
+      it("requires its current owner and fencing token", async () => {
         const fence = await holdLane(store);
         expect(await store.releaseLane({ ...fence, token: fence.token + 1 })).toBe(false);
         expect(await store.releaseLane({ ...fence, instanceId: randomUUID() })).toBe(false);
@@ -294,7 +294,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.claimLanes([], id, 5)).toEqual([]);
       });
 
-      it("by several instances at once takes every lane, and no lane twice", async () => {
+      it("takes every lane, and no lane twice, if several instances claim at once", async () => {
         const lanes = lanesOf(40);
         const stores = await Promise.all(Array.from({ length: 5 }, () => subject.connect()));
         const claims = await Promise.all(stores.map(async (each) => each.claimLanes(lanes, await register(), 8)));
@@ -324,7 +324,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     describe("the fence of a commit", () => {
-      it("refuses a term whose lease has expired, even if no node has taken over", async () => {
+      it("refuses an owner whose lease has expired, even if no node has taken over", async () => {
         const fence = await holdLane(store);
         await subject.expire(fence.instanceId);
         const intent = anIntent(fence.lane);
@@ -350,7 +350,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(await store.loadLane(fence)).toMatchObject({ suspendedBy: null });
       });
 
-      it("accepts the new term and refuses the old one in the same commit", async () => {
+      it("accepts the new owner and refuses the old one in the same commit", async () => {
         const old = await holdLane(store);
         await store.releaseLane(old);
         const fence = await holdLane(store, old.lane);

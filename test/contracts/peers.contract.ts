@@ -68,8 +68,8 @@ export async function unreachable(call: Promise<unknown>): Promise<PeerUnreachab
 }
 
 /**
- * The contract of every connection between nodes: requests arrive unchanged, each gets one response, and a missing
- * response is reported as such.
+ * The contract of every connection between nodes: requests arrive unchanged, each gets one response, and if a response
+ * is missing, the sender gets an error that says so.
  */
 export function peersContract(name: string, create: () => Promise<PeersSubject>): void {
   describe(`Peers contract: ${name}`, () => {
@@ -86,7 +86,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
       return creates.map((each) => anAnswer(each));
     };
 
-    it("forwards creates unchanged, and marks repeats", async () => {
+    it("forwards creates unchanged, with a mark if they are forwarded again", async () => {
       const { url } = await subject.startNode(answering);
       const request = {
         chainId: 31_337,
@@ -219,7 +219,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
   });
 }
 
-/** An error reduced to what a caller sees of it. */
+/** Reduces an error to the parts that a caller sees. */
 function plain(result: ForwardedAnswer | LaneAnswer | FencepostError): unknown {
   return result instanceof FencepostError
     ? { code: result.code, detail: result.message, extras: result.extras }

@@ -117,7 +117,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
     });
 
     // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
-    it("returns the hash of the first attempt for an alias, too", async () => {
+    it("returns the hash of the first attempt also for an id that is an alias of another transaction", async () => {
       const { fence, attempts, signed } = await populate();
       const named = anIntent(fence.lane);
       await subject.intake(named);
@@ -223,7 +223,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(after.suspendedLanes).toBe(before.suspendedLanes);
     });
 
-    it("describes lanes: cursor, owner, counts, oldest transaction and lowest open transaction", async () => {
+    it("describes lanes: next nonce, owner, counts, oldest transaction and lowest open transaction", async () => {
       const { fence, lane, mined } = await populate();
       const [row, ...others] = await store.lanes(lane.signer);
       expect(others).toEqual([]);

@@ -8,7 +8,7 @@ export interface SessionLockSubject {
   connect(): Promise<SessionLock>;
   /** Makes the server end this session. */
   interrupt(lock: SessionLock): Promise<void>;
-  /** Another node's access to the rows of instances. */
+  /** Opens a store as another node would, to write the rows of instances. */
   store(): Promise<Pick<LeaseStore, "registerInstance" | "publishLock"> & { close(): Promise<void> }>;
   /** The lock keys that other sessions see as held. */
   keys(): Promise<readonly number[]>;

@@ -191,7 +191,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       });
     });
 
-    it("lists the transactions, reservations and holes in a nonce range of a lane, with the lane's cursor", async () => {
+    it("lists the transactions, reservations and holes in a nonce range of a lane, with the lane's next nonce", async () => {
       const fence = await holdLane(store);
       expect(await store.nonces(aLane(), 0, 9)).toMatchObject({ cursor: null, firstOpen: null, transactions: [] });
       await confirm(store, fence);

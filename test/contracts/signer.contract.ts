@@ -162,7 +162,7 @@ const transactions: fc.Arbitrary<UnsignedTransaction> = fc
   })
   .map((transaction) => (transaction.fees.type === "legacy" ? { ...transaction, accessList: [] } : transaction));
 
-/** Transactions without access lists, in the types that do not require one. */
+/** Transactions without access lists, of every type that does not require one. */
 const plainTransactions = transactions
   .filter(({ fees: { type } }) => type !== "eip2930")
   .map((transaction): UnsignedTransaction => ({ ...transaction, accessList: [] }));

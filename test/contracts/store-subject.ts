@@ -24,9 +24,12 @@ export type Store = LeaseStore &
 
 /** A node of the previous release, which enqueues creates in the intake table and waits there for their results. */
 export interface OlderSender {
-  /** Enqueues the intents in this order. */
+  /** Enqueues the intents in the given order. */
   leave(...intents: readonly Intent[]): Promise<void>;
-  /** Reports the intents to their callers as accepted. Returns those that were neither dequeued nor declined before. */
+  /**
+   * Reports the intents to their callers as accepted. Returns the intents that no owner had taken from the queue or
+   * declined before.
+   */
   accept(...txIds: readonly string[]): Promise<readonly string[]>;
   /** The reason why the intent was declined; null if it was not. */
   declined(txId: string): Promise<Problem | null>;
@@ -36,7 +39,7 @@ export interface OlderSender {
 export interface StoreSubject {
   /** Opens a store and puts these policies in force for every store; without an argument there are no limits. */
   connect(policies?: Policies): Promise<Store>;
-  /** Opens a direct database session, past any pooler, that holds its session lock. */
+  /** Opens a direct database session that bypasses any pooler and holds its session lock. */
   lock(): Promise<SessionLock>;
   /** Puts the heartbeat of an instance into the past, by the database's clock. */
   expire(instanceId: string): Promise<void>;
@@ -51,7 +54,7 @@ export interface StoreSubject {
   /** Commits a caller's own database transaction with these intents, in this order. */
   intake(...intents: readonly Intent[]): Promise<void>;
   readonly older: OlderSender;
-  /** Gives the database another history, as after a failover or restore, so that commits may be missing. */
+  /** Gives the database another history, as after a failover or restore. Commits of the old history may be missing. */
   changeHistory(): Promise<void>;
   close(): Promise<void>;
 }

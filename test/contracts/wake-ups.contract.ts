@@ -11,7 +11,7 @@ export interface WakeUpsSubject {
   close(): Promise<void>;
 }
 
-/** The contract of every WakeUps. A hint may be lost, but it need not be: no test expects a loss. */
+/** The contract of every WakeUps. Hints are allowed to get lost, but no test requires that one is lost. */
 export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubject>): void {
   describe(`WakeUps contract: ${name}`, () => {
     let subject: WakeUpsSubject;

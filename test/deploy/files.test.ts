@@ -54,7 +54,7 @@ function readYaml<T>(path: string): T {
   return parse(readText(path), { merge: true }) as T;
 }
 
-/** All matches of the pattern's first group. */
+/** Returns the first capture group of every match of the pattern. */
 function matches(text: string, pattern: RegExp): readonly string[] {
   return [...text.matchAll(pattern)].flatMap(([, found]) => found ?? []);
 }
@@ -121,7 +121,7 @@ describe("the container image", () => {
 
   it("contains jiti, the one runtime package that the bundle leaves out", () => {
     const left = /LEFT_OUT = \[(.+)\]/.exec(readText("scripts/bundle.mjs"))?.[1] ?? "";
-    // Of the packages left out of the bundle, ignore those that only `fencepost dev` uses (nomicfoundation) and pg's
+    // Some packages are not in the bundle. Ignore those that only `fencepost dev` uses (nomicfoundation) and pg's
     // optional accelerator (pg-native).
     expect(left.split(", ").filter((name) => !/nomicfoundation|pg-native/.test(name))).toEqual(['"jiti"']);
     expect(DOCKERFILE).toContain("/node_modules/jiti /app/node_modules/jiti");
@@ -177,7 +177,8 @@ describe("deploy/fencepost.config.js", () => {
     await mkdir(closed);
     await writeFile(posix.join(closed, "database-url"), "as it is\n");
     await chmod(closed, 0o000);
-    // Root may read every file, so the script runs under another account; root reads the configuration beforehand.
+    // Root may read every file, so the script switches to another account before it reads the configuration. The text
+    // of the configuration module is read beforehand and passed as an argument.
     const root = process.getuid?.() === 0;
     const script = `${root ? "process.setuid(65534);" : ""}await import("data:text/javascript," + encodeURIComponent(process.argv[1]))`;
     const argv = ["--input-type=module", "--eval", script, CONFIG];

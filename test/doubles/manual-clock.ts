@@ -3,12 +3,13 @@ import type { Clock } from "../../src/ports/clock.ts";
 /** A clock controlled by a test. No timer fires until the test advances it. */
 export interface ManualClock extends Clock {
   /**
-   * Advances by `ms` and fires due timers in order of due time, then of arming. Promises settle between any two timers.
+   * Advances by `ms` and fires the due timers in order of due time; timers due at the same time fire in the order in
+   * which they were set. Promises settle between any two timers.
    */
   advance(ms: number): Promise<void>;
   /**
-   * Jumps from timer to timer until none is armed. Throws beyond `limitMs`, because a loop that re-arms itself never
-   * becomes idle.
+   * Jumps from timer to timer until no timer is left. Throws after `limitMs`, because a loop that sets a new timer each
+   * time never ends.
    */
   runUntilIdle(limitMs?: number): Promise<void>;
   /** Moves only the wall clock, forwards or back, as an administrator might. */

@@ -64,14 +64,15 @@ export class FakeSigner implements Signer {
   #refuses: (transaction: UnsignedTransaction) => boolean = () => false;
   #memory: PayloadMemory | null = null;
   /**
-   * Number of refused signatures: each would have been a second payload at a nonce, without being declared as a
-   * replacement.
+   * Number of refused signatures: each would have been a second payload at the same nonce that the caller did not
+   * declare as a replacement.
    */
   undeclared = 0;
 
   /**
-   * `atNode` lists addresses whose keys the chain's node holds: they are listed here but sign nothing. `draw` returns
-   * another number each time, so that a transaction signed twice gets different signatures, as with key services.
+   * `atNode` lists addresses whose keys the chain's node holds: this signer lists them but does not sign with them.
+   * `draw` returns another number each time, so that a transaction signed twice gets different signatures, as with key
+   * services.
    */
   constructor(addresses: readonly Address[], atNode: readonly Address[] = [], draw = counter()) {
     this.#draw = draw;
@@ -105,8 +106,8 @@ export class FakeSigner implements Signer {
   }
 
   /**
-   * From now on, remembers what it signed for each nonce, as the signing process does. A repeated call clears this
-   * memory.
+   * From now on, the signer remembers what it signed for each nonce, as the real signing process does. Calling this
+   * again clears the memory.
    */
   remember(): this {
     this.#memory = new PayloadMemory();

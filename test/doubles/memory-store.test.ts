@@ -104,7 +104,7 @@ describe("injected faults of the in-memory store", () => {
     await expect(store.feed(0, 1)).resolves.toMatchObject({ epoch: 1 });
   });
 
-  it("refuse a node with the old database history until the node registers again, and change the epoch only once", async () => {
+  it("refuse a node that still has the old database history, until it registers again; the epoch changes only once", async () => {
     const { database, store, other, fence } = await world();
     database.changeHistory();
     await expect(allocate(store, fence, [anIntent(fence.lane)])).rejects.toBeInstanceOf(HistoryChanged);

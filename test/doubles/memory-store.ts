@@ -52,7 +52,7 @@ export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknow
 
 /**
  * A database in memory for any number of nodes. Its clock is the database's and decides expiry. Every call takes effect
- * at one instant; a promise before it and one after it simulate the way to the database and back.
+ * at one instant. A promise awaited before it and one after it simulate the way to the database and back.
  */
 export class MemoryDatabase {
   readonly clock: Clock;
@@ -74,7 +74,10 @@ export class MemoryDatabase {
     return { key, serverUpMs: this.clock.monotonicMs() - this.upSinceMs };
   }
 
-  /** Restarts the server, so that every session is new. Each session is notified of its own end. */
+  /**
+   * Marks the server as just restarted, so that sessions begun before do not count. The sessions themselves are ended
+   * separately.
+   */
   restarted(): void {
     this.upSinceMs = this.clock.monotonicMs();
   }
@@ -109,7 +112,7 @@ export class MemoryDatabase {
   }
 }
 
-/** One node's connection to the database, with faults of its own. */
+/** One node's connection to the database; each connection has its own injected faults. */
 export class MemoryStore
   implements
     LeaseStore,

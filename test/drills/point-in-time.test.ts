@@ -78,7 +78,7 @@ describe("a PostgreSQL 15 server (Debian)", () => {
     expect(nonce).toBe(cursor);
   }
 
-  it("recovered to a past moment starts a new timeline, which the first node detects by itself", async ({
+  it("starts a new timeline when recovered to a past moment, and the first node detects that by itself", async ({
     simulated,
   }) => {
     await confirmAll(simulated.url, range(2));
@@ -104,7 +104,7 @@ describe("a PostgreSQL 15 server (Debian)", () => {
     await expectToWait(simulated.url, 5);
   });
 
-  it("restored from a copied data directory shows no sign of that, so the operator runs migrate --after-restore", async ({
+  it("shows no sign of a restore from a copied data directory, so the operator runs migrate --after-restore", async ({
     simulated,
   }) => {
     await confirmAll(simulated.url, range(2));

@@ -54,7 +54,7 @@ describe("a rolling upgrade", () => {
     await directory.remove();
   });
 
-  it("of three nodes under load, to a release with a new schema and back again, loses and duplicates no request", async ({
+  it("loses and duplicates no request if three nodes under load change to a release with a new schema and back again", async ({
     simulated,
     database,
   }) => {

@@ -25,7 +25,7 @@ const QUIET = new Set([
   ...["Decisions about stuck ones", "Gray zone", "Drift", "Leases"],
 ]);
 
-/** Why the whole test is skipped here; null if everything is available. */
+/** The reason why the whole test is skipped on this machine; null if everything is available. */
 async function missingHere(): Promise<string | null> {
   if ((await tryDocker("compose", "version")).code !== 0) return "no docker compose is installed";
   return missingFor([...baseImages(), ...["postgres", "prometheus", "chain"].map(image)]);

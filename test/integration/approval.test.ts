@@ -21,7 +21,7 @@ const it = base.extend<{ readonly directory: string }>({
 });
 
 describe("a transaction above requireApproval", () => {
-  it("is sent once another API key approves it on any node, and fails if that key rejects it", async ({
+  it("is sent after another API key approves it on any node, and fails if that key rejects it", async ({
     nodes,
     simulated,
     database,

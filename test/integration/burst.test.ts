@@ -16,7 +16,7 @@ const PATIENCE = { giveUpMs: 90_000 };
 /** Half of the requests contain gas and fees; for the others the node reads them from the chain. */
 const request = (index: number) => (index % 2 === 0 ? transfer(index) : pricedTransfer(index));
 
-/** Sends all requests at once: some one by one on connections of their own, the rest in batches. */
+/** Sends all requests at once: some as single requests on separate connections, the rest in batches. */
 async function createAll(caller: PersistentCaller): Promise<readonly CreatedTransaction[]> {
   const singles = range(SINGLES).map((index) => caller.send(request(index)));
   const batches = range((COUNT - SINGLES) / BATCH).map((batch) =>

@@ -1,6 +1,6 @@
 /**
- * A node has a distinct secret in every setting that takes one, and services around it that quote every request. No
- * output of the node may contain a secret: not its log, its responses, its alerts or the database.
+ * Every setting of the node that takes a secret has a unique one. The services around the node quote every request that
+ * they get. No output of the node may contain a secret: not its log, its responses, its alerts or the database.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -28,7 +28,7 @@ interface Gateway {
   quotes: (method: string) => boolean;
   /** If set, every HTTP request is refused as a whole with this status. */
   status: number | null;
-  /** A key service's secret, which the fake remote signer quotes in its errors too. */
+  /** The secret of a key service. The fake remote signer quotes it in its errors too. */
   token: string;
 }
 
@@ -145,7 +145,7 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
     FENCEPOST_STUCK_HOOK_SECRET: canaries.make("hook secret"),
     FENCEPOST_ALERT_WEBHOOK_URL: place("alert"),
     FENCEPOST_ALERT_WEBHOOK_FORMAT: "feishu",
-    // The advertised URL has only an origin: with credentials it would be refused.
+    // The advertised URL contains no secret: a URL with credentials would be refused.
     FENCEPOST_ADVERTISE_URL: "http://127.0.0.1:3999",
     FENCEPOST_LOG_LEVEL: "trace",
     FENCEPOST_ALERT_HEAD_AGE: "1s",
@@ -154,7 +154,7 @@ function everySecret({ canaries, gateway, receiver, directory, databaseUrls }: S
 
 type Secrets = ReturnType<typeof everySecret>;
 
-/** A node, and every response that it gave. */
+/** A node, and all responses that it has given in this test. */
 class Asked {
   readonly answers: string[] = [];
   readonly apiKey: string;
@@ -241,7 +241,7 @@ async function databaseQuotes(asked: Asked, database: Database, url: string): Pr
   await database.query("DROP TRIGGER quotes ON fencepost.transaction");
 }
 
-/** A caller that sends its key in the wrong place and reads everything that it may read. */
+/** Acts as a caller that sends its API key in the wrong place, and reads everything that it may read. */
 async function callerQuotes(asked: Asked): Promise<void> {
   const { apiKey } = asked;
   expect(await asked.ask(`/api/v1/${apiKey}`)).toMatch(/^404 /);
@@ -251,7 +251,7 @@ async function callerQuotes(asked: Asked): Promise<void> {
   for (const path of ["/metrics", "/readyz", "/openapi.json", "/", ...lists]) await asked.ask(path);
 }
 
-/** Runs commands with valid settings, and with every kind of mistake that makes them quote a value. */
+/** Runs commands with valid settings, and with every kind of wrong setting that makes a command quote the value. */
 async function commandLine(secrets: Secrets, { apiKey, node }: Asked): Promise<Readonly<Record<string, string>>> {
   const nowhere = new URL(secrets.FENCEPOST_DATABASE_URL);
   nowhere.port = "1";
@@ -324,7 +324,7 @@ it("a node never emits a secret, even if an endpoint, hook, signer, database or 
 
   expect(canaries.size).toBe(26);
   expect(canaries.foundIn(outputs)).toEqual([]);
-  // A secret reached each of these outputs and was replaced by ***.
+  // In each of these outputs there was a secret, which was replaced by ***.
   const stopped = Object.keys(outputs).filter((name) => outputs[name]?.includes("***"));
   expect(stopped).toEqual(expect.arrayContaining(["log", "answers", "alerts", "database", "no command"]));
 });

@@ -1,4 +1,4 @@
-/** Different chains and endpoints, tested through the real adapter, signer and database. */
+/** Tests of different kinds of chains and endpoints, with the real chain adapter, signer and database. */
 import { describe, expect } from "vitest";
 import {
   createFencepost,
@@ -28,7 +28,7 @@ interface Setting {
   readonly server?: Partial<SimulatedServerOptions>;
   readonly options?: Partial<FencepostOptions["chains"][number]>;
   readonly repricing?: RepricingStrategy;
-  /** Whether there is a second endpoint of the same chain. */
+  /** True if the chain has a second endpoint. */
   readonly spare?: true;
 }
 
@@ -111,8 +111,8 @@ describe("every transaction is confirmed exactly once with", () => {
   it("a gateway that wraps every error, and loses responses", async ({ stage, database }) => {
     const scene = await stage({ options: { reprice: "off" } });
     const { chain } = scene.server;
-    // The base fee rises above the offered price when the first send arrives, so nothing is mined before it was sent
-    // again.
+    // When the first send arrives, the base fee rises above the offered price. So nothing is mined before the node has
+    // sent it again.
     const unsubscribe = chain.subscribe(({ type }) => type === "arrival" && chain.setBaseFee(100n * GWEI));
     scene.server.faults.inject({ kind: "loseReply" }, { method: SEND, times: 3 });
     scene.server.faults.inject({ kind: "wrapErrors" }, { method: SEND });
@@ -128,7 +128,10 @@ describe("every transaction is confirmed exactly once with", () => {
     );
   });
 
-  it("an endpoint that simulates first, and answers with a contract's revert message", async ({ stage, database }) => {
+  it("an endpoint that simulates a transaction before it accepts it, and answers with a contract's revert message", async ({
+    stage,
+    database,
+  }) => {
     const scene = await stage();
     const words = { kind: "error", code: 3, message: "execution reverted: nonce too low" } as const;
     scene.server.faults.inject(words, { method: SEND, times: 4 });
@@ -158,7 +161,8 @@ describe("every transaction is confirmed exactly once with", () => {
   }) => {
     const scene = await stage();
     scene.server.faults.inject({ kind: "httpError", status: 429, retryAfterSeconds: 1 }, { times: 1 });
-    // Other requests may be in flight when the first is refused, so the pause begins after the last of them.
+    // When the first request is refused, other requests may already be in flight. So measure the pause from the last of
+    // them.
     let [asked, lastMs] = [scene.server.requests(), performance.now()];
     await waitUntil(() => {
       if (scene.server.requests() > asked) [asked, lastMs] = [scene.server.requests(), performance.now()];
@@ -170,7 +174,7 @@ describe("every transaction is confirmed exactly once with", () => {
   });
 });
 
-describe("a gas price that rises above the offer", () => {
+describe("a gas price that rises above the offered fee", () => {
   const priced = (index: number, fees: Record<string, string>) => {
     const { payload, ...rest } = transfer(index);
     return { ...rest, payload: { ...payload, gas: "21000", ...fees } };
@@ -202,12 +206,13 @@ describe("a gas price that rises above the offer", () => {
     },
   );
 
-  it("and above the ceiling makes the transaction STUCK (not settled) in the feed, and CONFIRMED once the price falls", async ({
+  it("makes the transaction STUCK in the feed if it also exceeds the ceiling, and CONFIRMED once the price falls", async ({
     stage,
     database,
   }) => {
     const scene = await stage({ options: { maxFeeGwei: 5, stuckAfter: "1500ms" as `${number}ms` } });
-    // The base fee is above the ceiling, but not so far above the offer that a node would refuse the request at once.
+    // The base fee is above the fee ceiling, but not so far above the offered fee that Fencepost would refuse the
+    // request at once.
     scene.server.chain.setBaseFee(7n * GWEI);
     const { txId } = await scene.fencepost.send(priced(0, DYNAMIC));
     await waitUntil(async () => (await scene.fencepost.get(txId)).state === "STUCK", "it is stuck");

@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 interface Fixtures {
   readonly node: { readonly url: string };
-  /** Runs a command in this process against that node, on the real clock. */
+  /** Runs a command in this process against the fixture's node, on the real clock. */
   readonly fencepost: (argv: readonly string[], world?: CommandWorld) => ReturnType<typeof runCommand>;
   /** An empty directory. */
   readonly home: string;
@@ -109,7 +109,7 @@ describe("the client commands of the command line", () => {
     expect(await fencepost(["nonces", "release", reservationId])).toMatchObject({ code: 3 });
   });
 
-  it("of the packed program need only a profile, and watch prints one JSON line per change", async ({ node, home }) => {
+  it("need only a profile in the packed program, and watch prints one JSON line per change", async ({ node, home }) => {
     const variables = { HOME: home, XDG_CONFIG_HOME: "" };
     const run = async (argv: readonly string[]) => {
       const child = spawnFencepost(argv, { variables, directory: home });

@@ -38,7 +38,7 @@ describe("fencepost dev", () => {
     expect((await fetch(`${(await again.ready).url}/readyz`)).status).toBe(200);
   });
 
-  it("names its port if the port is in use, suggests --port, and stops what it had started", async ({ seeded }) => {
+  it("names the port if it is in use, suggests --port, and stops what it had started", async ({ seeded }) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as { port: number };
@@ -63,7 +63,7 @@ describe("fencepost start", () => {
   });
 
   it.for(["FENCEPOST_DATABASE_URL", "FENCEPOST_RPC_URL", "FENCEPOST_PRIVATE_KEYS", "FENCEPOST_API_KEYS"])(
-    "without %s exits with 2 and one line that names the missing setting",
+    "exits with 2 and one line that names the missing setting if %s is missing",
     async (missing, { fencepost }) => {
       const { [missing]: _, ...rest } = complete("http://127.0.0.1:1", "postgres://u:p@127.0.0.1:1/d");
       const start = fencepost.run(["start"], rest);
@@ -75,7 +75,7 @@ describe("fencepost start", () => {
     },
   );
 
-  it("without any required setting prints one line for each", async ({ fencepost }) => {
+  it("prints one line for each required setting if all of them are missing", async ({ fencepost }) => {
     const start = fencepost.run(["start"]);
     expect((await start.exited).code).toBe(2);
     expect(linesOf(start.stderr())).toHaveLength(4);
@@ -118,7 +118,8 @@ describe("fencepost start", () => {
     expect(start.stdout()).toBe("");
     wire.admit();
     const { url } = await start.ready;
-    // The lease is short. On a crowded machine a renewal may be late, and the node is ready again after the next one.
+    // The lease is short. On a crowded machine a renewal may be late; the node then becomes ready again with the next
+    // renewal.
     await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, "it serves");
     expect(waits()).toHaveLength(1);
     start.signal("SIGTERM");
@@ -149,7 +150,8 @@ describe("fencepost start", () => {
     expect(start.stdout()).toBe("");
     await keeper.end();
     const { url } = await start.ready;
-    // The lease is short. On a crowded machine a renewal may be late, and the node is ready again after the next one.
+    // The lease is short. On a crowded machine a renewal may be late; the node then becomes ready again with the next
+    // renewal.
     await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, "it serves");
     expect(waits()).toHaveLength(1);
     start.signal("SIGTERM");

@@ -13,7 +13,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const COUNT = 12;
 
-/** Events on the chain that make a node reach the failpoint. */
+/** For some failpoints: makes the chain behave so that a node reaches the failpoint. */
 const PROVOKE: Partial<Record<Failpoint, (chain: SimulatedServer, database: Database) => Promise<void>>> = {
   "resubmit.claimed": async ({ faults }) => {
     faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
@@ -46,8 +46,8 @@ async function firstBlockMined(database: Database): Promise<number | null> {
 }
 
 /**
- * Failpoints, each with the passage at which the process is killed. At the first passage, a stage does its work for the
- * first time. The second passage comes after a second wave of requests, when transactions are at all stages.
+ * Failpoints, each with the number of the passage at which the process is killed. At passage 1, a stage does its work
+ * for the first time. Passage 2 comes with a second wave of requests, when transactions are at all stages.
  */
 const PASSAGES: readonly (readonly [Failpoint, number])[] = [
   ...FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name)).map((name) => [name, 1] as const),
@@ -56,7 +56,7 @@ const PASSAGES: readonly (readonly [Failpoint, number])[] = [
   ["broadcast.sent", 2],
 ];
 
-/** Sends the requests in two waves; the second begins when a node has accepted the first. */
+/** Sends the requests in two waves. The second wave begins when the chain's node has accepted the first. */
 async function createInWaves(caller: PersistentCaller, database: Database): Promise<readonly CreatedTransaction[]> {
   const wave = (from: number) => Promise.all(range(COUNT / 2).map((index) => caller.send(transfer(from + index))));
   const first = await wave(0);
@@ -77,7 +77,7 @@ describe("if a node is killed right after a persistent effect, the next node fin
         ({ client }) => {
           serving = client;
         },
-        () => undefined, // lease.acquired: the node dies before it is ready
+        () => undefined, // At the failpoint lease.acquired, the node dies before it is ready.
       );
       const creating = createInWaves(new PersistentCaller(() => serving), database);
       await PROVOKE[failpoint]?.(simulated, database);

@@ -23,7 +23,7 @@ const it = base.extend<{ readonly postgres: OwnPostgres; readonly database: Data
   },
 });
 
-/** Time in ms after a restarted server is back, within which creates must be accepted. */
+/** Creates must be accepted within this time in ms after a restarted database server is back. */
 const ACCEPTING_WITHIN_MS = 2_000;
 
 const post = (url: string, body: unknown) =>
@@ -63,7 +63,7 @@ describe("a database outage", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("longer than the lease ends the instance, and the node continues as a new one", async ({
+  it("ends the node's instance if it lasts longer than the lease, and the node continues as a new instance", async ({
     postgres,
     database,
     simulated,
@@ -112,7 +112,8 @@ describe("a database crash under load", () => {
       expect(systemClock.monotonicMs() - backMs, "soon after").toBeLessThan(ACCEPTING_WITHIN_MS);
     }
     await load.stop();
-    // Few requests are refused: a commit that the crash interrupted is looked up when the server is back, and retried.
+    // Few requests may be refused: a commit that the crash interrupted is looked up when the server is back, and is
+    // retried if it is missing.
     const codes = new Set(caller.refusals.map(({ status, code }) => `${status} ${code}`));
     expect(
       [...codes].filter((code) => code !== "503 UNAVAILABLE"),

@@ -42,7 +42,7 @@ afterAll(async () => {
 });
 
 let used = 0;
-/** Each test has a signer of its own, so that none waits for another's transactions. */
+/** Each test uses a different signer, so that no test waits for another's transactions. */
 function signerOn(client: FencepostSource = stack.client): FencepostSigner {
   return new FencepostSigner(stack.signers[used++] as string, { client, provider });
 }
@@ -56,7 +56,7 @@ const thrown = (work: Promise<unknown>) =>
   );
 const receiptOf = (tx: TransactionResponse) => tx.wait(1, 30_000);
 
-/** Resolves with the attempt's hash once the chain's mempool has it. */
+/** Resolves with the hash of the transaction's n-th attempt, once the attempt is in the chain's mempool. */
 const onceSent = (txId: string, attempt: number) =>
   waitUntil(async () => {
     const hash = (await stack.client.get(txId)).attempts[attempt]?.txHash;
@@ -169,7 +169,7 @@ describe("with ethers, a refusal", () => {
     expect(await sentBy(signer)).toHaveLength(1);
   });
 
-  it("is the result of a signing request, of an account that is not the signer's, or of a missing provider; nothing is sent", async () => {
+  it("follows a signing request, an account that is not the signer's, or a missing provider; nothing is sent", async () => {
     const signer = signerOn();
     await expect(signer.sendTransaction({ to: RECIPIENT, type: 4 })).rejects.toThrow(/type 0x4/);
     await expect(signer.sendTransaction({ to: RECIPIENT, from: RECIPIENT })).rejects.toThrow(/from mismatch/);

@@ -62,7 +62,7 @@ describe.concurrent("if another program uses the key,", () => {
     expect(shown.attempts.map(({ kind }) => kind)).toEqual(["initial", "external"]);
   });
 
-  it("an operator can move the cursor back after an endpoint's false count advanced it", async ({
+  it("an operator can lower the lane's next nonce again after an endpoint's false count raised it", async ({
     simulated,
     nodes,
     database,

@@ -21,8 +21,8 @@ const MOST_PER_GAS = 1_000n * GWEI;
 type Lie = "a base fee of zero" | "no base fee";
 
 /**
- * Makes the endpoint report a false gas price that would empty an account, and blocks with a base fee of zero or none,
- * which do not contradict that price.
+ * Makes the endpoint report a false gas price that would empty an account. Its blocks report a base fee of zero, or no
+ * base fee, so they do not contradict the false price.
  */
 function lieAboutFees(proxy: RpcProxy, lie: Lie): void {
   const withoutBaseFee = (block: unknown): unknown => {
@@ -58,7 +58,7 @@ interface Setting {
   readonly endpoints?: 1 | 2;
   readonly options?: Partial<FencepostOptions["chains"][number]>;
   readonly stuckHook?: StuckResolutionHook;
-  /** URL of an honest chain to use instead of the default one. The default chain mines all the time. */
+  /** URL of an honest chain to use instead of the default chain, which mines all the time. */
   readonly honestUrl?: string;
 }
 

@@ -10,7 +10,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const SIGNERS = [SIGNER, OTHER_SIGNER];
 
-/** Waits until each of the two lanes is on a node of its own, as every node reports it. */
+/** Waits until every node reports that the two lanes are owned by different nodes. */
 async function spread(nodes: readonly NodeProcess[]): Promise<Map<string, NodeProcess>> {
   const owners = await waitUntil(async () => {
     const leases = await (nodes[0] as NodeProcess).client.leases();
@@ -86,7 +86,7 @@ describe("two nodes in separate processes", () => {
     expect(codes).toEqual(["REQUEST_ID_REUSED", "SUBMISSION_REJECTED"]);
   });
 
-  it("in basic mode refuse and name the owner, and the SDK retries there if it was given the owner's address", async ({
+  it("refuse, in basic mode, a create for the other node's lane and name the owner; the SDK retries there if it has that address", async ({
     edr,
     nodes,
   }) => {

@@ -11,18 +11,18 @@ const REQUESTS = Number(process.env.FENCEPOST_FUZZ_REQUESTS ?? 2_000);
 const SEED = Number(process.env.FENCEPOST_FUZZ_SEED ?? 1);
 
 const NOT_BY_CHANCE = new Set([
-  // This operation succeeds only with the signer and the request id of one transaction.
+  // This operation succeeds only if the signer and the request id belong to the same transaction.
   "getTransactionByRequest",
   // This operation succeeds only with bytes that were signed with the signer's own key.
   "submitReserved",
-  // This operation succeeds only for a transaction that is sent and unmined. Here a block is mined before the next
-  // request.
+  // This operation succeeds only for a transaction that is sent and unmined. In this test, a block is mined before the
+  // next request.
   "repriceTransaction",
   // The approval routes need a policy that makes a transaction wait for approval, and the key of a second person.
   ...["approveTransaction", "rejectTransaction"],
 ]);
 
-/** Notices of nodes that vanished earlier, so that there is something to acknowledge. */
+/** Inserts notices about nodes that vanished earlier, so that there is something to acknowledge. */
 const NOTICES = `
   INSERT INTO fencepost.notice (kind, node_id, first_seen_at, last_seen_at, times, evidence)
   SELECT 'NODE_VANISHED', 'vanished-' || n, now(), now(), 1, jsonb_build_array(jsonb_build_object(
@@ -46,7 +46,7 @@ it(
       process.stdout.write(`${JSON.stringify([...answers].sort())}\n`);
     expect(faults).toEqual([]);
     expect(node.stderr()).not.toMatch(/unforeseen|unexpected error|unhandled|TypeError|RangeError/i);
-    // Every operation succeeded at least once, except those that random requests cannot make succeed.
+    // Check that every operation succeeded at least once, except those that random requests cannot make succeed.
     const hasSucceeded = (name: string) => [...answers.keys()].some((key) => key.startsWith(`${name} 2`));
     expect(operations.filter((name) => !hasSucceeded(name) && !NOT_BY_CHANCE.has(name))).toEqual([]);
     expect((await fetch(`${node.url}/readyz`)).status).toBe(200);

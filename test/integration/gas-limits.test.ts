@@ -12,13 +12,14 @@ import { it, type Scene } from "../support/troubles/scene.ts";
 const CAP = 16_777_216n;
 const FURNACE: Address = `0x${"f0".repeat(20)}`;
 const ACCOUNT: Address = `0x${"ac".repeat(20)}`;
-/** Number of memory words whose use costs 14,170,000 gas. */
+/** Number of memory words. Using that many costs 14,170,000 gas. */
 const NEARLY_ALL = 84_412;
 const HIGH_ESTIMATE = "0xd88a42"; // 14,191,170 gas. Fencepost adds a fifth to an estimate, and the sum is above the cap.
 
 /**
- * Deploys a contract that writes to the last of `words` memory words. Memory costs 3 gas per word plus the square of
- * their number divided by 512, so one instruction can have any cost. PUSH1 0, PUSH3 offset, MSTORE, STOP.
+ * Deploys a contract that writes to the last of `words` memory words. The EVM charges 3 gas per memory word plus the
+ * square of the number of words divided by 512, so this one write can cost any amount. Code: PUSH1 0, PUSH3 offset,
+ * MSTORE, STOP.
  */
 async function placeFurnace({ chain }: Scene, words: number): Promise<void> {
   const offset = ((words - 1) * 32).toString(16).padStart(6, "0");

@@ -143,7 +143,7 @@ const sending = (work: Promise<string>): Promise<Sent> =>
 
 describe("on /rpc, a response lost after the commit", () => {
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
-  it("on its way from the database leaves one transaction, and the sender gets its hash or its id", async ({
+  it("leaves one transaction if lost between database and node, and the sender gets its hash or its id", async ({
     edr,
     nodes,
     database,
@@ -153,7 +153,8 @@ describe("on /rpc, a response lost after the commit", () => {
     const { wallet } = viemOn(`${url}/rpc`);
     const provider = ethersOn(`${url}/rpc`);
     const signer = await provider.getSigner(OTHER_SIGNER);
-    // At the second or third COMMIT from now, the response to the allocation is lost or arrives too late.
+    // In each case, the response to the commit that allocates the nonce (the second or third COMMIT from now) is lost
+    // or arrives too late.
     const tries = [
       { client: "viem", fault: "cut-after", send: () => wallet.sendTransaction({ to: RECIPIENT, value: 1n }) },
       {
@@ -187,7 +188,7 @@ describe("on /rpc, a response lost after the commit", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  it("on its way from the node leaves one transaction, also if the client repeats the request with repeat=merge", async ({
+  it("leaves one transaction if lost between node and client, also if the client repeats the request with repeat=merge", async ({
     edr,
     nodes,
     database,

@@ -1,7 +1,7 @@
 /**
- * Runs docs/kms.md as printed: all its commands, in order, in one shell. Stand-ins replace what a test cannot have: the
- * clouds' command lines (the stand-ins record their arguments), psql, host names, and KMS itself (the stand-in signs
- * with real secp256k1).
+ * Runs all commands of docs/kms.md as printed, in order, in one shell. Fakes replace what a test cannot have: the
+ * clouds' command lines (the fakes record their arguments), psql, host names, and KMS itself (the fake signs with real
+ * secp256k1).
  */
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -30,8 +30,8 @@ const sections = page
   });
 
 /**
- * Creates fake executables that precede all others in PATH. Those of the clouds record their arguments, one line per
- * call.
+ * Creates fake executables that precede all others in PATH. The fake command lines of the clouds record their
+ * arguments, one line per call.
  */
 function standIns(directory: string): string {
   const launcher = fileURLToPath(new URL("bin/fencepost.js", root));

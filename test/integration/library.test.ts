@@ -166,7 +166,7 @@ describe("createFencepost", () => {
     expect(heights).toEqual(range(24).map((index) => index + 2));
   });
 
-  it("on close ends waiting calls, releases its lanes, and leaves no connection open", async ({
+  it("ends waiting calls on close, releases its lanes, and leaves no connection open", async ({
     embed,
     simulated,
     database,
@@ -222,7 +222,7 @@ describe("send inside the caller's database transaction", () => {
     await committed.query("COMMIT");
     expect(await fencepost.waitFor(kept)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
     for (const txId of [undone, lost]) await expect(fencepost.get(txId)).rejects.toMatchObject({ code: "NOT_FOUND" });
-    // Both request ids are free again, and no nonce was consumed.
+    // Check that both request ids are free again and that no nonce was used.
     expect(await fencepost.send(transfer(1, "order"))).toMatchObject({ nonce: 1 });
     expect(await database.query("SELECT id FROM orders")).toEqual([{ id: "order-3" }]);
   });
@@ -248,7 +248,7 @@ describe("send inside the caller's database transaction", () => {
     expect(ordered).toEqual(ordered.toSorted((a, b) => a - b));
   });
 
-  it("becomes an alias if its request id was used meanwhile, or REQUEST_ID_REUSED if the payload differs", async ({
+  it("becomes an alias of the existing transaction if its request id was used meanwhile, or REQUEST_ID_REUSED if the payload differs", async ({
     embed,
     simulated,
     database,
@@ -271,7 +271,7 @@ describe("send inside the caller's database transaction", () => {
     expect((await fencepost.send(transfer(2, "twice"))).txId).toBe(second?.txId);
   });
 
-  it("is refused when dequeued if it would revert: FAILED_FINAL/REJECTED, no nonce, in the feed", async ({
+  it("is refused when taken from the intake table if it would revert: FAILED_FINAL/REJECTED, no nonce, in the feed", async ({
     embed,
     simulated,
     database,
@@ -297,7 +297,7 @@ describe("send inside the caller's database transaction", () => {
     await untilSettled(database, 2);
   });
 
-  it("is dequeued exactly once by one of two owners, even if the owner changes meanwhile", async ({
+  it("is taken from the intake table exactly once by one of two owners, even if the owner changes meanwhile", async ({
     embed,
     simulated,
     database,
@@ -332,7 +332,11 @@ describe("send inside the caller's database transaction", () => {
     await audit({ database, rpcUrl: simulated.url });
   });
 
-  it("is dequeued by the next node if it was committed while no node ran", async ({ embed, simulated, database }) => {
+  it("is taken from the intake table by the next node if it was committed while no node ran", async ({
+    embed,
+    simulated,
+    database,
+  }) => {
     const first = await embed.create(simulated.url);
     const client = await embed.client();
     const txId = await order(first, client, 1);

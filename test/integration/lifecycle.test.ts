@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 type Address = `0x${string}`;
 
-/** The refusal that a create gets. */
+/** Returns the error with which a create is refused; fails if it is accepted. */
 async function refusalOf(sending: Promise<unknown>): Promise<FencepostApiError> {
   const error = await sending.then(
     () => null,
@@ -102,8 +102,8 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
       signer: SIGNER,
       payload: { to: contract, function: "raise(uint256)", args: [value], gas: "100000" },
     });
-    // The second call succeeds alone but reverts after the first. Both requests name their gas, so they are not
-    // simulated and are accepted.
+    // The second call succeeds alone but reverts after the first. Both requests name their gas, so Fencepost does not
+    // simulate them and accepts both.
     const results = await client.sendBatch([raise("100"), raise("50")]);
     expect(results.map(({ status }) => status)).toEqual([202, 202]);
     const [raised, reverted] = await Promise.all(
@@ -218,7 +218,11 @@ describe("a request id", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("with another payload gets 409, and the first transaction continues", async ({ edr, nodes, database }) => {
+  it("gets 409 if it is used with another payload, and the first transaction continues", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const { client } = await nodes.start(edr.url);
     const { txId } = await client.send(transfer(1));
     const reused = await refusalOf(client.send({ ...transfer(2), requestId: "request-1" }));

@@ -1,7 +1,4 @@
-/**
- * Endpoints that return genuine blocks and false receipts, in front of a real EVM, with nodes in processes of their
- * own.
- */
+/** Endpoints that return genuine blocks but false receipts, in front of a real EVM. Each node is a separate process. */
 import { getContractAddress } from "viem/utils";
 import { describe, expect } from "vitest";
 import { untilSettled } from "../support/audit.ts";
@@ -33,7 +30,7 @@ const deployment = { ...transfer(0), payload: { bytecode: LOGGING_INIT_CODE } };
 
 describe.concurrent("an endpoint that reports false receipts", () => {
   it.for([1, 2])(
-    "as one of %i endpoints decides no outcome; the true receipt decides it once reported, and no outcome is revised",
+    "decides no outcome, with %i endpoint(s); the true receipt decides once it is reported, and no outcome is revised",
     async (endpoints, { edr, nodes, database }) => {
       const proxies: readonly RpcProxy[] = await Promise.all(range(endpoints).map(() => startRpcProxy(edr.url)));
       try {
@@ -56,7 +53,7 @@ describe.concurrent("an endpoint that reports false receipts", () => {
   );
 
   // protects [False receipts] src/application/lane/lane-writer.ts
-  it("with another contract address has no effect: the address is computed from signer and nonce", async ({
+  it("has no effect with a false contract address: the address is computed from signer and nonce", async ({
     edr,
     nodes,
     database,

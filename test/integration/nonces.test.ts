@@ -141,7 +141,7 @@ describe("a reserved nonce", () => {
     const behind = await waitUntil(() => client.send(transfer(5)).catch(() => null), "the lane is taken over");
     expect(behind.nonce).toBe(nonce + 1);
     const rawTransaction = await sign(nonce);
-    // Retry as often as needed: this lease is sometimes too short for a busy machine.
+    // Retry as often as needed: the lease in this test is sometimes too short for a busy machine.
     const txId = await waitUntil(async () => {
       await client.submitReserved(reservationId, rawTransaction).catch(() => undefined);
       return (await client.reservation(reservationId)).txId;
@@ -157,7 +157,8 @@ describe("a hole from a reserved nonce", () => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER });
     const above = await client.send(transfer(1));
-    // Wait until the transaction above is signed: an unsigned one would itself move down to the released nonce.
+    // Wait until the transaction at the higher nonce is signed: an unsigned one would itself move down to the released
+    // nonce.
     await waitUntil(async () => (await client.get(above.txId)).attempts.length === 1, "the one above is signed");
     expect(await client.releaseNonce(reservationId)).toMatchObject({ state: "RELEASED" });
     expect(await holesOf(client)).toMatchObject([{ nonce, why: "released" }]);
@@ -230,8 +231,8 @@ describe("a hole from a reserved nonce", () => {
     const txHash = await rpcCall<string>(edr.url, "eth_sendRawTransaction", [await sign(nonce)]);
     const behind = await client.send(transfer(1));
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
-    // Wait for longer than the search for the caller's transaction, which lasts as long as the reservation did. Then a
-    // placeholder is allowed.
+    // Wait until the search for the caller's own transaction is over; it lasts as long as the reservation did. After
+    // that, Fencepost may fill the nonce with a placeholder.
     const over = "SELECT 1 FROM fencepost.hole WHERE since < clock_timestamp() - interval '3 seconds'";
     await waitUntil(async () => (await database.query(over)).length === 1, "the search is over");
     await rpcCall(edr.url, "evm_setIntervalMining", [3_000]);

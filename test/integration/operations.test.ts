@@ -25,7 +25,7 @@ const it = base.extend<{ readonly held: HeldChain; readonly receiver: WebhookRec
     const chain = new SimulatedChain();
     chain.mine(3);
     const server = await startSimulatedServer({ chain });
-    // A second endpoint of the same chain does the mining.
+    // Mining is done by a second server of the same chain, which `release` starts.
     let miner: Promise<SimulatedServer> | null = null;
     const release = () => {
       miner ??= startSimulatedServer({ chain, blockTimeMs: BLOCK_TIME_MS });
@@ -155,7 +155,8 @@ describe("an operator", () => {
     const before = held.chain.witness.length;
     held.release();
     await waitUntil(async () => (await node.client.get(onTheWay)).state === "CONFIRMED", "the first one is final");
-    // The lane was suspended, so the replacement was decided but never sent; the original had been sent before.
+    // The lane was suspended, so the replacement was decided but never sent. The original transaction had been sent
+    // before.
     expect(held.chain.witness.length).toBe(before);
     await node.client.resume(SIGNER, { reason: "done" });
     await untilSettled(database, 2);
@@ -175,7 +176,7 @@ describe("an operator", () => {
 
 describe("a takeover during a cancel", () => {
   it.for(["another.signed", "another.committed"])(
-    "after a kill at %s leaves the next owner with the committed decision, or with none",
+    "leaves the next owner with the committed cancel, or with none, after a kill at %s",
     async (failpoint, { held, nodes, database }) => {
       const doomed = nodes.crashing(failpoint, held.url, SHORT_LEASE);
       const { url } = await doomed.ready;
@@ -202,7 +203,7 @@ describe("a takeover during a cancel", () => {
 describe("a stuck hook over HTTP", () => {
   const SECRET = "s3cret-of-the-hook";
 
-  it("gets a signed request about a transaction that blocks its lane too long, its CANCEL is applied, and alerts reach the webhook", async ({
+  it("gets a signed request about a transaction that blocks its lane too long, and its answer CANCEL is applied; alerts reach the webhook", async ({
     held,
     nodes,
     database,

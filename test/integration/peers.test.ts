@@ -59,7 +59,7 @@ const shiftingClock = fileURLToPath(new URL("../support/cluster/shifting-clock.m
 const SECRET = "a-secret-of-the-nodes-1";
 const GUARDED = { FENCEPOST_CLUSTER_SECRET: SECRET, FENCEPOST_PEER_URL_PATTERN: "http://127.0.0.1:*" };
 
-/** One signer of each node, by node id. */
+/** Waits until each of two nodes owns a lane. Returns one signer per node, by node id. */
 async function spread(node: NodeProcess): Promise<ReadonlyMap<string, string>> {
   const leases = await waitUntil(async () => {
     const found = await node.client.leases();

@@ -14,9 +14,9 @@ const SIGNERS = THREE.map((key) => privateKeyToAddress(key));
 const script = fileURLToPath(new URL("../support/embedded-replica.mjs", import.meta.url));
 
 interface Replicas {
-  /** Starts a replica in this process. */
+  /** Starts a replica (a node embedded in an application) in this process. */
   here(rpc: string): Promise<Fencepost>;
-  /** Starts a replica in a process of its own, which sends `count` transactions by itself. */
+  /** Starts a replica in a separate process, which sends `count` transactions by itself. */
   apart(rpc: string, count: number): Promise<FencepostProcess>;
 }
 
@@ -204,7 +204,7 @@ describe("replicas that embed the library", () => {
     child.signal("SIGCONT");
     const outcomes = await Promise.all(created.map(({ txId }) => here.waitFor(txId, { timeoutMs: 60_000 })));
     expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
-    // Both returned ids name the same transaction, and `final` returns its actual id.
+    // The two ids that the replicas returned lead to the same transaction, and `final` returns its actual id.
     for (const sent of both) {
       const answered = sent.txId;
       const { txId } = await sent.final({ timeoutMs: 60_000 });

@@ -20,12 +20,12 @@ describe("a node with a retention age", () => {
   let chain: SimulatedServer;
   let rows: Database & { end(): Promise<void> };
   let fencepost: Fencepost;
-  /** The transaction id that the caller has. `makeOld` gives the row an older id. */
+  /** The transaction id that the caller was given; `makeOld` then changes the id in the row to an older one. */
   let oldTxId: string;
   let truncatedAt: number;
 
   const inPool = (index: number) => ({ ...transfer(index, "pooled"), signer: { pool: "payouts" } });
-  /** A transfer of more than the signer's balance. */
+  /** A transfer of more than the signer's balance, so it cannot be sent. */
   const dear = { ...transfer(1, "old"), payload: { ...transfer(1, "old").payload, value: String(10n ** 30n) } };
   const count = async (table: string) => (await rows.query(`SELECT FROM fencepost.${table}`)).length;
 
@@ -98,8 +98,8 @@ describe("a node with a retention age", () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     const client = await pool.connect();
     await client.query("BEGIN");
-    // Two transactions whose request ids were used before: one could be sent, the other exceeds the balance. For both,
-    // the caller must learn that the request id was already used.
+    // Two requests repeat request ids that were used before: one could be sent, the other exceeds the balance. In both
+    // cases the caller must learn that the request id was already used.
     const sent = [await fencepost.send(transfer(0, "old"), { client }), await fencepost.send(dear, { client })];
     await client.query("COMMIT");
     client.release();

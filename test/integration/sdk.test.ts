@@ -1,4 +1,4 @@
-/** The SDK against a real node, over a connection that loses responses. */
+/** Tests the SDK with a real node, over a connection that loses responses. */
 import { encodeErrorResult, parseAbi } from "viem/utils";
 import { describe, expect } from "vitest";
 import { createClient, SentTransaction, SubmissionRejectedError } from "../../src/client/index.ts";

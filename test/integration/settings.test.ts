@@ -19,7 +19,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const signer = SIGNER.toLowerCase() as Address;
 
 describe.concurrent("nonces that the endpoint reports as used by others", () => {
-  it("are verified and skipped: with cursor 5 and mined count 10, the next create gets 10", async ({
+  it("are verified and skipped: if the lane's next nonce is 5 and the mined count is 10, the next create gets 10", async ({
     simulated,
     nodes,
     database,
@@ -80,7 +80,7 @@ describe.concurrent("a full queue", () => {
 });
 
 describe.concurrent("finality", () => {
-  it("by block tag waits for that tag: CONFIRMED only once the chain reports the block as safe", async ({
+  it("waits for the configured block tag: CONFIRMED only once the chain reports the block as safe", async ({
     nodes,
     database,
   }) => {

@@ -37,7 +37,7 @@ describe("SIGTERM", () => {
     expect(node.stdout().trimEnd().split("\n"), "the ready line is all of standard output").toHaveLength(1);
   });
 
-  it("under load loses no accepted request, and the next node continues without waiting for a lease to expire", async ({
+  it("causes no loss of accepted requests under load, and the next node continues without waiting for a lease to expire", async ({
     simulated,
     nodes,
     database,
@@ -150,7 +150,7 @@ describe("SIGTERM", () => {
     expect(systemClock.monotonicMs() - startedMs).toBeLessThan(AT_MOST_MS);
   });
 
-  it("sent twice ends the node at once, with exit code 143", async ({ simulated, nodes }) => {
+  it("ends the node at once, with exit code 143, if it is sent twice", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url);
     simulated.faults.inject({ kind: "hang" }, { method: "eth_estimateGas" });
     void node.client.send(transfer(0)).catch(() => undefined);

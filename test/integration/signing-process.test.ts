@@ -1,6 +1,6 @@
 /**
- * The signing process of a real node: what other processes can see of it, and what happens to transactions when it is
- * killed.
+ * Tests the signing process of a real node: what other processes can see of it, and what happens to transactions when
+ * it is killed.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -106,7 +106,7 @@ const SNAPSHOT = "SIGUSR2";
 const SHIPPED = fileURLToPath(new URL("../../dist/bundle/signing-main.js", import.meta.url));
 const PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
-/** The text itself, and its base64 forms at the three possible alignments. */
+/** The text itself, and its base64 encodings at each of the three possible byte alignments. */
 function spellingsOf(text: string): readonly string[] {
   const shifted = [0, 1, 2].map((shift) => Buffer.from(`${"-".repeat(shift)}${text}`).toString("base64"));
   return [text, ...shifted.map((each) => each.slice(4, -4))];

@@ -1,7 +1,8 @@
 /**
- * Runs every snippet of the pages about the first steps, the SDK, embedding, testing, viem and ethers, JSON-RPC, pools
- * and time, in a directory of its own. `npm run test:pack` does the same with the package as npm would publish it and
- * install it. It also runs a typed script of ten lines, and compiles everything against the package's types.
+ * Runs every snippet of the documentation pages about the first steps, the SDK, embedding, testing, viem and ethers,
+ * JSON-RPC, pools and time, in a separate directory. `npm run test:pack` does the same with the package as npm would
+ * publish and install it. It also runs a typed script of ten lines, and compiles everything against the package's
+ * types.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,7 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
 >;
 /** Packages that a user installs beside Fencepost. */
 const BESIDE = ["typescript", "@types/node", "viem", ...Object.keys(manifest.peerDependencies)];
-/** Libraries whose transactions the page about embedding uses. */
+/** Database libraries of the page about embedding: a caller sends inside a transaction of such a library. */
 const OF_CALLERS = ["pg", "drizzle-orm", "kysely", "knex", "postgres"];
 const IS_LONG = process.env.FENCEPOST_PACK_LONG !== undefined;
 
@@ -107,12 +108,12 @@ describe("the package, used as in the documentation,", () => {
     expect({ ...(await compiled.exited), said: compiled.stdout() }).toMatchObject({ code: 0, said: "" });
   });
 
-  it("runs every snippet with undefined names once those names are supplied", async () => {
+  it("runs every documentation snippet with undefined names once those names are supplied", async () => {
     const open = openSnippets(stack);
     expect(open).toHaveLength(9);
     for (const { name, text, said } of open) {
-      // Snippets with undeclared names are not compiled, because the values inserted for these names are not
-      // TypeScript.
+      // Snippets that use undeclared names are not compiled, because the test inserts values for these names that are
+      // not TypeScript.
       writeFileSync(join(directory.path, `${name}.mjs`), text.replaceAll(TYPES, ""));
       expect(await run(`${name}.mjs`), name).toMatch(said);
     }

@@ -1,4 +1,4 @@
-/** `fencepost/testing`, used as in the test suites of its users. */
+/** Tests `fencepost/testing`, used as in the test suites of its users. */
 import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { type Stack, type StackOptions, startFencepost } from "fencepost/testing";
@@ -63,7 +63,7 @@ describe("a test stack of startFencepost", () => {
 
   it("can reorganise its last blocks, and Fencepost sends their transactions again", async () => {
     await stack.chain.pauseMining();
-    // The base fee is no higher than the node last saw, so the next block includes the transaction.
+    // Lower the base fee below what the node last saw, so that the next block includes the transaction.
     await stack.chain.setBaseFee(1n);
     const txId = await transfer(stack, 1);
     const sent = await waitUntil(async () => {

@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => stack?.stop());
 
 let used = 0;
-/** Each test has a signer of its own, so that none waits for another's transactions. */
+/** Each test uses a different signer, so that no test waits for another's transactions. */
 function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
   const account = stack.signers[used++] as `0x${string}`;
   const chain = defineChain({
@@ -55,7 +55,7 @@ function wallet(client: FencepostSource = stack.client, timeoutMs?: number) {
 const nonceOf = (address: string) => stack.chain.rpc("eth_getTransactionCount", [address, "latest"]).then(Number);
 const sentBy = async (signer: string) => (await stack.client.list({ signer, limit: 100 })).items;
 
-/** Resolves with the attempt's hash once the chain's mempool has it. */
+/** Resolves with the hash of the transaction's n-th attempt, once the attempt is in the chain's mempool. */
 const onceSent = (txId: string, attempt: number) =>
   waitUntil(async () => {
     const hash = (await stack.client.get(txId)).attempts[attempt]?.txHash;
@@ -240,7 +240,7 @@ describe("with viem, a refusal", () => {
     expect(await sentBy(client.account.address)).toHaveLength(1);
   });
 
-  it("is the result of signing a message or typed data, or of a blob transaction; nothing is sent", async () => {
+  it("follows a request to sign a message or typed data, or to send a blob transaction; nothing is sent", async () => {
     const client = wallet();
     await expect(client.signMessage({ message: "hello" })).rejects.toThrow(/signs only the transactions that it sends/);
     const typed = client.signTypedData({
@@ -255,7 +255,7 @@ describe("with viem, a refusal", () => {
   });
 
   // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
-  it("at the timeout has the transaction's id if it was accepted but is not signed yet", async () => {
+  it("has, at the timeout, the transaction's id if it was accepted but is not signed yet", async () => {
     const client = wallet(stack.client, 300);
     const signer = client.account.address;
     await stack.client.suspend(signer, { reason: "a test" });

@@ -1,4 +1,4 @@
-/** Hints between real nodes: which are sent, and that correctness does not depend on them. */
+/** Tests hints between real nodes: which hints are sent, and that nothing goes wrong without them. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import { createFencepost } from "../../src/index.ts";

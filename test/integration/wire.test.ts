@@ -43,7 +43,7 @@ describe.concurrent("a broadcast whose response is lost", () => {
     database,
   }) => {
     const { client } = await nodes.start(simulated.url);
-    // The base fee keeps the first sends unmined in the mempool, where the resends find them.
+    // The base fee keeps the first sends unmined in the mempool, so that the node's resends find them there.
     simulated.chain.setBaseFee(30n * GWEI);
     simulated.faults.inject({ kind: "loseReply" }, { method: SEND, times: COUNT });
     const results = await client.sendBatch(range(COUNT).map((index) => pricedTransfer(index)));
@@ -145,7 +145,7 @@ describe.concurrent("an endpoint that", () => {
     },
   );
 
-  it("hangs blocks no caller forever, and accepted transactions are sent once it responds again", async ({
+  it("hangs does not block any caller forever, and accepted transactions are sent once it responds again", async ({
     simulated,
     nodes,
     database,
@@ -182,7 +182,7 @@ describe.concurrent("two endpoints of one configuration", () => {
     }
   });
 
-  it("that serve two different chains are refused in one line", async ({ simulated, nodes }) => {
+  it("are refused in one line if they serve two different chains", async ({ simulated, nodes }) => {
     const foreign = await startSimulatedServer({ chain: new SimulatedChain({ chainId: 5 }) });
     try {
       const node = nodes.spawn(`${simulated.url},${foreign.url}`);

@@ -48,7 +48,7 @@ function childrenOf(pid: number): readonly number[] {
   return listed.trim().split(/\s+/).map(Number);
 }
 
-/** Whether the worker responds within a second. */
+/** True if the worker responds within a second. */
 async function isAwake(url: string): Promise<boolean> {
   return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) }).then(
     ({ ok }) => ok,
@@ -57,7 +57,7 @@ async function isAwake(url: string): Promise<boolean> {
 }
 
 describe("workers of fencepost start --workers", () => {
-  it("share one port and have another port each; a dead worker is restarted under its node id; all stop together", async ({
+  it("share one port, and each has a second port of its own; a dead worker is restarted under its node id; all stop together", async ({
     simulated,
     database,
   }) => {
@@ -107,7 +107,8 @@ describe("workers of fencepost start --workers", () => {
       const other = createClient({ url: awake?.url as string });
       const mine = leases.find(({ nodeId }) => nodeId === awake?.nodeId)?.signer as string;
       const theirs = SIGNERS.find((signer) => signer !== mine) as string;
-      // Create, completion and feed of the other worker's own lane: none of them waits for the stopped worker.
+      // A create, its completion and the feed, for a lane of the other worker: none of them waits for the stopped
+      // worker.
       const { txId } = await other.send({ ...pricedTransfer(100), signer: mine });
       const settled = await other.waitFor(txId, { timeoutMs: 2_500 });
       expect(settled.state).toBe("CONFIRMED");

@@ -20,7 +20,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** The environment without the settings and the test runner's own hooks. */
+/** The environment variables without Fencepost's settings and without the test runner's NODE_OPTIONS. */
 function cleanEnvironment(): Record<string, string | undefined> {
   const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));

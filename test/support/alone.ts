@@ -1,6 +1,6 @@
 /**
- * Test files that run in a process of their own because they replace modules or variables of the process. All others
- * share processes, which saves loading time; an architecture test forbids replacements in those.
+ * Test files that run in separate processes, because they replace modules or variables of the process. All other files
+ * share processes, which saves loading time; an architecture test forbids such replacements in them.
  */
 export const ALONE = [
   "test/main/cli.test.ts",

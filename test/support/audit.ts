@@ -106,8 +106,8 @@ export async function untilSettled(database: Database, count: number, patience: 
 }
 
 /**
- * Resolves when all transactions are settled and the node has seen the newest branch: every receipt is in a canonical
- * block.
+ * Resolves when all transactions are settled and the node has read the chain's newest branch, so that every receipt is
+ * in a canonical block.
  */
 export async function untilAtRest({ database, rpcUrl }: AuditSubject, count: number): Promise<void> {
   const look = async () => {
@@ -154,8 +154,8 @@ export async function audit({ database, rpcUrl, witnessed = [] }: AuditSubject):
 }
 
 /**
- * Writes of an old term that are later than the takeover. A takeover waits for open writes before it records its time,
- * so a later write has passed the fence wrongly.
+ * Finds writes of a former owner that are later than the takeover of its lane. A takeover waits for open writes before
+ * it records its time. So the fencing token failed to stop any later write.
  */
 function lateWrites(database: Database): Promise<readonly unknown[]> {
   return database.query(`
@@ -205,7 +205,7 @@ function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedT
 
 /**
  * Invariant I8: the feed has no gap and a single order, and the last completion of a transaction equals its state. A
- * completion STUCK may precede the last one.
+ * completion with state STUCK may precede the last one.
  */
 function checkFeed(stored: readonly StoredTransaction[], completions: readonly StoredCompletion[]): void {
   expect(completions.map(({ seq }) => Number(seq))).toEqual(completions.map((_, index) => index + 1));

@@ -12,7 +12,10 @@ import { senderFromFakeSignature } from "../doubles/simulated-chain/sender.ts";
 import { type RecordedTelemetry, recordTelemetry } from "./recorded-telemetry.ts";
 import { CHAIN_ID, CHAIN_SETTINGS, SIGNER } from "./world.ts";
 
-/** One chain with a node's state about it, but without the node: for tests of code that only reads the chain. */
+/**
+ * One chain, and the state that a node keeps about it, but without the node: for tests of code that only reads the
+ * chain.
+ */
 export interface ChainBench {
   readonly clock: ManualClock;
   readonly telemetry: RecordedTelemetry;
@@ -46,7 +49,7 @@ export function createChainBench(options: ChainBenchOptions = {}): ChainBench {
   return { clock, telemetry, simulated, faults, elsewhere, chain, context };
 }
 
-/** A term that never ends by itself and rejects every write. */
+/** A lane ownership (term) that never ends by itself and rejects every write. */
 export const ENDLESS: TermPorts = {
   writer: { write: () => Promise.reject(new Error("nothing is written here")) },
   lease: { mayAct: () => true, maySend: () => true },

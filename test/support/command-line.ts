@@ -13,7 +13,7 @@ interface CommandLine {
 
 interface Fixtures {
   readonly fencepost: CommandLine;
-  /** A command line with a prepared database. */
+  /** The command line in a directory that already has a prepared database. */
   readonly seeded: CommandLine;
 }
 

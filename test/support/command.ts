@@ -34,7 +34,7 @@ export interface CommandWorld {
   readonly files?: Readonly<Record<string, string>>;
   /** True if the command calls a real node: it then uses the real clock, and no id is used twice. */
   readonly real?: true;
-  /** Number of reads after which the reader of standard output closes it. */
+  /** Number of reads after which the program that reads standard output closes it. */
   readonly looks?: number;
 }
 

@@ -5,8 +5,8 @@ import { BESIDE_THE_ROAD } from "./nonce-failpoints.ts";
 import { transfer, World, type WorldNode } from "./world.ts";
 
 /**
- * Calls `crash` at the n-th passage of the failpoint. The returned promise then never resolves, so that the crashed
- * node does nothing more.
+ * Calls `crash` when the failpoint is passed for the n-th time. The returned promise then never resolves, so that the
+ * crashed node does nothing more.
  */
 function crashAt(target: Failpoint, nth: number, crash: () => void): (name: Failpoint) => Promise<void> | void {
   let passed = 0;
@@ -36,13 +36,13 @@ async function createSurely(world: World, node: () => WorldNode, requestId: stri
 /** Failpoints that an ordinary transaction passes. The other failpoints are tested in crash-nonces.test.ts. */
 const WALKED = FAILPOINTS.filter((name) => !BESIDE_THE_ROAD.includes(name));
 
-/** Tests a crash at each failpoint on its n-th passage. Each passage number is a test file of its own. */
+/** Tests a crash at each failpoint when it is passed for the n-th time. Each n has a separate test file. */
 export function walkCrashes(nth: 1 | 2 | 5): void {
   let world: World;
   afterEach(() => world.close());
 
   describe.each(WALKED)("a crash right after the effect %s", (failpoint) => {
-    it(`(occurrence number ${nth}) lets another node finish every transaction once`, async () => {
+    it(`(occurrence number ${nth}) does not keep another node from finishing every transaction once`, async () => {
       world = new World({ settings: { resubmitIntervalMs: 2_000, confirmations: 2 } });
       await crashAndFinish(world, failpoint, nth);
     });
@@ -50,8 +50,8 @@ export function walkCrashes(nth: 1 | 2 | 5): void {
 }
 
 async function crashAndFinish(world: World, failpoint: Failpoint, nth: number): Promise<void> {
-  // The base fee exceeds the first offer, so the transaction is repriced. Later a reorg drops mined transactions, so
-  // that their return to the unmined state and their resubmission are tested too.
+  // The base fee exceeds the first offered fee, so the transaction is repriced. Later a reorg drops mined transactions.
+  // So the test also covers their return to the unmined state and their resubmission.
   world.chain.setBaseFee(30_000_000_000n);
   reorganiseOnceMined(world);
   let crashed = false;

@@ -1,4 +1,4 @@
-/** Images and containers of a real Docker daemon, and the reason if it cannot be used. */
+/** Uses images and containers of a real Docker daemon, or gives the reason why that is impossible. */
 import { execFile } from "node:child_process";
 import { cp, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -42,7 +42,7 @@ export function baseImages(): readonly [string, string] {
   return [build, run];
 }
 
-/** Why these images cannot be used here; null if they are present or were pulled. */
+/** The reason why these images cannot be used on this machine; null if they are present or were pulled. */
 export async function missingFor(images: readonly string[]): Promise<string | null> {
   const { code, stderr } = await tryDocker("version", "--format", "{{.Server.Version}}");
   if (code !== 0) return `no Docker daemon answers (${stderr.trim().split("\n")[0]})`;

@@ -18,11 +18,11 @@ export interface Waiting {
   readonly entry: WorldNode;
   /** Transaction ids in the order of their nonces. */
   readonly txIds: readonly string[];
-  /** A change outside Fencepost that is needed, besides the offered actions, before the transactions can be mined. */
+  /** A change outside Fencepost that must happen, besides the offered actions, before the transactions can be mined. */
   readonly remedy?: () => void;
 }
 
-/** Carries out an offered action in the form that the HTTP API reads. */
+/** Carries out an offered action, given in the form in which the HTTP API would receive it. */
 export function take(
   { world, entry }: Pick<Waiting, "world" | "entry">,
   { method, path, body }: OfferedAction,

@@ -2,7 +2,10 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A fault of one HTTP request. `swallow` executes it and loses the response; `cut` loses it before execution. */
+/**
+ * A fault of one HTTP request. With `swallow`, the request is executed and the response lost; with `cut`, the request
+ * is lost before execution.
+ */
 export type Fault =
   | {
       readonly kind:

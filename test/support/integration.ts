@@ -1,5 +1,5 @@
 /**
- * Fixtures of integration tests: a database, a chain, and nodes in processes of their own, each removed after its test.
+ * Fixtures of integration tests: a database, a chain, and nodes in separate processes. Each is removed after its test.
  */
 import { Pool } from "pg";
 import { privateKeyToAddress } from "viem/accounts";
@@ -28,7 +28,7 @@ export const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 export const BLOCK_TIME_MS = 50;
 
-// Processes start slowly when every core is busy.
+// Allow tests more time, because processes start slowly when every core is busy.
 vi.setConfig({ testTimeout: 120_000 });
 
 /**
@@ -41,7 +41,7 @@ export const SHORT_LEASE: Variables = {
 };
 
 /**
- * Settings of a node that follows a fast chain, is open to this machine, and listens on a port that the system chooses.
+ * Settings of a node for a chain with fast blocks. It needs no API key, and listens on a port that the system chooses.
  */
 export const QUICK: Variables = {
   FENCEPOST_PORT: "0",
@@ -50,7 +50,7 @@ export const QUICK: Variables = {
   FENCEPOST_POLL_INTERVAL: "100ms",
   FENCEPOST_CONFIRMATIONS: "2",
   FENCEPOST_LOG_LEVEL: "warn",
-  // A node starts faster without the signing process, which has tests of its own.
+  // A node starts faster without the signing process, which other tests cover.
   FENCEPOST_SIGNING: "thread",
 };
 
@@ -65,7 +65,7 @@ export interface Nodes {
   start(rpcUrl: string, variables?: Variables): Promise<NodeProcess>;
   /** Starts a node without waiting, so that a test can watch its start. */
   spawn(rpcUrl: string, variables?: Variables): FencepostProcess;
-  /** Starts a node that kills itself at the n-th passage of a failpoint. */
+  /** Starts a node that kills itself when it passes a failpoint for the n-th time. */
   crashing(failpoint: string, rpcUrl: string, variables?: Variables & { readonly passage?: string }): FencepostProcess;
 }
 

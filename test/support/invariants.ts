@@ -25,14 +25,14 @@ export function checkInvariants(world: World): void {
   const pooled = [...world.database.state.poolChoices.values()].filter(({ requestId }) => requestId !== null);
   const ofPools = pooled.map(({ chainId, pool, requestId }) => `${chainId} ${pool} ${requestId}`);
   expect(new Set(ofPools).size, "I5: one transaction per request id of a pool").toBe(ofPools.length);
-  // All problems are reported by one assertion: a matcher for each fact of thousands of rows would take longer than the
+  // Report all problems by one assertion: an assertion for each fact of thousands of rows would take longer than the
   // test itself.
   const troubles = rows.flatMap((row) => [...outcomeTroubles(world, row), ...historyTroubles(row)]);
   expect(troubles, troubles.join("; ")).toEqual([]);
   checkFeed(world, rows);
 }
 
-/** The names of the facts that do not hold. */
+/** Names of the checked facts that are false. */
 function broken(facts: Readonly<Record<string, boolean>>): readonly string[] {
   return Object.keys(facts).filter((fact) => facts[fact] !== true);
 }
@@ -58,7 +58,10 @@ function outcomeTroubles(world: World, row: TransactionRow): readonly string[] {
   });
 }
 
-/** Invariants I1 and I2: tokens only grow, and each step begins in the state in which the previous one ended. */
+/**
+ * Invariants I1 and I2: fencing tokens only grow, and each state change begins in the state in which the previous one
+ * ended.
+ */
 function historyTroubles({ txId, history, state }: TransactionRow): readonly string[] {
   const tokens = history.flatMap(({ token }) => (token === null ? [] : [token]));
   return broken({
@@ -73,8 +76,8 @@ function historyTroubles({ txId, history, state }: TransactionRow): readonly str
 }
 
 /**
- * Invariant I8: the feed has no gap; a transaction has one final completion unless it was withdrawn; completions that
- * may still change are marked as unsettled.
+ * Invariant I8: the feed has no gap. A transaction has one final completion, unless a reorg withdrew it. Completions
+ * that may still change are marked as unsettled.
  */
 function checkFeed(world: World, rows: readonly TransactionRow[]): void {
   const { completions } = world.database.state;

@@ -6,8 +6,8 @@ import { type ServiceHandler, type ServiceRequest, startServiceServer } from "./
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /**
- * Signs with a new random number each time, as key services do. It does not normalise s, which is above half of the
- * curve's order in every second signature.
+ * Signs with a new random number each time, as key services do. It does not bring `s` into the lower half of the
+ * curve's order, so about every second `s` is above it.
  */
 export function derSignature(privateKey: Hex, hash: Hex): Buffer {
   const drawn = createECDH("secp256k1");

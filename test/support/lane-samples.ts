@@ -14,7 +14,8 @@ import type {
 import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
 
 /**
- * Sample values for store tests, of which a test overrides only what it is about. Names are unique within a process.
+ * Sample values for store tests; a test overrides only the fields that it is about. Generated names are unique within a
+ * process.
  */
 
 const nextUuid = createUuidSequence(
@@ -124,7 +125,7 @@ export function aReceipt(txHash: Hash, overrides: Partial<Receipt> = {}): Receip
   };
 }
 
-/** One step of the transition table, from the state that the row is assumed to have. */
+/** One state change of the transition table, starting from the state that the transaction's row is assumed to have. */
 export function step(
   txId: string,
   from: Status,
@@ -192,7 +193,7 @@ export interface Mined {
   readonly receipt: Receipt;
 }
 
-/** Creates, signs, sends and mines a transaction, each step in a commit of its own. */
+/** Creates, signs, sends and mines a transaction, each step in a separate commit. */
 export async function mine(
   store: Pick<LaneStore, "commit">,
   fence: Fence,

@@ -23,9 +23,10 @@ export function signerAt(n: number): `0x${string}` {
 
 /**
  * Fills an empty schema as years of use would. The oldest transactions are final and no longer watched for reorgs. Then
- * every lane gets a few final transactions that are still watched, and a full window in flight. The newest transactions
- * wait to be signed. One transaction in a hundred thousand failed, and one lane is stuck. A few requests wait in the
- * intake table, older than its many aliases. Ids are in the order of creation.
+ * every lane gets a few final transactions that are still watched for reorgs, and a full window of transactions in
+ * flight. The newest transactions wait to be signed. One transaction in a hundred thousand failed, and one lane is
+ * stuck. A few requests wait in the intake table. They are older than the table's many aliases (rows that only point to
+ * another row). Ids are in the order of creation.
  */
 export async function fillTables(client: Client, size: Size): Promise<void> {
   await withoutUpkeep(client, () => insertRows(client, size));

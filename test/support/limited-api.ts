@@ -5,7 +5,7 @@ import type { Principal } from "../../src/domain/keys/principal.ts";
 
 const still = new KeyRates({ monotonicMs: () => 0 });
 
-/** The API with the permissions of this key; by default with a stopped clock for its rate limits. */
+/** The API with the permissions of this API key. By default, the clock for its rate limits stands still. */
 export function limitedTo(principal: Principal, api: FencepostApi, rates = still): FencepostApi {
   return authority.limitedTo(principal, api, rates);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The log fields of each type that several events share. */
+/** The log fields that each shared type adds to an event. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
   OfLane: ["chainId", "signer"],
   OfTerm: ["chainId", "signer", "fencingToken"],
@@ -11,8 +11,8 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Fields that are logged under another name or not at all: the transition and a message become `msg`, a trace goes to
- * its recorder.
+ * Fields of events that are logged under another name or not at all: the transition and a message become `msg`; a trace
+ * is not logged but recorded separately.
  */
 const RENAMED: Readonly<Record<string, string | null>> = {
   event: null,

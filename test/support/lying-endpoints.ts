@@ -141,7 +141,10 @@ export function lieAboutPrices(proxy: RpcProxy, { baseFee, tip }: { baseFee: big
   return { lift: () => void rules.map((rule) => rule.lift()) };
 }
 
-/** Hides all blocks above `blockNumber`. The endpoint reports that block as its newest one, and for tags. */
+/**
+ * Hides all blocks above `blockNumber`. The endpoint reports that block as its newest one, and returns it for every
+ * block tag.
+ */
 function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
   const pinned = `0x${blockNumber.toString(16)}`;
   return proxy.rule({ methods: ["eth_getBlockByNumber", "eth_blockNumber"] }, async (call, next) => {

@@ -33,9 +33,9 @@ export function countCalls(port: object, clock: Clock): Calls {
 }
 
 /**
- * Starts a node with many lanes. Each call takes one millisecond each way, so that calls that depend on each other are
- * at different times. During the start a call takes longer, so that lanes are acquired over seconds and not all at
- * once.
+ * Starts a node with many lanes. Each call takes one millisecond in each direction, so that a call that depends on
+ * another one is made at a later time. During the start calls take longer, so that the node acquires its lanes over
+ * seconds and not all at once.
  */
 export async function startWithLanes(lanes: number): Promise<{ readonly world: World; readonly entry: WorldNode }> {
   const settings = { pollIntervalMs: 1_000 };

@@ -17,7 +17,7 @@ export function hashNumber(n: number): Hash {
   return `0x${n.toString(16).padStart(64, "0")}`;
 }
 
-/** A chain as a plain list, with which more complex structures are compared. */
+/** A naive model of a chain, as a plain list. Tests compare more complex structures with it. */
 export class NaiveChain {
   blocks: readonly BlockRef[] = [];
   private made = 0;

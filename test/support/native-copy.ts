@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { locateNative } from "../../src/main/dev/embedded/needed-packages.ts";
 
 /**
- * Copies the npm package's PostgreSQL as it is when installed without install scripts, that is, without symbolic links.
+ * Copies PostgreSQL from its npm package in the state after an installation without install scripts, that is, without
+ * symbolic links.
  */
 export async function copyNativeWithoutLinks(directory: string): Promise<string> {
   const native = join(directory, "native");

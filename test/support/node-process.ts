@@ -15,7 +15,7 @@ export interface Exit {
 
 export interface Ready {
   readonly url: string;
-  /** The operators' URL, if it is on another port. */
+  /** The URL for operators, if it is on another port than that for callers. */
   readonly adminUrl?: string;
   readonly nodeId: string;
 }
@@ -42,27 +42,27 @@ export interface SpawnOptions {
   readonly directory?: string;
 }
 
-/** Starts the package as shipped, in the way of `npx fencepost`. */
+/** Starts the package as shipped, as `npx fencepost` does. */
 export function spawnFencepost(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
   return spawnProgram(launcher, argv, options);
 }
 
 /**
- * Runs `start` of the same package, without the launcher's V8 heap settings. With such settings Node recompiles its own
- * modules at every start, which is a tenth of the CPU time of a node that runs for a second.
+ * Runs `fencepost start` without the V8 heap settings that the usual launcher adds. With such settings Node recompiles
+ * its own modules at every start, which is a tenth of the CPU time of a node that runs for a second.
  */
 export function spawnNode(options: SpawnOptions): FencepostProcess {
   return spawnScript([launcher, "start"], options);
 }
 
-/** A failpoint, and the signal that the node sends itself there: it dies, or it stops until the test resumes it. */
+/** A failpoint, and the signal that the node sends itself there: SIGKILL, or SIGSTOP until the test resumes it. */
 export interface Stroke {
   readonly failpoint: string;
   readonly passage: number;
   readonly signal: "SIGKILL" | "SIGSTOP";
 }
 
-/** Starts a node that sends itself a signal at the n-th passage of a failpoint. */
+/** Starts a node that sends itself a signal when it passes a failpoint for the n-th time. */
 export function spawnStruckNode({ failpoint, passage, signal }: Stroke, options: SpawnOptions): FencepostProcess {
   return spawnScript([struckNode, failpoint, String(passage), signal], options);
 }
@@ -77,7 +77,7 @@ process.on("exit", () => {
   for (const kill of alive) kill();
 });
 
-/** Starts a script of the tests. */
+/** Starts a script that belongs to the tests. */
 export function spawnScript(argv: readonly string[], options: SpawnOptions = {}): FencepostProcess {
   return spawnProgram(process.execPath, argv, options);
 }
@@ -132,7 +132,7 @@ export function spawnProgram(
   };
 }
 
-/** The environment without the settings and the test runner's own hooks. */
+/** The environment variables without Fencepost's settings and without the test runner's own hooks. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const foreign = (name: string) => name.startsWith("FENCEPOST_") || name === "NODE_OPTIONS";
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name)));

@@ -1,8 +1,8 @@
 import type { Failpoint } from "../../src/ports/failpoints.ts";
 
 /**
- * Failpoints that are reached only if a nonce is used otherwise than by a create: reserved, released, expired, given
- * up, moved or filled.
+ * Failpoints that are reached only if something other than a create happens to a nonce: it is reserved, released,
+ * expired, given up, moved or filled.
  */
 export const NONCE_FAILPOINTS: readonly Failpoint[] = [
   "giveUp.committed",
@@ -14,7 +14,7 @@ export const NONCE_FAILPOINTS: readonly Failpoint[] = [
 ];
 
 /**
- * Failpoints that an ordinary transaction does not reach: those of nonces, and that of an expired deadline
+ * Failpoints that an ordinary transaction does not reach: those in NONCE_FAILPOINTS, and that of an expired deadline
  * (test/application/nonces/valid-until.test.ts).
  */
 export const BESIDE_THE_ROAD: readonly Failpoint[] = [...NONCE_FAILPOINTS, "lapse.committed"];

@@ -65,7 +65,8 @@ export async function makeOld(query: (sql: string) => Promise<unknown>): Promise
   const id = `('${then.slice(0, 8)}-${then.slice(8)}' || substr(tx_id::text, 14))::uuid`;
   const ago = `- interval '${OLD_DAYS} days'`;
   const tables = NAMED.map((table) => `UPDATE fencepost.${table} SET tx_id = ${id};`);
-  // In one transaction, so that a node that reads meanwhile sees either the old or the new rows.
+  // Change everything in one transaction, so that a node that reads at the same time sees either the old or the new
+  // rows.
   await query(`BEGIN; ${tables.join(" ")}
     UPDATE fencepost.transaction SET live = false, outcome = state WHERE live AND state IN ('CONFIRMED', 'FAILED_FINAL');
     UPDATE fencepost.transaction SET updated_at = updated_at ${ago}, created_at = created_at ${ago};

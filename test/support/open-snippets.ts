@@ -13,7 +13,7 @@ const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 export interface RunnableSnippet {
   readonly name: string;
   readonly text: string;
-  /** Expected output of a snippet that did what the page says. */
+  /** Expected output if the snippet did what the page says. */
   readonly said: RegExp;
 }
 
@@ -100,8 +100,8 @@ function ofEmbed({ strangers, databaseUrl }: Stack): RunnableSnippet {
 }
 
 /**
- * Code that creates the database library which each snippet uses, in the order of the snippets. Prisma is imitated,
- * because its client must be generated; documents/prisma.test.ts tests the real client.
+ * For each snippet, in order: code that creates the database library that the snippet uses. Prisma is imitated, because
+ * its client must be generated; documents/prisma.test.ts tests the real client.
  */
 const LIBRARIES = [
   "",

@@ -1,4 +1,4 @@
-/** The target of a `$ref` in the document. */
+/** Returns the target of a `$ref` in an OpenAPI document. */
 export function resolvePointer(document: unknown, pointer: string): unknown {
   return pointer
     .slice(2)

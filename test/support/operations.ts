@@ -56,7 +56,7 @@ export class OperatedWorld {
     return this.row(txId).attempts.map(({ kind }) => kind);
   }
 
-  /** Events that an operator or a hook decided, with actor and details. */
+  /** The events of a transaction that an operator or a hook decided, each with the actor and the action. */
   decisions(txId: string): readonly string[] {
     return this.row(txId).history.flatMap(({ event, decision }) =>
       decision === undefined ? [] : [`${event} by ${decision.actor}: ${decision.audit?.action}`],
@@ -64,7 +64,7 @@ export class OperatedWorld {
   }
 }
 
-/** Starts two nodes and returns the owner of the signer's lane and the other one, which receives the requests. */
+/** Starts two nodes. Returns the owner of the signer's lane, and the other node, which receives the requests. */
 export async function startTwo(options: WorldOptions = {}) {
   const world = new World(options);
   const nodes = [await world.startNode(), await world.startNode()];

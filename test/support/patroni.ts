@@ -148,7 +148,7 @@ function urlOf(port: number): string {
   return `postgres://postgres@127.0.0.1:${port}/postgres`;
 }
 
-/** Kill Patroni first: it would restart PostgreSQL. */
+/** Kills Patroni and its PostgreSQL. Patroni comes first, because it would restart PostgreSQL. */
 async function kill({ child, data }: Member): Promise<void> {
   const exited = child.exitCode !== null || child.signalCode !== null;
   if (!exited) {
@@ -160,6 +160,6 @@ async function kill({ child, data }: Member): Promise<void> {
   try {
     if (pid > 0) process.kill(pid, "SIGQUIT");
   } catch {
-    // The server had already ended.
+    // Ignore the error: the server had already ended.
   }
 }

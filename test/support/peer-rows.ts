@@ -12,11 +12,11 @@ export type TestedPeers = ReturnType<typeof createHttpPeers> & {
   refusals(): readonly string[];
 };
 
-/** Heartbeat rows for nodes that share no database. */
+/** The rows in which nodes find each other, without a database. */
 export class PeerRows {
   rows: InstanceRecord[] = [];
 
-  /** The peer connections of one process. */
+  /** Creates the connections of one process to other nodes. */
   peers(options: Partial<HttpPeersOptions> = {}): TestedPeers {
     const telemetry = recordTelemetry();
     const peers = createHttpPeers({

@@ -25,11 +25,11 @@ export interface Refusal {
  * the same request id, at a node that is up by then. Any other error is thrown.
  */
 export class PersistentCaller {
-  /** Called for each request with a final response. */
+  /** Called for each request that got a final response. */
   onAnswer: () => void = () => undefined;
   /** Every response that asked to retry later, including those for items of a batch. */
   readonly refusals: Refusal[] = [];
-  /** The client to send to; null if no node is up, so that the caller waits. */
+  /** Returns the client to send to; null if no node is up, so that the caller waits. */
   current: () => FencepostClient | null;
 
   private readonly everyMs: number;
@@ -43,7 +43,7 @@ export class PersistentCaller {
     return this.repeat((client) => client.send(transaction));
   }
 
-  /** Only items that were refused for now are sent again. */
+  /** Of a batch, send only those items again that were refused for now. */
   async sendBatch(transactions: readonly CreateTransaction[]): Promise<readonly CreatedTransaction[]> {
     const answered = new Map<CreateTransaction, CreatedTransaction>();
     await this.repeat(async (client) => {

@@ -13,8 +13,8 @@ export const shellBlocks = (page: string): readonly string[] => blocksOf(readTex
 
 const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
 /**
- * Programs that precede all others in PATH. This `curl` fails if the node refuses a request, so that the page's command
- * fails too.
+ * Programs that precede all others in PATH. The `curl` among them fails if the node refuses a request, so that the
+ * page's command fails too.
  */
 const STAND_INS = {
   npx: `shift\nexec "${process.execPath}" "${LAUNCHER}" "$@"`,
@@ -24,7 +24,7 @@ const STAND_INS = {
 
 export interface Place {
   readonly variables?: Variables;
-  /** Replacements, by the printed text that they replace. */
+  /** Text to insert instead of a printed text, by the printed text. */
   readonly instead?: Readonly<Record<string, string>>;
   /** Files that the page assumes to exist. */
   readonly files?: Readonly<Record<string, string>>;

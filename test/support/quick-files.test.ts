@@ -24,7 +24,7 @@ function judge(durations: Readonly<Record<string, number>>): {
   return { said, failed };
 }
 
-/** `count` test files of half a second each, besides those that a test names. */
+/** Durations of `count` test files of half a second each; a test adds the files that it is about. */
 const files = (count: number) => Object.fromEntries(range(count).map((n) => [`test/${n}.test.ts`, 500]));
 
 describe("the duration check of the quick tests", () => {

@@ -25,7 +25,8 @@ const OF_THE_PROCESS: Ports = {
 
 /**
  * After `npm run test:unit`, reports each file whose tests took too long: they wait in real time, or do more than they
- * need. Fails the run if one file takes a large share of it. Loading is not counted, because files share it.
+ * need. Fails the run if one file takes a large share of the total time. The time for loading modules is not counted,
+ * because files share it.
  */
 export default class QuickFiles implements Reporter {
   private readonly ports: Ports;

@@ -56,8 +56,8 @@ interface Remembered {
 }
 
 /**
- * Records what each commit of a store acknowledges, and compares it with each reload of a lane under the same term,
- * unless a write is in progress.
+ * Records what each commit of a store acknowledges. When a lane is reloaded by the same owner, compares the record with
+ * the loaded rows, unless a write is in progress.
  */
 export function watchMemory(store: LaneStore, isDifferent: (what: string) => void): void {
   const remembered = new Map<LaneKey, Remembered>();
@@ -73,7 +73,7 @@ export function watchMemory(store: LaneStore, isDifferent: (what: string) => voi
     underWay.add(writes);
     const committed = await commit(writes)
       .catch((error: unknown) => {
-        // The commit may have been carried out although it failed, so forget the lane.
+        // The commit may have been carried out although it failed, so delete the record of the lane.
         for (const { fence } of writes) remembered.delete(laneKey(fence.lane));
         throw error;
       })

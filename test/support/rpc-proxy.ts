@@ -86,7 +86,7 @@ export const badGateway: Treatment = async () => {
   throw new HttpAnswer(502, "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>");
 };
 
-/** Imitates gateways that wrap the node's error in one of their own. */
+/** Imitates gateways that wrap the node's error in an error of the gateway. */
 export const wrapErrors: Treatment = async (_call, next) => {
   const reply = await next();
   if (!("error" in reply)) return reply;

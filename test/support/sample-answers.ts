@@ -159,7 +159,10 @@ export const explanation: Explanation = {
   ],
 };
 
-/** A transaction right after a cancel: both payloads are tracked, and the mined one decides. */
+/**
+ * A transaction right after a cancel: the original and the cancel may both still be mined, and the one that is mined
+ * decides.
+ */
 export const cancelling: Transaction = {
   ...transaction,
   state: "TRACKING",

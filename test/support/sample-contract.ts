@@ -20,7 +20,7 @@ const RUNTIME =
   "5b60005460005260206000f3";
 
 /**
- * A contract with a number that can only be raised: a `raise` that succeeds alone reverts after a higher one. Written
- * as bytecode, because there is no compiler here.
+ * A contract with a number that can only be raised: a call of `raise` that would succeed alone reverts after a call
+ * with a higher number. Written as bytecode, because the tests have no compiler.
  */
 export const SAMPLE_BYTECODE: Hex = `0x${INIT}${RUNTIME}`;

@@ -80,7 +80,7 @@ async function indexes(client: Client, table: string): Promise<readonly string[]
 
 async function triggers(client: Client, table: string): Promise<readonly string[]> {
   const { rows } = await client.query<{ line: string }>(
-    // Server versions differ in whether they print the function's schema, so always print it.
+    // Server versions differ in whether they print the schema of a trigger's function, so always print it.
     `SELECT regexp_replace(pg_get_triggerdef(oid), 'FUNCTION (fencepost\\.)?', 'FUNCTION fencepost.') || ';' AS line FROM pg_trigger
      WHERE tgrelid = format('fencepost.%I', $1::text)::regclass AND NOT tgisinternal ORDER BY tgname`,
     [table],

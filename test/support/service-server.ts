@@ -1,4 +1,4 @@
-/** An HTTP server that imitates a signing service: it records requests, and a test may answer in its place. */
+/** An HTTP server that imitates a signing service and records requests. A test may supply its own responses. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
@@ -24,14 +24,14 @@ export type ServiceHandler = (request: ServiceRequest) => ServiceAnswer | Promis
 export interface ServiceServer {
   readonly url: string;
   readonly requests: ServiceRequest[];
-  /** The test's own handler from now on; null for the service's behaviour. */
+  /** If set, the test's own handler answers from now on; if null, the imitated service does. */
   answer: ServiceHandler | null;
   close(): Promise<void>;
 }
 
 export async function startServiceServer(handler: ServiceHandler, tls?: ServerOptions): Promise<ServiceServer> {
   const requests: ServiceRequest[] = [];
-  // An error in the test's handler must not look like a service that hangs.
+  // Respond even if the test's handler throws; otherwise it would look like a service that hangs.
   const answerOf = async (request: ServiceRequest): Promise<ServiceAnswer> => {
     try {
       return await (service.answer ?? handler)(request);

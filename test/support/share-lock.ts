@@ -3,8 +3,8 @@ import { waitUntil } from "./wait-until.ts";
 
 const SHARERS = 16;
 /**
- * Number of queries that a session makes while it holds the lock. It is without the lock for about one query, so at any
- * moment some session holds the lock.
+ * Number of queries that a session makes while it holds the lock. Between two holds it is without the lock for only
+ * about one query. So at any moment some session holds the lock.
  */
 const TURNS = 5;
 

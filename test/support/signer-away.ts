@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { SignerAway } from "../../src/ports/signer.ts";
 
-/** The error of a failed signature, which must be a SignerAway. */
+/** Returns the error of a failed signing request; fails if it is not a SignerAway. */
 export async function failure(work: Promise<unknown>): Promise<SignerAway> {
   const error = await work.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(SignerAway);

@@ -1,4 +1,7 @@
-/** Both ends of a signing process's connection in this process, so that a test can end it between any two messages. */
+/**
+ * Runs both ends of the connection to a signing process in this process, so that a test can break the connection
+ * between any two messages.
+ */
 import { type Duplex, duplexPair } from "node:stream";
 import { serveSigner } from "../../src/adapters/evm/signers/process/serve-signer.ts";
 import {
@@ -11,7 +14,7 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import type { SigningBounds } from "../../src/domain/keys/signing.ts";
 import type { Hex } from "../../src/domain/lane.ts";
 
-/** Bounds that allow everything on these chains. */
+/** Limits for a signing process that allow everything on these chains. */
 export function wideBounds(chainIds: readonly number[]): SigningBounds {
   const most = 2n ** 400n;
   const ceilings = { feePerGas: most, isFeeSet: true, gasCost: most, cost: null };
@@ -27,7 +30,7 @@ export interface FakeProcess extends Launched {
   kill(): void;
 }
 
-/** `onMessage` is called for each chunk in either direction before it arrives. */
+/** Starts a fake signing process. `onMessage` is called for each chunk in either direction before it arrives. */
 export function launchHere(onMessage: (process: FakeProcess) => void = () => undefined): FakeProcess {
   const [near, far] = duplexPair();
   let end: (how: string) => void = () => undefined;

@@ -16,7 +16,7 @@ export interface SlowEndpoint {
   close(): Promise<void>;
 }
 
-/** Waits for this many blocks, to check that something does not happen meanwhile. */
+/** Waits for this many blocks, so that a test can check that something does not happen in that time. */
 export async function blocksLater({ chain }: SimulatedServer, blocks: number): Promise<void> {
   const until = chain.head.number + blocks;
   await waitUntil(() => chain.head.number >= until, `${blocks} blocks have passed`, { everyMs: 5 });

@@ -2,7 +2,7 @@ import type { World, WorldNode } from "./world.ts";
 
 /**
  * Makes this node's endpoint slow: it accepts no batches, and each send starts `everyMs` after the response to the
- * previous one. `hold` delays that response. Returns a function that restores the endpoint.
+ * previous send. A test can delay these responses with `hold`. Returns a function that restores the endpoint.
  */
 export function slowWire(
   { clock }: World,

@@ -71,8 +71,8 @@ const FREQUENT = 60;
 const APART = 24;
 
 /**
- * Maps pixels to a palette of the most frequent colours and those least similar to them; every other colour becomes the
- * nearest of these.
+ * Maps pixels to a palette. The palette has the most frequent colours and those that differ most from them; every other
+ * colour is replaced by the nearest colour of the palette.
  */
 function indexed(pixels: Buffer, { width, height, channels }: Shape) {
   const counts = new Map<number, number>();
@@ -94,7 +94,7 @@ function indexed(pixels: Buffer, { width, height, channels }: Shape) {
   return { palette, rows };
 }
 
-/** Chooses the palette. Links and marks have few pixels, but their colour carries meaning. */
+/** Chooses the palette. It must include the colours of links and marks, which have few pixels but carry meaning. */
 function chosen(counts: ReadonlyMap<number, number>): readonly number[] {
   const ranked = [...counts].sort(([, a], [, b]) => b - a);
   const colours = ranked.slice(0, FREQUENT).map(([colour]) => colour);

@@ -17,7 +17,7 @@ export interface Message {
 
 export interface PostgresProcess {
   readonly child: ChildProcess;
-  /** The next message that has this member; rejects if the process ends without one. */
+  /** Resolves with the process's next message that has this member; rejects if the process ends without one. */
   next<K extends keyof Message>(member: K): Promise<Message & Required<Pick<Message, K>>>;
   /** Sends kill −9 and waits until the process is gone. */
   kill(): Promise<void>;
@@ -45,7 +45,7 @@ async function bundled(): Promise<string> {
     input: fileURLToPath(source),
     platform: "node",
     logLevel: "warn",
-    // Packages, and package.json by its relative path, are resolved as from src/main/node.
+    // Makes the bundle resolve packages, and package.json by its relative path, as if it were in src/main/node.
     transform: { define: { "import.meta.url": JSON.stringify(place.href) } },
   });
   await bundle.write({ file, codeSplitting: false });

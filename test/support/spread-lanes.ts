@@ -19,7 +19,7 @@ export function lanesOf(node: WorldNode): number {
   return node.node.gauges().lanesHeld;
 }
 
-/** Whether every lane is held and no node holds more than its share. */
+/** True if every lane has an owner and no node owns more than its share. */
 export function isBalanced(world: World, nodes: readonly WorldNode[]): boolean {
   const held = nodes.map(lanesOf);
   const lanes = world.database.state.lanes.size;
@@ -42,7 +42,9 @@ export function expectConsecutive(world: World, signers: readonly Address[]): vo
   }
 }
 
-/** A caller that sends one create after another to nodes that listen, and records how long each took. */
+/**
+ * Starts a caller that sends one create after another to nodes that accept requests, and records how long each took.
+ */
 export function keepSending(
   world: World,
   nodes: readonly WorldNode[],

@@ -17,19 +17,22 @@ interface Piece {
 
 interface Frame {
   from: number;
-  /** The token before this piece. */
+  /** The SQL keyword or bracket before this part of the statement. */
   after: string;
 }
 
-/** `IS NOT DISTINCT FROM` and `ON CONFLICT` contain words that would otherwise end or begin a condition. */
+/**
+ * Treats `IS NOT DISTINCT FROM` and `ON CONFLICT` as one token each, because they contain words that would otherwise
+ * end or begin a condition.
+ */
 const TOKEN =
   /IS (?:NOT )?DISTINCT FROM|ON CONFLICT|'[^']*'|[(),]|\b(?:SELECT|FROM|WHERE|ON|AND|OR|WHEN|THEN|ELSE|END|SET|ORDER|RETURNING|FOR|LIMIT|OFFSET|JOIN|LEFT|CROSS|UNION|AS)\b/g;
 const BEGINS = new Set(["WHERE", "ON", "AND", "OR", "WHEN"]);
 const PASSES = /^(?:IS |')/;
 
 /**
- * Matches a condition with a list of keys, which only helps the planner to find rows by key. It is not removed: an
- * equality beside it already decides, so its mutant would behave like the original.
+ * Matches a condition with a list of keys, which only helps the planner to find rows by key. It is not removed: another
+ * equality condition already decides, so the mutant would behave like the original.
  */
 const HINT = /= ANY \(/;
 

@@ -32,8 +32,8 @@ export interface ReadableRows {
 }
 
 /**
- * One lane and everything that a stage needs, with a fake writer: writes are recorded, `answer` determines their
- * results, and the lane may be stopped meanwhile.
+ * One lane and everything that a stage needs, with a fake writer that records writes. `answer` determines the result of
+ * each write, and the test may stop the lane meanwhile.
  */
 export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: ChainBenchOptions = {}) {
   const bench: ChainBench = createChainBench(options);
@@ -144,18 +144,18 @@ export function trackedRecord(nonce: number, overrides: Partial<TrackedRecord> =
   };
 }
 
-/** A tracked transaction that is signed, claimed and due to be sent. */
+/** A transaction in the owner's memory that is signed, has the stored right to send, and is due to be sent. */
 export function due(nonce: number, rawTransaction: Hex = "0x"): Tracked {
   return paced(resumed(trackedRecord(nonce)), { rawTransaction, claimed: true, look: lookedAt(0) });
 }
 
-/** Changes the pace of a transaction. */
+/** Changes the state that times a transaction's sends and checks (its pace). */
 export function paced(tx: Tracked, pace: Partial<TransactionPace>): Tracked {
   tx.pace = { ...tx.pace, ...pace };
   return tx;
 }
 
-/** Changes the acknowledged database row of a transaction. */
+/** Changes the row that the owner remembers for a transaction, as if the database had acknowledged the change. */
 export function stored(tx: Tracked, changed: Partial<TransactionRow & TransactionRow["details"]>): Tracked {
   tx.stands(({ expected }) => {
     const { receipt, submitAttempts, lastError } = { ...expected.details, ...changed };

@@ -5,7 +5,7 @@ import type { Chain, NodeSubmission, SubmitOptions } from "../../src/ports/chain
 
 const freely = () => true;
 
-/** Submits transactions with permission for every send. */
+/** Submits transactions; every send is permitted. */
 export async function submitFreely(
   chain: Chain,
   raws: readonly Hex[],

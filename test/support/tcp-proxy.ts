@@ -6,7 +6,7 @@ export type CommitFault = "cut-before" | "stall-before" | "cut-after" | "hold-an
 
 interface Hold {
   readonly text: string;
-  /** Returns the position of the first byte to hold. */
+  /** Returns the position of the first byte to hold back. */
   readonly from: (bytes: Buffer) => number;
   readonly hit: (release: () => void) => void;
 }
@@ -23,7 +23,7 @@ interface Fault {
   readonly hit: () => void;
 }
 
-/** The server's response to a COMMIT: done, or nothing left to commit. */
+/** The server's response to a COMMIT: "COMMIT" if it was carried out, "ROLLBACK" if there was nothing to commit. */
 const DONE = "COMMIT\0";
 const UNDONE = "ROLLBACK\0";
 
@@ -96,14 +96,16 @@ export class TcpProxy {
   }
 
   /**
-   * Holds the next client bytes that contain this text, and all that follow. Resolves with a function that releases
-   * them.
+   * Holds back the next client bytes that contain this text, and all bytes after them. Resolves with a function that
+   * releases them.
    */
   holdAt(text: string): Promise<() => void> {
     return new Promise((hit) => this.holds.push({ text, from: () => 0, hit }));
   }
 
-  /** Delivers the bytes before the next use of this statement and holds the rest, as if the client stopped sending. */
+  /**
+   * Delivers the bytes before the next use of this statement and holds back the rest, as if the client stopped sending.
+   */
   holdFrom(statement: string): Promise<() => void> {
     // In a Bind message, the statement's name follows the type (one byte), the length (four bytes) and an empty portal
     // name.
@@ -111,7 +113,10 @@ export class TcpProxy {
     return new Promise((hit) => this.holds.push({ text: `\0${statement}\0`, from, hit }));
   }
 
-  /** Delivers the next client bytes that contain this text up to its middle, and holds the rest and all that follow. */
+  /**
+   * Delivers the next client bytes that contain this text only up to the middle of the text. Holds back the rest and
+   * all bytes after it.
+   */
   holdWithin(text: string): Promise<() => void> {
     const from = (bytes: Buffer) => bytes.indexOf(text) + (text.length >> 1);
     return new Promise((hit) => this.holds.push({ text, from, hit }));
@@ -252,9 +257,9 @@ export class TcpProxy {
   }
 
   /**
-   * Loses the response after the server has carried out the COMMIT. If the server refuses it (for example because of a
-   * lock that another fault holds) or the client disconnects before, there is no response to lose, and the fault waits
-   * for the next COMMIT.
+   * Loses the response after the server has carried out the COMMIT. The server may refuse the COMMIT (for example
+   * because of a lock that another fault holds), or the client may disconnect before. Then there is no response to
+   * lose, and the fault waits for the next COMMIT.
    */
   private cutAtAnswer(pair: Pair, fault: Fault): void {
     const { client, answer } = pair;

@@ -11,7 +11,10 @@ type Quantities = Readonly<Record<string, Hex | null | undefined>>;
 
 export interface Web3SignerOptions {
   readonly keys: readonly Hex[];
-  /** The chain id for every request. Null, which the real Web3Signer does not offer, uses the request's own. */
+  /**
+   * The chain id for which every request is signed. Null means the chain id in the request; the real Web3Signer does
+   * not offer that.
+   */
   readonly chainId: number | null;
   readonly tls?: ServerOptions;
 }

@@ -2,8 +2,8 @@ import { type DatabaseState, hashKey } from "../doubles/memory-store/state.ts";
 import type { SimulatedChain, WitnessEntry } from "../doubles/simulated-chain/core.ts";
 
 /**
- * Checks the database when bytes arrive at the chain (invariant I6): bytes that are not stored and claimed by then were
- * sent too early, whatever the database contains later.
+ * Checks the database whenever bytes arrive at the chain (invariant I6). By then the bytes and the right to send them
+ * must be stored. Otherwise they were sent too early, whatever the database contains later.
  */
 export class WireWitness {
   readonly violations: string[] = [];
@@ -20,7 +20,7 @@ export class WireWitness {
     });
   }
 
-  /** Runs a send of another program, which is not checked. */
+  /** Runs a send of another program; the checks of this class do not apply to it. */
   duringOthers(send: () => void): void {
     this.looksAway = true;
     send();

@@ -96,10 +96,10 @@ export interface WorldOptions {
   readonly node?: Partial<NodeSettings>;
   readonly seed?: number;
   readonly signers?: readonly Address[];
-  /** Whether nodes send each other hints. Off by default, because correctness must not depend on hints. */
+  /** True if nodes send each other hints. Off by default, because correctness must not depend on hints. */
   readonly hints?: boolean;
   /**
-   * Whether each node holds a lock for as long as its database session lasts. If not, as behind a pooler, only the
+   * True if each node holds a lock for as long as its database session lasts. If false, as behind a pooler, only the
    * lease shows whether a node is alive.
    */
   readonly sessionLocks?: boolean;
@@ -115,9 +115,9 @@ export interface WorldNode {
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
   readonly url: string;
-  /** The node's hints; null if hints are off. */
+  /** The node's connection for hints; null if hints are off. */
   readonly wakeUps: MemoryWakeUps | null;
-  /** The node's session lock; null if it has no session to hold one. */
+  /** The node's session lock; null if the node has no lasting database session. */
   readonly lock: MemorySessionLock | null;
   readonly signer: FakeSigner;
   /** The node's chain port; a test may put another chain behind it. */
@@ -130,7 +130,7 @@ export interface NodeOptions {
   readonly latency?: () => Promise<void>;
   readonly elsewhere?: DirectChainOptions["elsewhere"];
   readonly privateEndpoints?: readonly string[];
-  /** Awaited before each send, for an endpoint that refuses batches. */
+  /** Awaited before each send. Simulates an endpoint that refuses batches. */
   readonly eachSend?: () => Promise<void>;
   /** Wraps each send that starts on this node. */
   readonly sending?: <T>(node: WorldNode, send: () => T) => T;
@@ -162,14 +162,14 @@ export class World {
   readonly chain: SimulatedChain;
   readonly network = new MemoryNetwork(this.clock);
   private readonly hints = new MemoryHints();
-  /** Shared by all signers, so that no two signatures are equal, not even of the same transaction. */
+  /** A counter shared by all signers, so that no two signatures are equal, not even of the same transaction. */
   private readonly draw = counter();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
-  /** Ceilings and settings for every node that has none of its own. */
+  /** Cost ceilings and chain settings for every node that has none of its own. */
   readonly ceilings: Ceilings;
   readonly settings: ChainSettings;
-  /** Transactions that callers sent to the chain without a node, by hash. */
+  /** Transactions that callers sent directly to the chain, not through a node, by hash. */
   readonly hidden = new Map<Hash, { readonly signer: Address; readonly nonce: number }>();
   private readonly options: WorldOptions;
   private mining = true;
@@ -269,7 +269,10 @@ export class World {
     this.wire.duringOthers(() => this.chain.submit(rawTransaction));
   }
 
-  /** Nonces used by transactions that were sent to the chain without a node, and by no transaction of Fencepost. */
+  /**
+   * Nonces of mined transactions that callers sent directly to the chain, as far as no transaction of Fencepost has the
+   * nonce.
+   */
   hiddenNonces(signer: Address): readonly number[] {
     const ours = new Set(this.rows().flatMap((row) => (row.lane.signer === signer ? [row.nonce] : [])));
     const mined = [...this.hidden].filter(
@@ -335,7 +338,7 @@ export class World {
     return owner === null ? undefined : this.database.state.instances.get(owner)?.nodeId;
   }
 
-  /** The fencing token of the signer's lane, which grows with each term. */
+  /** The fencing token of the signer's lane, which grows with each change of owner. */
   tokenOf(signer: Address): number {
     return this.laneOf(signer)?.token ?? 0;
   }

@@ -67,7 +67,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   createWalletClient: "typeof import('viem').createWalletClient",
   defineConfig: "typeof import('fencepost/config').defineConfig",
 };
-/** Types of names that have another meaning on some pages. */
+/** Types of names that have another type on some pages. */
 const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
   "docs/pools.md": { client: "ReturnType<typeof import('fencepost/client').createClient>" },
 };
@@ -77,7 +77,7 @@ const OF_PAGE: Readonly<Record<string, typeof GIVEN>> = {
 const ELSEWHERE = ["docs/embed.md", "docs/viem.md", "docs/testing.md"];
 
 function asModule(path: string, code: string): string {
-  // Complete a snippet that is only a part of a configuration file.
+  // If the snippet is only a part of a configuration file, complete it.
   const whole = /^\w+: /.test(code) ? `export default defineConfig({ ${code} });` : code;
   const known: typeof GIVEN = { ...GIVEN, ...OF_PAGE[path] };
   const open = Object.keys(known).filter((name) => isUsed(name, whole) && !isDeclared(name, whole));

@@ -14,7 +14,9 @@ export function attempt(ordinal: number, kind: Attempt["kind"]): Attempt {
   };
 }
 
-/** A node's response about a transaction in flight. `mined` is the number of the attempt that is in a block, if any. */
+/**
+ * A node's response about a transaction in flight. `mined` is the ordinal of the attempt that is in a block, if any.
+ */
 export function sampleTransaction(given: Partial<Transaction> = {}, mined?: number): Transaction {
   const receipt = { blockNumber: 7, blockHash: hashOf(0), transactionIndex: 0, status: "success" } as const;
   const paid = { gasUsed: "21000", effectiveGasPrice: "1", contractAddress: null };

@@ -8,7 +8,7 @@ import { hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-transacti
 
 const INTENT: Intent = { signer: SIGNER, requestId: "order-1", payload: { to: RECIPIENT } };
 
-/** An error as the SDK and the library throw it. */
+/** An error like those that the SDK and the library throw. */
 class Failure extends Error {
   readonly code: string;
   readonly status: number;
@@ -104,7 +104,7 @@ describe("a send through a wallet library", () => {
       { code: 3, data: "0x08", details: "execution reverted: no lunch" },
     ],
     // protects [Wallet libraries, and tests of callers] src/wallets/send-error.ts
-  ])("with a known outcome is not repeated, and fails with a JSON-RPC code: %s", async (_, refusal, expected) => {
+  ])("is not repeated if its outcome is known, and fails with a JSON-RPC code: %s", async (_, refusal, expected) => {
     const { source, asked } = scripted([refusal, "tx-1"]);
     const error = await sendThrough(source, INTENT, 30_000).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ ...expected, cause: refusal, requestId: "order-1" });

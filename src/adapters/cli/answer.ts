@@ -9,7 +9,7 @@ export interface CommandOptions {
   readonly verbose?: boolean;
 }
 
-/** How a command's result is shown to people. */
+/** How a command's result is formatted for people, and how a result that means failure is recognised. */
 export interface Shown<T> {
   readonly show: (answer: T, paint: Paint) => string;
   /** Throws if the command's result means failure. Called after the result is printed. */

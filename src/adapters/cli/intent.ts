@@ -7,7 +7,7 @@ import { given } from "./answer.ts";
 import { misused } from "./failure.ts";
 import { CHAIN_ID, count, json } from "./remote.ts";
 
-/** Fields of POST /tx, other than the payload, that have an option of their own. */
+/** Fields of POST /tx, other than the payload, for each of which the CLI has an option. */
 const BESIDE = ["nonce", "chainId", "requestId", "metadata", "validUntil", "allowNoCode"] as const;
 const PRICED = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "type"] as const;
 

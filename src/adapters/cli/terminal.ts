@@ -3,7 +3,7 @@
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
-  /** Whether to print colours; false if NO_COLOR is set or the terminal has no colours. */
+  /** True if colours are printed; false if NO_COLOR is set or the terminal has no colours. */
   readonly colours: boolean;
 }
 

@@ -119,8 +119,8 @@ function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeM
 }
 
 /**
- * Checks receipts if only one endpoint is up. The required depth may have been reached only by an endpoint that is down
- * now, so this endpoint must have reached that depth too.
+ * Checks receipts when only one endpoint is up. This endpoint must itself have reached the required depth: the depth
+ * may have been reported by an endpoint that is down now.
  */
 function settlingAlone(endpoints: Endpoints, prover: BlockProver, question: Question): Ask<readonly ReceiptVerdict[]> {
   const { block, transactions, depth } = question;

@@ -216,8 +216,8 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
 }
 
 /**
- * Creates two admission queues. Only creates wait until this node may act on them (lease); all other requests only wait
- * their turn.
+ * Creates two admission queues: one for creates, one for all other requests. Creates also wait until this node may act
+ * on them (it needs a valid lease); other requests only wait their turn.
  */
 function admissionQueues(options: AdmissionOptions) {
   const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };

@@ -14,8 +14,8 @@ import { readPublicKey, writePublicKey } from "./request-head.ts";
 export interface DirectoryOptions {
   readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
   /**
-   * Shared secrets. The first one proves this process's key; each of them is accepted in other nodes' proofs. Empty:
-   * keys in the rows are trusted without proof.
+   * Secrets that nodes share outside the database. The first one is used to prove this process's public key. Proofs of
+   * other nodes may use any of them. Empty: public keys in the database are trusted without proof.
    */
   readonly secrets: readonly string[];
   readonly readInstances: () => Promise<readonly InstanceRecord[]>;
@@ -26,7 +26,7 @@ export interface DirectoryOptions {
 interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
   /** Public key of the peer; null if it has published no readable key. */
   readonly key: KeyObject | null;
-  /** True if the row's proof matches a shared secret, or no secret is configured. */
+  /** True if the proof in the instance's row matches a shared secret, or if no secret is configured. */
   readonly isVouchedFor: boolean;
   /** Marks a request number as used. False if it was used before, or is too old to be remembered. */
   readonly use: (number: number) => boolean;
@@ -70,7 +70,8 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
     for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
     undead.forEach(learn);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
-    // If live instances share a URL, the last one counts: trusted instances come last, and newer after older.
+    // If several live instances have the same URL, the last one is used. They are sorted: trusted instances come last,
+    // and newer after older.
     const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
     byUrl = new Map(trustedLast.map((each) => [each.url, each]));
   };

@@ -28,8 +28,8 @@ import { sightsFrom } from "./stores/sights.ts";
 import { takeoversIn } from "./stores/takeovers.ts";
 
 /**
- * Whether statements are prepared by name, which a transaction pooler may not support (PgBouncer before 1.21). "auto":
- * only if there is no pooler.
+ * Use of named prepared statements, which a transaction pooler may not support (PgBouncer before 1.21). "auto": only if
+ * there is no pooler.
  */
 export type PreparedStatements = "auto" | "on" | "off";
 
@@ -40,7 +40,7 @@ export interface PostgresStoreOptions {
   readonly clock: Clock;
   /** Duration of a lease. Every transaction ends within a third of it. */
   readonly leaseDurationMs: number;
-  /** Number of connections for reading; writing and the lease have a few of their own. */
+  /** Number of connections for reading. Writing and the lease have a few separate ones. */
   readonly poolSize?: number;
   readonly preparedStatements?: PreparedStatements;
   /**
@@ -176,8 +176,8 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     changePolicy: (change) => policy.change(leasing, change),
     commit: async (writes) => (writes.length === 0 ? { outcomes: [], changes: [] } : commitWrites(writing, writes)),
     loadLane: async (fence) => {
-      // Wait until every earlier commit of this process has ended: a lane that is loaded before a commit would lack its
-      // changes.
+      // Before a lane is loaded, wait until the outcome of every earlier commit of this process is known: a lane loaded
+      // too early would lack the changes of such a commit.
       await settleDoubts(leasing);
       return loads.loadLane(fence);
     },

@@ -14,7 +14,7 @@ export interface LoggerSettings {
   readonly level: LogLevel;
   /** Format of log lines. "json": one object per line. "readable": for a terminal. */
   readonly format: "json" | "readable";
-  /** Whether the readable format uses colours; default true. */
+  /** True if the readable format uses colours; default true. */
   readonly colours?: boolean;
   /** Where lines are written: a file descriptor, or an object with `write`. */
   readonly destination: number | { write(text: string): unknown };
@@ -58,7 +58,7 @@ export function createLogger(settings: LoggerSettings) {
       const line = `{"level":"${level}","time":"${time()}",${members},"msg":${JSON.stringify(message)}}\n`;
       stream.write(isReadable ? readableLine(line, colours) : line);
     },
-    /** True if lines of this level are written, so that a caller can skip building fields otherwise. */
+    /** True if lines of this level are written. If not, a caller need not build the fields of a line. */
     enabled: (level: LogMethod) => log.isLevelEnabled(level),
     /** Resolves when all lines are written, or after a limited wait. Called last before the process ends. */
     flush: stream.flush,

@@ -29,7 +29,7 @@ const CLUSTER_GAUGES = {
 type Reading<T> = T | Promise<T>;
 
 export interface GaugeSources {
-  /** Reads a gauge; null if there is nothing to measure. */
+  /** Reads the value of a gauge; null if there is nothing to measure. */
   readonly gauge: (name: keyof typeof SOURCED_GAUGES) => Reading<number | null | undefined>;
   readonly cluster: () => Reading<ClusterReading>;
 }
@@ -84,8 +84,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 interface MetricsSettings {
   /**
-   * Whether to report CPU, memory, event loop and GC of the process. Turn it off if the host application reports its
-   * own.
+   * True to report CPU, memory, event loop and GC of the process. Turn it off if the host application reports its own.
    */
   readonly processMetrics?: boolean;
   readonly checksum?: (address: Address) => string;
@@ -105,7 +104,7 @@ const BROADCAST_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5
  */
 const FINALITY_SECONDS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60, 120, 240, 300, 600, 900, 1200, 1800, 3600];
 
-/** Creates the metrics with a registry of their own, so that two nodes in one process do not share counters. */
+/** Creates the metrics with a separate registry, so that two nodes in one process do not share counters. */
 export function createMetrics(settings: MetricsSettings = {}) {
   const registry = new Registry();
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
@@ -232,8 +231,8 @@ async function attempt<T>(read: () => Reading<T>) {
 }
 
 /**
- * Largest number of RPC methods with a label of their own; further ones share one label, because names from outside
- * must not grow the registry without limit.
+ * Largest number of RPC methods with their own label; further ones share one label, because names from outside must not
+ * grow the registry without limit.
  */
 const METHOD_LABELS = 64;
 
@@ -318,9 +317,10 @@ function createCounters(registry: Registry): TelemetrySink {
 }
 
 /**
- * Gauge of nonce drift per lane: the chain's mined count is above the lane's cursor. Drift ends if a proof moves the
- * cursor, or if the lane allocates again, because nothing is allocated while such a count is unproven. Only lanes that
- * drifted have a series, and only on their owner: on a former owner the value would never change again.
+ * Gauge of nonce drift per lane: the chain's mined transaction count is above the lane's next nonce. While such a count
+ * is not proven, the lane allocates nothing. So drift ends if the count is proven and the next nonce is raised, or if
+ * the lane allocates again. Only lanes that drifted have a series, and only on their owner: on a former owner the value
+ * would never change again.
  */
 function createDriftGauge(instruments: Instruments, checksum: Spell) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();

@@ -29,7 +29,8 @@ type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
 type UnparentedSpan = Omit<SpanReport, "parent">;
 
 /**
- * Span name of each event that ends a stage or a detour from it. Other events are only in the transaction's history.
+ * Span name of each event that ends a stage, or that is a special case such as a reorg or a repricing. Other events are
+ * only in the transaction's history.
  */
 const NAMES: Partial<Record<TransitionEvent, string>> = {
   sign: "fencepost.sign",

@@ -7,7 +7,7 @@ export type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
 /** An alert message: the event, what it is about, and the number of repeats since the last message. */
 export interface AlertMessage extends Pick<Alert, "severity" | "code" | "message" | "txId"> {
-  /** Whether the alert begins or ends. "resolved": an earlier alert with the same code about the same thing is over. */
+  /** "firing": the alert begins. "resolved": an earlier alert with the same code about the same thing is over. */
   readonly status: "firing" | "resolved";
   readonly nodeId: string;
   /** Time of the alert in ISO 8601. */

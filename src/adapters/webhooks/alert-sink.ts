@@ -1,7 +1,8 @@
 /**
  * Sends alerts to a webhook, for installations without Alertmanager. An alert is sent once per window. If it was
- * repeated in the window, it is sent again with a count. When it is resolved, that is sent once. The sink cannot block
- * or crash the node: the queue has a limit, and if the webhook is down, alerts are dropped, but the log still has them.
+ * repeated in the window, it is sent again with a count. When it is resolved, one message about that is sent. The sink
+ * cannot block or crash the node: the queue has a limit, and if the webhook is down, alerts are dropped, but the log
+ * still has them.
  */
 
 import { defined } from "../../domain/defined.ts";
@@ -75,7 +76,10 @@ export function createAlertSink(options: AlertSinkOptions) {
     enqueue(alert, 1);
   };
 
-  /** Sends the resolution of an alert at once, with the repeats so far. Only if the alert was sent. */
+  /**
+   * Sends at once that an alert is resolved, with the number of repeats so far. Does nothing if the alert itself was
+   * not sent.
+   */
   const end = (resolved: Extract<TelemetryEvent, { readonly type: "alert.resolved" }>) => {
     const key = alertKey(resolved);
     const before = open.get(key);

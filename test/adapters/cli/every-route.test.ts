@@ -86,7 +86,7 @@ const REACHED = ROUTES.map(({ operationId, path }) => ({ operationId, path })).f
 
 describe("CLI commands for every route of the API", () => {
   // protects [The command line] src/adapters/cli/run-cli.ts
-  it.each(REACHED.map(({ operationId }) => operationId))("include one that calls %s", async (operationId) => {
+  it.each(REACHED.map(({ operationId }) => operationId))("include a command that calls %s", async (operationId) => {
     const { asked, code, stderr } = await ask(COMMANDS[operationId] ?? []);
     expect(
       asked.map(({ route }) => route.operationId),
@@ -106,7 +106,7 @@ describe("CLI commands for every route of the API", () => {
   );
 
   it.each(REACHED.map(({ operationId }) => operationId))(
-    "send the values of --url, --api-key and --profile neither in the query nor in the body of %s",
+    "never send the values of --url, --api-key and --profile in the query or the body of %s",
     async (operationId) => {
       const named = ["--url", "http://node.example", "--api-key", "s3cret-of-an-operator", "--profile", "production"];
       const { asked, stderr } = await ask([...(COMMANDS[operationId] ?? []), ...named]);

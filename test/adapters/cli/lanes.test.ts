@@ -27,7 +27,7 @@ describe("fencepost signers", () => {
     ]);
   });
 
-  it("reads one page on request, and prints how to get the next page", async () => {
+  it("prints one page if --limit is given, with the command that prints the next page", async () => {
     const signersPage = async () => ({ items: [lane], next: "cursor" });
     const { stdout } = await run(["signers", "--limit", "1"], { signersPage });
     expect(stdout).toContain("more: fencepost signers --after cursor\n");
@@ -48,7 +48,7 @@ describe("fencepost signers", () => {
     expect(stdout).toContain("suspend, operator:ops: lunch");
   });
 
-  it("needs a reason to suspend, resume or realign", async () => {
+  it("requires a reason to suspend or resume a lane, or to realign its next nonce with the chain", async () => {
     for (const action of ["suspend", "resume", "realign"]) {
       expect(await run([action, lane.signer], {})).toMatchObject({
         code: 2,
@@ -59,7 +59,7 @@ describe("fencepost signers", () => {
 });
 
 describe("fencepost nonces", () => {
-  it("prints the expiry of a reservation, and its transaction", async () => {
+  it("prints until when a nonce is reserved, and which transaction has used it", async () => {
     const { reserved: kept } = examples;
     const { stdout } = await run(["nonces", "show", "id"], { reservation: async () => kept });
     expect(stdout).toBe(

@@ -62,14 +62,14 @@ describe("the operator commands of the CLI", () => {
   });
 
   it.each(["cancel", "resubmit", "approve"])(
-    "include %s with an idempotency key that the operator chooses",
+    "include %s, optionally with an idempotency key that the operator chooses",
     async (action) => {
       const { calls } = await run([action, txId, "--reason", "r", "--idempotency-key", "ticket-9"]);
       expect(calls).toEqual([[action, txId, { reason: "r" }, { idempotencyKey: "ticket-9" }]]);
     },
   );
 
-  it("print the transaction's new state, for people or as JSON", async () => {
+  it("print the transaction's new state, readable or as JSON", async () => {
     const { stdout, code } = await run(["cancel", txId, "--reason", "r"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`cancel: transaction ${txId} (nonce 7) is TRACKING/PENDING\n`);

@@ -16,7 +16,7 @@ const throwing = (error: unknown): Partial<CliActions> => ({
 });
 
 describe("the CLI commands that run a node", () => {
-  it("print exactly one JSON ready line on standard output for start, with or without --json", async () => {
+  it("`start` prints exactly one JSON ready line on standard output, with or without --json", async () => {
     const start: CliActions["start"] = async (_, ready) => ready({ ...node, secret: "x" } as typeof node);
     for (const argv of [["start"], ["start", "--json"]]) {
       expect(await run(argv, { start })).toEqual({
@@ -27,7 +27,7 @@ describe("the CLI commands that run a node", () => {
     }
   });
 
-  it("print, for dev, a curl command that sends from the first account, or a ready line with --json", async () => {
+  it("`dev` prints a curl command that sends from the first account, or a ready line with --json", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready(devNode);
     const { stdout } = await run(["dev"], { dev });
     const body = /^ {4}curl -s http:\/\/127\.0\.0\.1:3000\/api\/v1\/tx .*-d '(.+)'$/m.exec(stdout)?.[1] ?? "";
@@ -35,12 +35,12 @@ describe("the CLI commands that run a node", () => {
     expect(JSON.parse((await run(["--json", "dev"], { dev })).stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("print, for dev, a placeholder in the curl command if an API key is required", async () => {
+  it("`dev` prints a placeholder in the curl command if an API key is required", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
   });
 
-  it("print, for demo, a table of results, and fail if a transaction was lost or repeated or a nonce was skipped", async () => {
+  it("`demo` prints a table of results, and fails if a transaction was lost or repeated or a nonce was skipped", async () => {
     const report = {
       accepted: 10,
       confirmed: 10,
@@ -65,7 +65,7 @@ describe("the CLI commands that run a node", () => {
     expect((await run(["demo", "--transactions", "none"], { demo: async () => report })).code).toBe(2);
   });
 
-  it("accept only a positive number of workers for start", async () => {
+  it("`start` accepts only a positive number of workers", async () => {
     let asked: number | undefined;
     const start: CliActions["start"] = async ({ workers }) => {
       asked = workers;
@@ -75,7 +75,7 @@ describe("the CLI commands that run a node", () => {
     expect((await run(["start", "--workers", "0"], { start })).code).toBe(2);
   });
 
-  it("accept options before or after the command name", async () => {
+  it("all accept options before or after the command name", async () => {
     const seen: unknown[] = [];
     const dev: CliActions["dev"] = async (options) => void seen.push(options);
     await run(["dev"], { dev });
@@ -90,7 +90,7 @@ describe("the CLI commands that run a node", () => {
 });
 
 describe("the output of the CLI", () => {
-  it("lists the applied migrations for migrate", async () => {
+  it("lists the applied migrations for the command migrate", async () => {
     const applied = ["0001-schema.sql", "0002-more.sql"];
     const migrate = async () => ({ applied });
     expect((await run(["migrate"], { migrate })).stdout).toBe("applied 0001-schema.sql\napplied 0002-more.sql\n");
@@ -106,7 +106,7 @@ describe("the output of the CLI", () => {
     );
   });
 
-  it("is aligned for config, and names the environment variable that set a value", async () => {
+  it("is aligned in columns for the command config, and names the environment variable that set a value", async () => {
     const rows = [
       { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
       { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
@@ -127,7 +127,7 @@ describe("the output of the CLI", () => {
   });
 });
 
-describe("wrong usage of the CLI", () => {
+describe("a wrong call of the CLI", () => {
   it.each([
     [["stat"], "fencepost: unknown command 'stat' (Did you mean start?); see fencepost --help\n"],
     [["start", "--prot", "1"], "fencepost: unknown option '--prot' (Did you mean --port?); see fencepost --help\n"],
@@ -235,7 +235,7 @@ describe("a CLI command that calls a running node", () => {
     connect: async () => client as FencepostClient,
   });
 
-  it("lists nodes and leases as tables for people", async () => {
+  it("lists nodes and leases as readable tables", async () => {
     const nodes = async () => [member, { ...member, nodeId: "inside-another", url: "", lanes: 0 }];
     expect((await run(["nodes"], answering({ nodes }))).stdout.split("\n")).toEqual([
       "node            url                   version  mode          lanes  started                   last heartbeat",
@@ -384,7 +384,7 @@ describe("docs/cli.md", () => {
 describe("fencepost keys", () => {
   const row = { address: "0xAbc", file: "keys/UTC--1--abc" };
 
-  it("prints the address and the file for new and import, and a table for list", async () => {
+  it("prints the address and the file for the subcommands new and import, and a table for list", async () => {
     const newKey = async () => row;
     expect((await run(["keys", "new"], { newKey })).stdout).toBe("0xAbc is in keys/UTC--1--abc\n");
     const asked: unknown[] = [];

@@ -53,7 +53,7 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--to", TO, "--data", "0xa9059cbb"])).toEqual({ to: TO, data: "0xa9059cbb" });
   });
 
-  it("sends a pool and a sticky key instead of a signer", async () => {
+  it("names a pool of signers and a sticky key in the request, instead of one signer", async () => {
     const to = ["--to", TO];
     const signerOf = async (argv: readonly string[]) => (await run([...argv, ...to])).sent[0];
     expect(await signerOf(["--pool", "payouts"])).toMatchObject({ signer: { pool: "payouts" } });
@@ -116,7 +116,7 @@ describe("fencepost send", () => {
     });
   });
 
-  it("sends the expiry of --valid-until, and --allow-no-code for a receiver without code", async () => {
+  it("sends the deadline given by --valid-until, and permits a receiver without code with --allow-no-code", async () => {
     const said = { validUntil: "2026-11-02T09:45:00Z", allowNoCode: true };
     const argv = ["--valid-until", said.validUntil, "--allow-no-code"];
     expect((await run([...from, "--to", TO, ...argv])).sent).toMatchObject([said]);
@@ -143,7 +143,7 @@ describe("fencepost send", () => {
     });
   });
 
-  it("sends the content of a file or of standard input, and flags override its fields", async () => {
+  it("sends the content of a file or of standard input; options override its fields", async () => {
     const content = JSON.stringify({ signer: TO, requestId: "of-the-file", payload: { to: TO } });
     for (const path of ["tx.json", "-"]) {
       const { sent } = await run(["--file", path, "--signer", SIGNER], { files: { [path]: content } });
@@ -164,7 +164,7 @@ describe("fencepost send", () => {
     expect(await run([...from, "--to", TO], { failure: refused })).toMatchObject({ code: 3 });
   });
 
-  it("prints the accepted transaction, for people or as JSON", async () => {
+  it("prints the accepted transaction as readable text or as JSON", async () => {
     const { stdout, code } = await run([...from, "--to", TO, "--request-id", "order-42"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`accepted: transaction ${examples.created.txId} (nonce ${examples.created.nonce} of`);

@@ -60,7 +60,7 @@ describe("fencepost tx", () => {
     expect(await run(["tx", HASH], { list })).toMatchObject({ code: 3, stderr: expect.stringContaining(HASH) });
   });
 
-  it("with --wait, exits with the same codes as fencepost send", async () => {
+  it("exits with the same codes as fencepost send if --wait is given", async () => {
     const failed = { ...transaction, state: "FAILED_FINAL", subState: "REVERTED", lastError: "out of gas" } as const;
     const { code, stderr } = await run(["tx", transaction.txId, "--wait"], { get: async () => failed });
     expect(code).toBe(5);

@@ -17,7 +17,7 @@ async function showsAll(page: Page, selector: string, words: readonly string[]):
   for (const word of words) expect(text, word).toContain(word);
 }
 
-describe.skipIf(browserPath === undefined)("an approval on the dashboard", () => {
+describe.skipIf(browserPath === undefined)("the approval of a transaction on the dashboard", () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   });
@@ -49,7 +49,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     await showsAll(page, "#action-dialog .judged", WHOLE);
   });
 
-  it("cannot be sent if its transaction cannot be loaded", async () => {
+  it("is not possible if the transaction cannot be loaded", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path }) => {
         if (path === `/tx/${AWAITING_TX}`) throw new Refusal(503, "UNAVAILABLE", "the database does not answer");

@@ -37,7 +37,7 @@ const unavailable = () => {
   throw new Refusal(503, "UNAVAILABLE", "the database does not answer");
 };
 
-describe.skipIf(browserPath === undefined)("the dashboard without good responses", () => {
+describe.skipIf(browserPath === undefined)("the dashboard, if the node answers with errors or not at all,", () => {
   beforeAll(async () => {
     browser = await launchBrowser();
   });
@@ -94,7 +94,7 @@ describe.skipIf(browserPath === undefined)("the dashboard without good responses
     expect(await page.title()).toBe("(?) Now · Fencepost");
   });
 
-  it("shows the number of problems in the tab's title and icon, on every page", async () => {
+  it("shows the number of problems in the title and icon of the browser tab, on every page", async () => {
     const { page, open } = await visit(browser);
     await open("#/lanes");
     await shows(page, ".status", "live");

@@ -107,7 +107,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it("shows a lane's in-flight limit, its current use, and what blocks the next transaction", async () => {
+  it("shows a lane's limit of in-flight transactions, how many are in flight, and what blocks the next one", async () => {
     const { page, open } = await visit(browser);
     await open(LANE);
     const inFlight = page.locator(".facts div", { hasText: "In flight" });
@@ -117,7 +117,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, ".decisions", "called it stuck");
   });
 
-  it("links every count to the list of the counted items", async () => {
+  it("links every count to the list of the items that it counts", async () => {
     const { page, node, open } = await visit(browser);
     await open("#/");
     await page.locator(".states a", { hasText: "stuck" }).click();

@@ -106,7 +106,7 @@ describe("the stages of a transaction on the dashboard", () => {
     }
   });
 
-  it("never move backwards as a transaction's state advances", () => {
+  it("never go backwards while a transaction's state advances", () => {
     const road = [
       { state: "CREATED", subState: null },
       { state: "ALLOCATED", subState: null },

@@ -35,7 +35,7 @@ describe("opening a chain", () => {
     return chain;
   }
 
-  it("without a configured chain id, reads the chain id from any endpoint that is up", async () => {
+  it("reads the chain id from any endpoint that is up, if no chain id is configured", async () => {
     const [dead, alive] = await servers(10, 10);
     dead?.failAlways(DOWN);
     const chain = await open([dead?.url ?? "", alive?.url ?? ""]);
@@ -54,7 +54,7 @@ describe("opening a chain", () => {
     await expect(open(urls, 1)).rejects.toThrow(/^chain 1 is configured, but \S+ serves chain 31337$/);
   });
 
-  it("while no endpoint is up, succeeds only if the chain id is configured", async () => {
+  it("succeeds while no endpoint is up, but only if the chain id is configured", async () => {
     const [dead] = await servers(10);
     dead?.failAlways(DOWN);
     const urls = [dead?.url ?? ""];
@@ -96,7 +96,7 @@ describe("blocks from an endpoint", () => {
     ["baseFeePerGas", 7],
     ["gasLimit", undefined],
     ["gasLimit", `0x1${"0".repeat(64)}`],
-  ])("are refused as a bad answer with %s = %j", async (field, value) => {
+  ])("are refused as a bad answer if they have %s = %j", async (field, value) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => blockJson(7, { [field]: value }));
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
@@ -145,7 +145,7 @@ describe("blocks from an endpoint", () => {
     await expect(chain.blocksByNumber([7])).rejects.toThrow(/another block/);
   });
 
-  it("read by number are an error, not null, if one reply of the batch is missing", async () => {
+  it("are an error, not null, if they are read by number and one reply of the batch is missing", async () => {
     const { server, chain } = await bench();
     await chain.head("latest");
     server.on("eth_getBlockByNumber", ([tag]) => blockJson(Number(tag)));
@@ -153,7 +153,7 @@ describe("blocks from an endpoint", () => {
     await expect(chain.blocksByNumber([7, 8, 9])).rejects.toThrow(ChainUnavailable);
   });
 
-  it("read by hash must have the requested hash", async () => {
+  it("must have the requested hash if they are read by hash", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     expect(await chain.blockByHash(hashOf(1_007))).toEqual(block(7));
@@ -195,7 +195,7 @@ describe("receipts from an endpoint", () => {
     ["both", { blobGasUsed: "0x1", blobGasPrice: "0x3", l1Fee: "0x7" }, { besideGas: 10n }],
     ["more wei than can exist", { l1Fee: `0x${"f".repeat(64)}` }, { besideGas: 0n, besideGasUnsure: true }],
     ["nothing", { blobGasUsed: "0x0", blobGasPrice: "0x3", l1Fee: null }, {}],
-  ])("include costs in addition to gas: %s", async (_, said, beside) => {
+  ])("include costs other than gas: %s", async (_, said, beside) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => [receiptJson(1, said), receiptJson(2)]);
     const [found] = await chain.receiptsInBlock(block(7), [hashOf(1), hashOf(2), hashOf(3)]);
@@ -203,7 +203,7 @@ describe("receipts from an endpoint", () => {
     expect({ besideGas, besideGasUnsure }).toEqual({ besideGas: undefined, besideGasUnsure: undefined, ...beside });
   });
 
-  describe("of a few transactions of a large block", () => {
+  describe("of a few transactions in a large block", () => {
     const large = { ...block(7), transactionHashes: Array.from({ length: 9 }, (_, index) => hashOf(index + 1)) };
     const few = [hashOf(2), hashOf(5)];
 
@@ -220,15 +220,18 @@ describe("receipts from an endpoint", () => {
       ["lags", () => null],
       ["names another block", () => receiptJson(2, { blockHash: hashOf(5) })],
       ["fails", refuse(-32000, "transaction indexing is in progress")],
-    ])("are taken from the whole block's receipts if the node's transaction index %s", async (_, answer) => {
-      const { server, chain } = await bench();
-      server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : answer()));
-      server.on("eth_getBlockReceipts", () => large.transactionHashes.map((_, index) => receiptJson(index + 1)));
-      const found = await chain.receiptsInBlock(large, few);
-      expect(found.map(({ txHash }) => txHash)).toEqual(few);
-    });
+    ])(
+      "are taken from the receipts of the whole block if the node's index by transaction hash %s",
+      async (_, answer) => {
+        const { server, chain } = await bench();
+        server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : answer()));
+        server.on("eth_getBlockReceipts", () => large.transactionHashes.map((_, index) => receiptJson(index + 1)));
+        const found = await chain.receiptsInBlock(large, few);
+        expect(found.map(({ txHash }) => txHash)).toEqual(few);
+      },
+    );
 
-    it("are not requested twice if only the node's transaction index has them", async () => {
+    it("are not requested by hash a second time if the block's receipts cannot be read", async () => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : null));
       await chain.receiptsInBlock(large, few);
@@ -238,7 +241,7 @@ describe("receipts from an endpoint", () => {
       expect(server.calls("eth_getTransactionReceipt")).toHaveLength(before + few.length);
     });
 
-    it("are not requested as a whole block if the endpoint cannot be reached", async () => {
+    it("are not requested for the whole block if the endpoint cannot be reached", async () => {
       const { server, chain } = await bench();
       await chain.head("latest");
       server.on("eth_getTransactionReceipt", () => receiptJson(2));
@@ -251,17 +254,20 @@ describe("receipts from an endpoint", () => {
   it.each([
     ["accepts no batches", { code: -32600, message: "batch requests are not supported" }],
     ["limits calls per second", { code: -32005, message: "too many requests" }],
-  ])("are read in one call if many receipts of one block are needed, although the endpoint %s", async (_, error) => {
-    const { server, chain } = await bench();
-    const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
-    server.refuseBatches({ jsonrpc: "2.0", id: null, error });
-    server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
-    server.on("eth_getBlockReceipts", () => hashes.map((_, index) => receiptJson(index + 1)));
-    const found = await chain.receiptsInBlock({ ...block(7), transactionHashes: hashes }, hashes.slice(0, 100));
-    expect(found).toHaveLength(100);
-    expect(server.calls("eth_getTransactionReceipt")).toEqual([]);
-    expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
-  });
+  ])(
+    "are read in one call if many receipts of one block are needed, also from an endpoint that %s",
+    async (_, error) => {
+      const { server, chain } = await bench();
+      const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
+      server.refuseBatches({ jsonrpc: "2.0", id: null, error });
+      server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
+      server.on("eth_getBlockReceipts", () => hashes.map((_, index) => receiptJson(index + 1)));
+      const found = await chain.receiptsInBlock({ ...block(7), transactionHashes: hashes }, hashes.slice(0, 100));
+      expect(found).toHaveLength(100);
+      expect(server.calls("eth_getTransactionReceipt")).toEqual([]);
+      expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
+    },
+  );
 
   it("are not fetched if the block contains none of the requested transactions", async () => {
     const { server, chain } = await bench();
@@ -345,7 +351,7 @@ describe("receipts from an endpoint", () => {
     ["blockHash", "0x1"],
     ["contractAddress", "0x12"],
     ["effectiveGasPrice", "cheap"],
-  ])("are refused as a bad answer with %s = %j", async (field, value) => {
+  ])("are refused as a bad answer if they have %s = %j", async (field, value) => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(1, { [field]: value }));
     await expect(chain.receipts([hashOf(1)])).rejects.toThrow(ChainUnavailable);
@@ -399,7 +405,7 @@ describe("account and block data from endpoints", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 0)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("includes whether a second endpoint confirms or contradicts a block hash", async () => {
+  it("shows whether a second endpoint confirms or contradicts a block hash", async () => {
     const { other, chain } = await bench({ endpoints: 2 });
     expect(await chain.secondOpinion(7)).toEqual({ kind: "agreed", hash: hashOf(1_007) });
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
@@ -413,7 +419,7 @@ describe("account and block data from endpoints", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts
-  it("includes a second endpoint's hash of a block even if the preferred endpoint sometimes fails", async () => {
+  it("shows a second endpoint's different block hash even if the preferred endpoint failed in between", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
     server.failAlways(DOWN);

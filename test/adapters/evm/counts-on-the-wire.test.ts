@@ -101,7 +101,7 @@ describe("transaction counts of fifty new lanes in one poll", () => {
   });
 });
 
-describe("a transaction count that is read in another batch than the endpoint's newest block", () => {
+describe("a transaction count that is read in a different batch from the endpoint's newest block", () => {
   const TOO_LARGE = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } };
 
   it.each([

@@ -37,7 +37,7 @@ describe("the fee market read from an endpoint", () => {
     expect(server.calls("eth_feeHistory")[0]?.params).toEqual(["0x64", "latest", [25]]);
   });
 
-  it("contains only as many of the newest values as were requested, even if the endpoint returns more", async () => {
+  it("contains only the requested number of newest values, even if the endpoint returns more", async () => {
     const { server, chain } = await bench();
     const many = <T>(item: (index: number) => T) => Array.from({ length: 5_000 }, (_, index) => item(index));
     const endless = {

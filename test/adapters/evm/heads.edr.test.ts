@@ -81,7 +81,7 @@ describe("reads from two endpoints of a real chain", () => {
     await secondsUntil(async () => isRead());
   });
 
-  it("do not use the other endpoint to confirm block hashes once it has had no new block for a minute", async () => {
+  it("do not use the second endpoint to confirm block hashes once it has had no new block for a minute", async () => {
     const { spare, chain, pass, secondsUntil } = await stage();
     await pass(25);
     pin(spare, 5);
@@ -95,7 +95,7 @@ describe("reads from two endpoints of a real chain", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("still use the honest endpoint if the other one claims to be a thousand blocks ahead", async () => {
+  it("still use the honest endpoint if the other endpoint claims to be a thousand blocks ahead", async () => {
     const { preferred, chain, pass, alerts } = await stage();
     preferred.rule({ methods: ["eth_blockNumber"] }, async (_, next) => {
       const reply = await next();

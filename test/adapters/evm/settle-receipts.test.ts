@@ -34,7 +34,7 @@ it("a finalized block that one of three endpoints invents is outvoted, also at t
 });
 
 // protects [False receipts] src/adapters/evm/reads/agree.ts
-it("a finalized block's number is never taken from one of two endpoints that reports a false number for the real hash", async () => {
+it("if one of two endpoints reports the real hash of the finalized block with a false number, that number is not used", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();

@@ -70,7 +70,7 @@ describe("simulating a transaction", () => {
   );
 
   // protects [Holes] src/adapters/evm/reads/simulate-call.ts
-  it("reads no block, because the newest block's gas limit is already known", async () => {
+  it("reads no block, because the gas limit of the newest block is already known", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -98,7 +98,7 @@ describe("simulating a transaction", () => {
     });
   });
 
-  it("includes its own comparison of the value with the sender's balance, because some nodes do not compare them", async () => {
+  it("also compares the value with the sender's balance, because some nodes do not", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     expect((await chain.simulate({ ...CALL, value: 10n ** 18n + 1n })).outcome).toBe("insufficientFunds");
@@ -239,7 +239,7 @@ describe("simulating a transaction", () => {
     await expect(chain.simulate({ ...CALL, gas: 25_000n })).rejects.toThrow(ChainUnavailable);
   });
 
-  it("uses another endpoint if the first cannot simulate, and accepts the first one's revert", async () => {
+  it("uses another endpoint if the first cannot simulate, but accepts a revert that the first one reports", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_estimateGas", () => "0x5208");
     server.on("eth_estimateGas", () => {
@@ -313,7 +313,7 @@ describe("simulating a transaction on every endpoint", () => {
     expect(await chain.simulateEverywhere(CALL)).toEqual([{ kind: "silent" }, says(21_000n)]);
   });
 
-  it("also returns each endpoint's newest block and fee market, and reads the block first", async () => {
+  it("returns each endpoint's newest block and fee market too, and reads the block first", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     for (const [each, gas] of [
       [server, "0xd88a42"],

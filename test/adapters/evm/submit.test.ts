@@ -56,7 +56,7 @@ describe("submitting transactions to an endpoint", () => {
     expect(b.server.requests.filter((each) => each.calls.length === 4)).toHaveLength(1);
   });
 
-  it("has an unknown result if the reply is lost, and the result `already known` when the same bytes are sent again", async () => {
+  it("has an unknown result if the reply is lost, and returns `already known` when the same bytes are sent again", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "swallow" });
@@ -80,7 +80,7 @@ describe("submitting transactions to an endpoint", () => {
     }
   });
 
-  it("never throws, neither after a timeout nor for an unreachable endpoint", async () => {
+  it("never throws, even after a timeout or for an unreachable endpoint", async () => {
     const b = await bench({ timeoutMs: 1_000 });
     await b.chain.head("latest");
     const before = b.server.requests.length;
@@ -195,7 +195,7 @@ describe("submitting transactions with several endpoints", () => {
     ["with too high a nonce", "nonce too high", "rejected"],
     ["invalid for an unknown reason", "hmm", "rejected"],
   ])(
-    "considers the second endpoint's refusal after a final rejection by the first: a transaction %s",
+    "confirms a final rejection by the first endpoint with the second, which may give another reason: a transaction %s",
     async (_, words, answer) => {
       const b = await bench({ endpoints: 2 });
       b.server.on("eth_sendRawTransaction", refusing("oversized data"));
@@ -204,7 +204,7 @@ describe("submitting transactions with several endpoints", () => {
     },
   );
 
-  it("leaves a rejection unknown while the second endpoint does not answer, until that endpoint counts as down", async () => {
+  it("returns unknown for a rejection while the second endpoint does not answer, until that endpoint counts as down", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.on("eth_sendRawTransaction", refusing("oversized data"));
@@ -329,7 +329,7 @@ describe("a rejection that names a gas cap per transaction", () => {
   });
 
   // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/chain-context.ts
-  it("is returned with the higher cap if two endpoints each name one, and without a cap if only one of them does", async () => {
+  it("is returned with the higher cap if two endpoints each name a cap, and without a cap if only one of them does", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", tooHigh(1_500_000));
     b.other.on("eth_sendRawTransaction", tooHigh(16_777_216));

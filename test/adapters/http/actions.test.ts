@@ -113,7 +113,7 @@ describe("operator actions over HTTP", () => {
   });
 });
 
-it("the history of a transaction shows which API key decided a step", async () => {
+it("the history of a transaction shows which API key caused a state change", async () => {
   const at = new Date("2026-01-01T00:00:00.000Z");
   const step = { ordinal: 2, fromState: "TRACKING", state: "TRACKING", subState: "PENDING", count: 1 } as const;
   const times = { firstAt: at, lastAt: at };

@@ -5,7 +5,7 @@ describe("an HTTP route", () => {
   const schema = { type: "object", properties: { note: { type: "string" } } };
 
   it.each(["body", "querystring", "params", "headers"])(
-    "cannot be registered with a Fastify validation of its %s",
+    "cannot be registered with a Fastify schema that validates its %s",
     async (part) => {
       const app = httpApp();
       app.post("/mistake", { config: { open: true }, schema: { [part]: schema } }, async () => ({}));
@@ -13,7 +13,7 @@ describe("an HTTP route", () => {
     },
   );
 
-  it("serialises its response by its schema", async () => {
+  it("returns only the response fields that its schema lists", async () => {
     const app = httpApp();
     const open = { config: { open: true }, schema: { response: { 200: schema } } } as const;
     app.get("/answer", open, async () => ({ note: "said", aside: "unsaid" }));

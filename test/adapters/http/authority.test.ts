@@ -125,7 +125,7 @@ describe("every route of the API", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts
-  it("has a scope listed, and a route without a scope cannot be registered", () => {
+  it("has its scope listed in src/contract/scopes.ts; a route without a scope cannot be registered", () => {
     const written = guarded.map(({ method, path }) => `${method} ${path}`);
     expect(Object.keys(ROUTE_SCOPES).sort()).toEqual(written.sort());
     expect(() => scopeOf({ method: "POST", url: "/api/v1/tx/:txId/burn" })).toThrow(
@@ -137,7 +137,7 @@ describe("every route of the API", () => {
 });
 
 // protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/auth.ts
-it("every route that requires an API key answers 401 without one, and reads nothing", async () => {
+it("every route that requires an API key answers 401 without one, before anything is read", async () => {
   const { app, state } = world();
   for (const route of guarded) {
     const response = await ask(app, route, "nobody's");
@@ -150,7 +150,7 @@ it("every route that requires an API key answers 401 without one, and reads noth
 });
 
 describe("an API key", () => {
-  it("without scopes may only read and create", async () => {
+  it("may only read and create if it has no scopes", async () => {
     const { app, state } = world();
     state.owner = "other";
     for (const route of guarded) {
@@ -161,7 +161,7 @@ describe("an API key", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("without the scope operate may replace no transaction, not even its own", async () => {
+  it("may replace no transaction without the scope operate, not even its own", async () => {
     for (const owner of ["mine", "other", null]) {
       const act = vi.fn(async () => sampleTransaction());
       const transaction = async () => sampleTransaction({ owner });
@@ -175,7 +175,7 @@ describe("an API key", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/problems.ts
-  it("with a signer limit is refused item by item in a batch, and each refusal is audited", async () => {
+  it("is refused item by item in a batch if it is limited to signers, and each refusal is audited", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "mine", secret: SECRET, signers: [RECIPIENT] }];
     const createBatch: FencepostApi["createBatch"] = async (requests, owner, limits) => {
@@ -193,7 +193,7 @@ describe("an API key", () => {
   });
 
   // protects [Attacks] src/domain/keys/principal.ts, src/adapters/http/routes/operations.ts
-  it("with a signer or chain limit may not read metrics, because they name every signer of the node", async () => {
+  it("may not read metrics if it is limited to signers or chains, because metrics name every signer of the node", async () => {
     const metrics = vi.fn(async () => ({ contentType: "text/plain", body: `balance{signer="${SIGNER}"} 1\n` }));
     const asked = async (limits: Partial<ApiKey>) => {
       const app = httpApp({}, { metrics, apiKeys: [{ name: "mine", secret: SECRET, ...limits }] });

@@ -72,7 +72,7 @@ describe("the content encoding of a request", () => {
 
 describe("a query string", () => {
   it.each(["requestId=%ff", "requestId=%", "requestId=a%2", "requestId=%zz", "%ff=1"])(
-    "%s is refused, because it would be decoded as another text",
+    "%s is refused, because it would be decoded to a different text",
     async (query) => {
       const list = vi.fn(() => Promise.resolve({ items: [], next: null }));
       const response = await httpApp({ transactions: list }).inject({ method: "GET", url: `/api/v1/tx?${query}` });
@@ -110,7 +110,7 @@ describe("a JSON request body", () => {
     expect(reached).toBe(0);
   });
 
-  it("that is not UTF-8 is refused, because decoding could make different ids equal", async () => {
+  it("is refused if it is not UTF-8, because decoding could make different ids equal", async () => {
     const body = Buffer.concat([Buffer.from('{"requestId":"a'), Buffer.from([0xff]), Buffer.from('"}')]);
     const { response, reached } = await post(body);
     expect(response.statusCode).toBe(400);
@@ -123,7 +123,7 @@ describe("a JSON request body", () => {
     ['{"payload":{"__proto__":{"to":"0x00"}}}', "payload.__proto__"],
     ['{"payload":{"args":[1,{"__proto__":null}]}}', "payload.args.1.__proto__"],
     ['{"\\u005f_proto__":{}}', "__proto__"],
-  ])("with a __proto__ member is refused with the member's path: %s", async (body, path) => {
+  ])("is refused, with the member's path, if it has a __proto__ member: %s", async (body, path) => {
     const { response, reached } = await post(body);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path });
@@ -131,12 +131,12 @@ describe("a JSON request body", () => {
     expect(({} as Record<string, unknown>).signer).toBeUndefined();
   });
 
-  it("with harmless member names such as constructor is accepted", async () => {
+  it("is accepted with harmless member names such as constructor", async () => {
     const { response } = await post('{"metadata":{"constructor":{"prototype":1},"toString":"x","hasOwnProperty":1}}');
     expect(response.statusCode).toBe(202);
   });
 
-  it("with a duplicate member is read with the member's last value", async () => {
+  it("is read with the last value of a member that occurs twice", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     await httpApp({ create }).inject({
       method: "POST",
@@ -150,7 +150,7 @@ describe("a JSON request body", () => {
   it.each([
     ["arrays", "[".repeat(100_000) + "]".repeat(100_000)],
     ["objects", `${'{"a":'.repeat(40_000)}1${"}".repeat(40_000)}`],
-  ])("with endlessly nested %s is refused without a stack overflow", async (_, deep) => {
+  ])("is refused without a stack overflow if it has endlessly nested %s", async (_, deep) => {
     const { response, reached } = await post(`{"metadata":${deep}}`);
     expect(response.statusCode).toBe(400);
     expect(response.json().detail).toContain("nested deeper than 64 levels");
@@ -158,7 +158,7 @@ describe("a JSON request body", () => {
     expect(reached).toBe(0);
   });
 
-  it("nested 63 levels deep is accepted", async () => {
+  it("is accepted if it is nested 63 levels deep", async () => {
     const { response } = await post(`{"metadata":${"[".repeat(62)}${"]".repeat(62)}}`);
     expect(response.statusCode).toBe(202);
   });
@@ -294,7 +294,7 @@ describe("an HTTP method", () => {
   });
 
   // protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/problems.ts
-  it("QUERY without a route and a content type is a client error", async () => {
+  it("QUERY to an unknown route without a content type is refused as a client error", async () => {
     const error = vi.fn();
     const request = { method: "QUERY" as "GET", url: "/nothing" };
     const response = await httpApp({}, { logger: { error } }).inject(request);
@@ -303,19 +303,19 @@ describe("an HTTP method", () => {
   });
 });
 
-describe("query parameters with a wrong name", () => {
+describe("query parameters that are unknown, missing or malformed", () => {
   it.each([
     ["/api/v1/tx?status=STUCK", "status", "did you mean `state`?"],
     ["/api/v1/tx?from=0x1", "from", "did you mean `signer`?"],
     ["/api/v1/tx?hash=0x1", "hash", "did you mean `txHash`?"],
     ["/api/v1/tx/completions?cursor=1", "cursor", "did you mean `after`?"],
     ["/api/v1/tx/by-request?request_id=1", "request_id", "did you mean `requestId`?"],
-  ])("are refused with a suggestion of the right name: %s", async (url, path, hint) => {
+  ])("are refused with a suggestion of the right name if they are misnamed: %s", async (url, path, hint) => {
     const response = await httpApp({}).inject(url);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path, hint });
   });
 
-  it("are named in the error, as missing parameters are", async () => {
+  it("are named in the error", async () => {
     const missing = await httpApp({}).inject(`/api/v1/tx/by-request?signer=0x${"1".repeat(40)}`);
     expect(missing.json()).toMatchObject({
       path: "requestId",

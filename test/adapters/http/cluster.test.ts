@@ -63,7 +63,7 @@ describe("GET /api/v1/leases", () => {
 });
 
 it.each([["/api/v1/nodes?alive=1"], ["/api/v1/leases?signer=0x00"]])(
-  "%s is refused because the route has no such parameter",
+  "%s is refused because the route does not have this query parameter",
   async (url) => {
     const response = await httpApp().inject(url);
     expect(response.statusCode).toBe(400);

@@ -134,7 +134,7 @@ describe("the Idempotency-Key header", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("does not replace a request id that is null in the body", async () => {
+  it("is refused if the body's request id is null", async () => {
     const create = creator();
     expect((await send(create, { ...intent, requestId: null }, "order-42")).statusCode).toBe(400);
     expect(create).not.toHaveBeenCalled();

@@ -102,7 +102,7 @@ describe("the kill switch over HTTP", () => {
   });
 
   // protects [The kill switch] src/adapters/http/app.ts
-  it("is admitted under overload, before waiting requests", async () => {
+  it("is admitted under overload, ahead of waiting requests", async () => {
     const full = {
       admittance: () => OPEN,
       turnMs: 0,

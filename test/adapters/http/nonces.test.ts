@@ -77,14 +77,17 @@ describe("a nonce reservation over HTTP", () => {
   it.each([
     ["submit", "submitReserved", { rawTransaction: "0x02aa" }],
     ["used", "markUsed", { txHash: sampleHash(1) }],
-  ] as const)("is used by POST %s, which answers 202 with a tracked transaction", async (path, method, payload) => {
-    const use = vi.fn(async () => sampleCreated({ state: "TRACKING", nonce: 8 }));
-    const response = await httpApp({ [method]: use }).inject({ method: "POST", url: `${PATH}/${path}`, payload });
-    expect(response.statusCode).toBe(202);
-    expect(response.headers.location).toBe(`/api/v1/tx/${sampleTxId(1)}`);
-    expect(response.json()).toMatchObject({ txId: sampleTxId(1), nonce: 8, state: "TRACKING" });
-    expect(use).toHaveBeenCalledWith(ID, payload);
-  });
+  ] as const)(
+    "is used by POST %s, which answers 202 with the transaction that now has the nonce",
+    async (path, method, payload) => {
+      const use = vi.fn(async () => sampleCreated({ state: "TRACKING", nonce: 8 }));
+      const response = await httpApp({ [method]: use }).inject({ method: "POST", url: `${PATH}/${path}`, payload });
+      expect(response.statusCode).toBe(202);
+      expect(response.headers.location).toBe(`/api/v1/tx/${sampleTxId(1)}`);
+      expect(response.json()).toMatchObject({ txId: sampleTxId(1), nonce: 8, state: "TRACKING" });
+      expect(use).toHaveBeenCalledWith(ID, payload);
+    },
+  );
 
   it("is released by a POST without a body or with an empty one", async () => {
     const releaseNonce = vi.fn(async () => reservation({ state: "RELEASED" }));
@@ -96,7 +99,7 @@ describe("a nonce reservation over HTTP", () => {
     expect(releaseNonce).toHaveBeenCalledTimes(2);
   });
 
-  it("is refused with 409 and the transaction id if a transaction already uses it", async () => {
+  it("cannot be released if a transaction already uses it: the answer is 409 with the transaction id", async () => {
     const over = new FencepostError("CONFLICT", "it is SUBMITTED", { txId: sampleTxId(5) });
     const app = httpApp({ releaseNonce: async () => Promise.reject(over) });
     const response = await app.inject({ method: "POST", url: `${PATH}/release` });

@@ -46,7 +46,7 @@ function bench(
 const sound = { creates: [{ txId: sampleTxId(1), owner: "shop", request: { signer: "0x00" } }], repeat: false };
 
 describe("the authentication of another node", () => {
-  it("accepts a signature of a known instance under any host name", async () => {
+  it("accepts a signature of a known instance, whatever host name the request uses", async () => {
     const { post, create } = bench(undefined, { wire: { hosts: ["relay.example"], origins: [] } });
     expect((await post(sound)).statusCode).toBe(200);
     expect(create).toHaveBeenCalledExactlyOnceWith(sound.creates, false);
@@ -205,7 +205,7 @@ describe("the response to forwarded creates", () => {
     ]);
   });
 
-  it("after the creates were handed over, is 500 on a failure, never a code that means that nothing was done", async () => {
+  it("is 500 on a failure after the creates were handed over, never a code that means that nothing was done", async () => {
     const error = vi.fn();
     const { post } = bench(() => Promise.reject(unavailable("the database does not answer")), { logger: { error } });
     const response = await post(sound);

@@ -31,7 +31,7 @@ function bench() {
 
 describe("an API key with a rate limit", () => {
   // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
-  it("may create as many transactions at once as its rate, then gets 429, and may create again after Retry-After", async () => {
+  it("may create as many transactions at once as its rate per second, then gets 429, and may create again after Retry-After", async () => {
     const { clock, refusals, create, post } = bench();
     const answers = [];
     for (let each = 0; each < 4; each++) answers.push(await post(SLOW));
@@ -97,7 +97,7 @@ describe("an API key with a rate limit", () => {
   });
 
   // protects [Attacks] src/application/authority.ts, src/adapters/http/admission/rate-headers.ts
-  it("is charged for nonce reservations too, and their own quota is reported beside the rate", async () => {
+  it("is charged for nonce reservations too, and the separate quota of reservations is reported beside the rate", async () => {
     const { post } = bench();
     const refused = await post(SLOW, "/api/v1/nonces", { signer: SIGNER_EIP55 });
     expect(refused.statusCode).toBe(429);

@@ -92,7 +92,7 @@ describe("HTTP long polls", () => {
 
 describe("an HTTP request body", () => {
   // protects [Attacks] src/adapters/http/exchange/problems.ts
-  it("whose client disconnects in the middle is not logged as a failure", async () => {
+  it("is not logged as a failure if its client disconnects in the middle", async () => {
     const logger = { error: vi.fn() };
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     const { server, url } = await serve({ create }, { logger });
@@ -154,7 +154,7 @@ describe("the HTTP server of a node", () => {
     await closed;
   });
 
-  it("on close, aborts requests that are still open after the grace period", async () => {
+  it("aborts, on close, requests that are still open after the grace period", async () => {
     const clock = createManualClock();
     const entered = deferred();
     const { server, url } = await serve(
@@ -189,7 +189,7 @@ describe("the HTTP server of a node", () => {
 
 describe("an HTTP request on the wire", () => {
   // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
-  it("with two Host headers is refused with 400 (RFC 9112, 3.2), on every route", async () => {
+  it("is refused with 400 if it has two Host headers (RFC 9112, 3.2), on every route", async () => {
     const { url } = await serve();
     for (const path of ["/healthz", "/rpc", "/nothing"]) {
       const head = `GET ${path} HTTP/1.1\r\nhost: x\r\nHOST: x\r\nconnection: close\r\n\r\n`;
@@ -210,7 +210,7 @@ describe("an HTTP request on the wire", () => {
     return answer;
   }
 
-  it("with a URL that is too long is refused with the path url, not as a bad body", async () => {
+  it("is refused with the path url, not as a bad body, if its URL is too long", async () => {
     const { url } = await serve();
     const answer = await raw(url, `GET /?x=${"y".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ status: 400, path: "url" });
@@ -220,7 +220,7 @@ describe("an HTTP request on the wire", () => {
     ["not HTTP at all", "HELLO THERE\r\n\r\n"],
     ["a header without end", `GET /healthz HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`],
     ["two lengths", "POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}"],
-  ])("with %s is answered with a problem document, on exclusive and shared ports", async (_, bytes) => {
+  ])("is answered with a problem document if it has %s, on exclusive and shared ports", async (_, bytes) => {
     const { url, server } = await serve();
     for (const port of [url, (await server.listenShared("127.0.0.1", 0)).url]) {
       const answer = await raw(port, bytes);
@@ -237,7 +237,7 @@ describe("an HTTP request on the wire", () => {
     expect(serverLike(app.server).requestTimeout).toBe(30_000);
   });
 
-  it("with an incomplete body creates nothing", async () => {
+  it("creates nothing if its body is incomplete", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     const { url, server } = await serve({ create });
     const head =
@@ -247,7 +247,7 @@ describe("an HTTP request on the wire", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("with a chunked body over the limit is 413", async () => {
+  it("is 413 if it has a chunked body over the limit", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     const { url } = await serve({ create });
     const outgoing = request(`${url}/api/v1/tx`, { method: "POST", headers: { "content-type": "application/json" } });
@@ -261,7 +261,7 @@ describe("an HTTP request on the wire", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("with a Content-Length over the limit is 413", async () => {
+  it("is 413 if it has a Content-Length over the limit", async () => {
     const { url } = await serve();
     const response = await fetch(`${url}/api/v1/tx`, {
       method: "POST",
@@ -275,7 +275,7 @@ describe("an HTTP request on the wire", () => {
   it.each([
     ["is announced", "content-length: 900000", "x".repeat(500_000), "x".repeat(400_000)],
     ["is not", "transfer-encoding: chunked", `7a120\r\n${"x".repeat(500_000)}\r\n`, "3\r\nxxx\r\n0\r\n\r\n"],
-  ])("with too large a body is answered while the client still sends, if the body's length %s", async (...how) => {
+  ])("is answered while the client still sends, if its body is too large and the body's length %s", async (...how) => {
     const [, length, begin, rest] = how;
     const { url } = await serve();
     const socket = connect(Number(new URL(url).port), "127.0.0.1");

@@ -62,7 +62,7 @@ describe("a signed request from another node", () => {
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("is refused if it is repeated, also after a new registration of the receiver or a change of the sender's row", async () => {
+  it("is refused if it is repeated, even if the receiver registered anew or the sender's row changed in between", async () => {
     expect(await ask(signed())).toBe("in");
     expect(await ask(signed())).toBe("replayed");
     rows.register(receiver, "http://receiver");
@@ -90,14 +90,14 @@ describe("a signed request from another node", () => {
   });
 
   // protects [Attacks] src/adapters/peers/gate.ts
-  it("is refused by a new process that replaced the process it was signed for", async () => {
+  it("is refused by a new process at the same address, because it was signed for the process before", async () => {
     const caught = signed();
     receiver = rows.peers();
     rows.register(receiver, "http://receiver");
     expect(await ask(caught)).toBe("receiver");
   });
 
-  it("is admitted if it names an earlier instance of this process, because it may have been sent before the new one registered", async () => {
+  it("is admitted if it names an earlier instance id of this process, because it may have been sent before the new id was registered", async () => {
     rows.register(receiver, "http://receiver");
     receiver.know(rows.rows);
     expect(await ask(signed())).toBe("in");
@@ -142,7 +142,7 @@ describe("a signed request from another node", () => {
     expect(await ask(caught)).toBe("stale");
   });
 
-  it("is admitted if it names a newer heartbeat than the receiver has read", async () => {
+  it("is admitted if it names a heartbeat newer than the last one that the receiver has read", async () => {
     expect(await ask(signed({ heartbeat: sender.counter + 100 }))).toBe("in");
   });
 });
@@ -176,7 +176,7 @@ describe("the sender of a signed request between nodes", () => {
   });
 
   // protects [Attacks] src/adapters/peers/directory.ts
-  it("is refused with a used request number even if its instance expired and is live again", async () => {
+  it("is refused if it repeats a request number, even if its instance had expired and is live again", async () => {
     expect(await ask(signed())).toBe("in");
     rows.change(sender.instanceId, { expired: true });
     receiver.know(rows.rows);
@@ -211,7 +211,7 @@ describe("a secret that all nodes share outside the database", () => {
     ["by another secret", { secrets: [NEXT_SECRET] }],
     ["by none", { secrets: [] }],
     // protects [Attacks] src/adapters/peers/directory.ts
-  ])("refuses an instance whose key is proved %s", async (_, options) => {
+  ])("refuses an instance whose public key is proved %s", async (_, options) => {
     setUp({ sender: options, receiver: { secrets: [SECRET] } });
     expect(await ask(signed())).toBe("secret");
   });

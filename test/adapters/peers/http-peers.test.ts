@@ -90,7 +90,7 @@ describe("a request to another node", () => {
     expect(peer.requests).toEqual([]);
   });
 
-  it("includes all creates except one that is too large for the other node", async () => {
+  it("includes all creates except those that are too large for the other node", async () => {
     const received: string[] = [];
     const node = await startPeerServer(rows, async (creates) => {
       received.push(...creates.map(({ txId }) => txId));
@@ -333,14 +333,14 @@ describe("error results of single forwarded creates", () => {
     return result as FencepostError;
   };
 
-  it("become errors with the same code and the members of the error catalogue", async () => {
+  it("become errors with the same code and the fields that the error catalogue defines", async () => {
     const result = await only(problem("NOT_LEADER", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }));
     expect(result).toMatchObject({ code: "NOT_LEADER", message: "why", status: 409 });
     expect(result.extras).toEqual({ ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 });
   });
 
   it.each([["TOO_TIRED"], ["toString"], ["__proto__"], [""]])(
-    "with the unknown code %j become UNAVAILABLE",
+    "become UNAVAILABLE if their code is the unknown %j",
     async (code) => {
       const result = await only(problem(code, { ownerUrl: "http://node-c:3000" }));
       expect(result).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("why") });
@@ -355,7 +355,7 @@ describe("error results of single forwarded creates", () => {
     expect((await only(problem("SUBMISSION_REJECTED", { revert: none }))).extras).toEqual({});
   });
 
-  it("drop members that this version does not know, and members of a wrong type", async () => {
+  it("lose fields that this version does not know, and fields of a wrong type", async () => {
     const extras = {
       mood: "bad",
       reason: "BOREDOM",

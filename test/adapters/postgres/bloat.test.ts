@@ -67,7 +67,7 @@ describe("the row versions that a transaction writes", () => {
       expect(of(name)).toMatchObject({ inserted: COUNT, updated: 0 });
   });
 
-  it("are heap-only tuple (HOT) updates, except the last update, which ends the tracking", () => {
+  it("are heap-only tuple (HOT) updates, except the last one, which ends the watch for reorgs", () => {
     const { updated, hot } = of("transaction");
     expect(updated).toBe(COUNT * 5);
     expect(hot / updated).toBeGreaterThan(0.7);
@@ -86,7 +86,7 @@ describe("the row versions of one transaction on each of many lanes", () => {
   afterAll(() => server.remove());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("include one version of the lane's row per commit that changes its counts; no other row stores counts", async () => {
+  it("include one version of the lane's row for each commit that changes the lane's counts; no other row stores counts", async () => {
     await liveOnMany(server.url, LANES);
     const client = await connectClient(server.url);
     const tables = await waitUntil(() => readCounters(client, LANES), "the server has counted everything");

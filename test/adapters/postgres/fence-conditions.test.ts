@@ -113,7 +113,7 @@ describe("every SQL statement that checks the fence", () => {
   });
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
-  it("is tested here: no statement on lanes and instances is missing", async () => {
+  it("is covered by this file: no statement on lanes or instances is missing", async () => {
     const tried = new Set([...subjects.map(nameOf), ...Object.keys(NO_FENCES)]);
     const writes =
       /(UPDATE|INTO|DELETE FROM) fencepost\.(lane|node_instance)\b|FOR NO KEY UPDATE|require_open|histories/;
@@ -153,7 +153,7 @@ describe("a lane that is taken over while the stale owner waits for its row lock
 
   // protects [The fence] src/adapters/postgres/statements/lane.ts
   it.each(["lock-lanes", "prove-lanes", "release-lane"])(
-    "is refused to the stale owner by the statement %s",
+    "cannot be changed by the stale owner with the statement %s",
     async (name) => {
       const each = subjects.find((one) => nameOf(one) === name) as Subject;
       expect(await overtaken(each, each.statement.sql)).toBe(true);

@@ -130,7 +130,7 @@ describe("a lane takeover", () => {
     await writer.end();
   });
 
-  it("of many lanes skips lanes that are being written", async () => {
+  it("skips lanes that are being written, if many lanes are taken over together", async () => {
     const instance = anInstance();
     await store.registerInstance(instance);
     const lanes = [aLane(), aLane(), aLane()];
@@ -147,7 +147,7 @@ describe("a lane takeover", () => {
     expect(await store.claimLanes(lanes, heir.instanceId, 3)).toHaveLength(3);
   });
 
-  it("by 24 instances at once has one winner each time, and each win increases the fencing token by one", async () => {
+  it("has exactly one winner if 24 instances try at once, and increases the fencing token by one", async () => {
     const lane = aLane();
     const stores = await Promise.all(Array.from({ length: 24 }, () => subject.connect()));
     for (let term = 1; term <= 3; term++) {

@@ -115,7 +115,7 @@ describe("a database role whose name contains the default schema name", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts, src/adapters/postgres/rows/schema-name.ts
-  it("gets its rights under its own name if the schema has another name", async () => {
+  it("gets its rights under its unchanged name if the schema is configured with another name", async () => {
     await migrate({ databaseUrl: database.url, schema, grant: role });
     const asked =
       "SELECT has_schema_privilege($1, $2, 'USAGE') AS uses, has_table_privilege($1, $3, 'INSERT') AS writes";

@@ -72,7 +72,7 @@ describe("a send within the caller's database transaction", () => {
     expect(await store.transaction(intent.txId)).toMatchObject({ state: "CREATED" });
   });
 
-  it("has no effect if that transaction rolls back, fully or to a savepoint, or its connection is killed", async () => {
+  it("has no effect if the caller's transaction rolls back, fully or to a savepoint, or if its connection is killed", async () => {
     const lane = aLane();
     await caller.query("BEGIN");
     await insertIntake(caller, anIntent(lane));
@@ -95,7 +95,7 @@ describe("a send within the caller's database transaction", () => {
     await doomed.end().catch(() => undefined);
   });
 
-  it("blocks no other transaction while the caller's transaction is open, not even one with the same request id", async () => {
+  it("blocks no other create while the caller's transaction is open, not even one with the same request id", async () => {
     const fence = await holdLane(store);
     const mine = anIntent(fence.lane, { requestId: "42" });
     await caller.query("BEGIN");

@@ -36,7 +36,7 @@ describe("an allocation that reaches PostgreSQL late", () => {
 
   /**
    * Sends an allocation that the proxy delays, so that its outcome is unknown to the store. Resolves with a function
-   * that lets it arrive.
+   * that lets the delayed bytes arrive at the server.
    */
   async function leaveUnknown(): Promise<() => Promise<void>> {
     const delayed = proxy.delayNextCommit();
@@ -50,7 +50,7 @@ describe("an allocation that reaches PostgreSQL late", () => {
     return deliver;
   }
 
-  it("has no effect if its owner has acquired the lane again under the same term, because the owner would miss it", async () => {
+  it("has no effect if its owner has acquired and reloaded the lane meanwhile, because the owner would not notice it", async () => {
     const deliver = await leaveUnknown();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
@@ -58,7 +58,7 @@ describe("an allocation that reaches PostgreSQL late", () => {
     expect(await store.loadLane(fence)).toMatchObject({ cursor: 1, allocated: 1 });
   });
 
-  it("is found by its owner if it arrives before the owner acquires the lane again", async () => {
+  it("is read by its owner if it arrives before the owner acquires the lane again", async () => {
     const deliver = await leaveUnknown();
     await deliver();
     expect(await store.acquireLane(fence.lane, fence.instanceId)).toEqual({ result: "kept", fence });

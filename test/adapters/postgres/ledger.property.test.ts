@@ -59,7 +59,7 @@ describe("a lane in PostgreSQL and an in-memory ledger with the same writes", ()
   }, 120_000);
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("differ only in removed transactions and used request ids if old transactions are removed in between", async () => {
+  it("differ only in removed rows and used request ids if retention removes old transactions in between", async () => {
     await fc.assert(
       fc.asyncProperty(storyWithDepartures, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
         const run = new StoryRun(subject, store, await holdLane(store, aLane(++stories)));
@@ -103,8 +103,9 @@ class StoryRun {
     // The test cannot advance the database's clock, so a reservation is either expired at once or valid for hours. Skip
     // events that only advance time.
     if (happening.kind === "time") return true;
-    // Commit before a realign. Otherwise, if a transaction leaves its nonce in the same commit, the adapter still
-    // counts it, and only the next realign would lower the cursor.
+    // Commit before a realign (which sets the lane's next nonce from the chain). Otherwise, if a transaction gives up
+    // its nonce in the same commit, the adapter still counts that nonce as used. Then only the next realign would lower
+    // the lane's next nonce.
     if (happening.kind === "realign") await this.commit();
     const made = this.maker.make(this.ledger, happening);
     if (made === null) await this.outside();
@@ -222,8 +223,8 @@ class StoryRun {
   }
 
   /**
-   * Converts a generated value to what the database accepts: ids become UUIDs, fingerprints get 32 bytes, and an
-   * attempt without bytes counts as signed by a node.
+   * Converts generated values to those that the database accepts: ids become UUIDs, and fingerprints get 32 bytes. An
+   * attempt without bytes becomes one that was signed by a node.
    */
   private translated<T>(whole: T): T {
     return mapped(whole, (key, value) => {

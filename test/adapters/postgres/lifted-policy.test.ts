@@ -36,10 +36,10 @@ async function paidElsewhere(event: ApprovalResult["event"], value: bigint) {
   return { ...found, paid };
 }
 
-describe("a transaction awaiting approval whose request id another transaction has used meanwhile", () => {
+describe("a transaction awaiting approval, whose request id another transaction has used meanwhile,", () => {
   it.each(["reject", "expire", "callOff"] as const)(
     // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
-    "resolves to the other one after %s, and no failure is added to the feed",
+    "is replaced by that other transaction after %s, and no failure is added to the feed",
     async (event) => {
       const { waits, paid, feed } = await paidElsewhere(event, 500n);
       expect(waits).toMatchObject({ txId: paid.txId, state: "ALLOCATED", nonce: 0 });
@@ -48,7 +48,7 @@ describe("a transaction awaiting approval whose request id another transaction h
   );
 
   // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
-  it("ends as rejected if the other one has another payload", async () => {
+  it("ends as rejected if the other transaction has another payload", async () => {
     const { waits, feed } = await paidElsewhere("reject", 1n);
     expect(waits).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });
     expect(feed).toHaveLength(1);

@@ -10,7 +10,7 @@ afterEach(() => subject.close());
 
 // protects [Reads] src/adapters/postgres/statements/lane.ts
 it.each([0, -3])(
-  "the next owner of a lane finds transactions to be signed even if the lane's stored count of them is wrong (%i)",
+  "the next owner of a lane finds all unsigned transactions even if the lane's stored count of them is wrong (%i)",
   async (kept) => {
     const store = await subject.connect();
     const fence = await holdLane(store);

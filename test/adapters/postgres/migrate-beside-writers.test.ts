@@ -12,21 +12,24 @@ beforeEach(async () => {
 });
 afterEach(() => subject.close());
 
-/** The shipped migrations and one of the next release, with which running nodes of this release still work. */
+/**
+ * Returns the shipped migrations plus a migration of the next release. Running nodes of this release still work with
+ * that migration.
+ */
 async function withNext(sql: string) {
   const shipped = await shippedMigrations();
   const full = `-- works with: ${shipped.at(-1)?.name}\n${sql}`;
   return [...shipped, { name: "9999_next.sql", sql: full, checksum: checksumOf(full) }];
 }
 
-/** Sessions that wait for a table lock. */
+/** Finds sessions that wait for a table lock. */
 const WAITING = `
   SELECT FROM pg_locks AS k JOIN pg_database AS d ON d.oid = k.database
   WHERE NOT k.granted AND k.locktype = 'relation' AND d.datname = current_database()`;
 
 describe("a migration that runs while nodes write", () => {
   // protects [Reads] src/adapters/postgres/schema/migrate.ts
-  it("never holds a table that the nodes need while it waits for another table that they hold", async () => {
+  it("never holds a lock on a table that nodes need while it waits for a table that nodes have locked", async () => {
     const store = await subject.connect();
     const fences = await Promise.all([1, 2, 3].map(() => holdLane(store)));
     await subject.client.query("CREATE SEQUENCE public.tries");

@@ -39,7 +39,7 @@ describe("an allocation in one database round trip", () => {
   });
   afterEach(() => proxy.admit());
 
-  /** Holds the store's bytes at the proxy, changes the database with `interfere`, then lets the bytes continue. */
+  /** Holds the store's bytes back at the proxy, changes the database with `interfere`, then lets the bytes continue. */
   async function interfering<T>(work: Promise<T>, interfere: () => Promise<unknown>): Promise<T> {
     const release = await proxy.holdAt(ONE_TRIP);
     await interfere();
@@ -91,7 +91,7 @@ describe("an allocation in one database round trip", () => {
     }
   });
 
-  it("may contain several lanes, each with its own next nonce", async () => {
+  it("may contain transactions of several lanes, each lane with its own next nonce", async () => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane), anIntent(other.lane)]);
     const write = (of: Fence) => ({
@@ -114,7 +114,7 @@ describe("an allocation in one database round trip", () => {
     ["a suspension", "suspended = true, suspended_by = 'HISTORY'"],
     ["another epoch", "reconciled_epoch = 0"],
     // protects [The fence] src/adapters/postgres/commit/commit.ts
-  ])("of several lanes, one of which has %s, has the same results as one write per lane", async (_, change) => {
+  ])("has the same results as one write per lane, if one of its lanes has %s", async (_, change) => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane)]);
     const writes = [other, fence].map((of) => ({
@@ -138,7 +138,7 @@ describe("an allocation in one database round trip", () => {
     expect([await cursor(), await count()]).toEqual([8, 2]);
   });
 
-  it("writes nothing if the term is over", async () => {
+  it("writes nothing if the node's ownership of the lane (its term) is over", async () => {
     const heir = anInstance();
     await store.registerInstance(heir);
     const write = { kind: "allocate" as const, fence, floor: null, items: [{ intent: anIntent(fence.lane) }] };
@@ -154,8 +154,8 @@ describe("an allocation in one database round trip", () => {
       const work = allocate(store, fence, [anIntent(fence.lane)]).catch(() => "refused");
       const kill = () =>
         subject.client.query(`UPDATE fencepost.node_instance SET ${change} WHERE instance_id = $1`, [fence.instanceId]);
-      // After the first failure the store may avoid one-trip commits, so the second case may take several round trips.
-      // The result must be the same.
+      // After the first failure the store may avoid committing in one round trip, so the second case may take several
+      // round trips. The result must be the same.
       await (change.startsWith("dead = true") ? interfering(work, kill) : kill().then(() => work));
       expect([await cursor(), await count()]).toEqual([1, 1]);
     }
@@ -196,7 +196,8 @@ describe("an allocation in one database round trip", () => {
     const hold = proxy.holdAt("fencepost:lock-lanes");
     const writing = allocate(store, fence, [intent]);
     await begins;
-    // The ordinary path has begun, so the one-trip transaction whose BEGIN failed has already been processed.
+    // The store has begun its ordinary path of several round trips. So the server has already processed the one-trip
+    // transaction whose BEGIN failed.
     const release = await hold;
     expect((await markers()).rows).toEqual(before);
     expect([await cursor(), await count()]).toEqual([1, 1]);
@@ -236,7 +237,7 @@ describe("an allocation in one database round trip", () => {
     expect(nonces(await allocate(store, fence, [intent]))).toEqual([1]);
   });
 
-  it("is not attempted for the commit after a failed one, but is attempted again later", async () => {
+  it("is not used for the commit right after a failed one, but is used again later", async () => {
     await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 5"));
     const again = proxy.holdAt(ONE_TRIP);
     let tried = false;

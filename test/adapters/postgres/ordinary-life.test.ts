@@ -31,8 +31,8 @@ const attempt = anAttempt();
 const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
 
 /**
- * Allocates a transaction. `walk` applies its further steps, named by their ordinal in the history, each in a commit of
- * its own.
+ * Allocates a transaction. The returned `walk` applies further state changes to it, each in a separate commit; they are
+ * named by their number in the transaction's history.
  */
 async function begin(): Promise<{ txId: string; walk: (...steps: readonly number[]) => Promise<void> }> {
   const { txId, ...intent } = anIntent(fence.lane);
@@ -71,7 +71,7 @@ const ORDINARY = ["allocate", "sign", "broadcast", "mine", "confirm"];
 
 describe("the stored history of a transaction", () => {
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("is complete without history rows if all steps are ordinary, with node, time and fencing token of each", async () => {
+  it("needs no history rows if all state changes are ordinary; node, time and fencing token of each are still known", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3, 4, 5);
     const history = await store.history(txId);
@@ -91,7 +91,7 @@ describe("the stored history of a transaction", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("continues in history rows under the next term, with that term's node and token", async () => {
+  it("continues in history rows after a takeover, with the new owner's node and fencing token", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     await store.releaseLane(fence);
@@ -111,7 +111,7 @@ describe("the stored history of a transaction", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("uses history rows from the first step that has a reason or is out of the usual order", async () => {
+  it("uses history rows from the first state change that has a reason or is out of the usual order", async () => {
     const { txId, walk } = await begin();
     await walk(2);
     await apply(store, fence, [
@@ -130,7 +130,7 @@ describe("the stored history of a transaction", () => {
   });
 
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql, src/adapters/postgres/statements/history.ts
-  it("stores a repeated step as one history row with a count", async () => {
+  it("stores a repeated state change as one history row with a count", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     const [, , before] = await store.history(txId);
@@ -190,7 +190,7 @@ describe("a node of the previous release", () => {
   });
 
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("increases the count of a step that a newer node stored", async () => {
+  it("increases the count of a repeated state change that a newer node stored", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
     for (let repeat = 0; repeat < 2; repeat++) {

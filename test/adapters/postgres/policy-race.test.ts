@@ -47,7 +47,8 @@ describe("a policy limit", () => {
     return acquired.fence;
   };
   /**
-   * Returns the create's result as its caller receives it. A commit that lost a race is retried, as the writer does.
+   * Returns the create's result as its caller receives it. Like the node's writer, it retries a commit that lost a
+   * race.
    */
   const create = async (store: PostgresStore, fence: Fence, owner: string | null = null): Promise<string> => {
     const intent = { ...anIntent(fence.lane, { payload: { value: 10n } }), owner };
@@ -90,7 +91,7 @@ describe("a policy limit", () => {
   });
 
   // protects [Attacks] src/domain/ledger/guard.ts, src/adapters/postgres/commit/load.ts
-  it("is exact for a signer whose lane changes owners while commits get no answer", async () => {
+  it("is exact for a signer whose lane changes owners while commits get no response", async () => {
     const lane = aLane(6);
     const policies = forSigner(lane.signer, { maxValue: { perDay: "150" } });
     const stores = [await open(policies, proxy.through(subject.url)), await open(policies)];
@@ -166,7 +167,7 @@ describe("a policy limit", () => {
     });
 
     // protects [Attacks] src/adapters/postgres/commit/policies.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-    it("applies to a lane that is created meanwhile, whichever commits first", async () => {
+    it("also applies to a lane that is created during the change, whichever of the two commits first", async () => {
       const [late, early] = [aLane(7), aLane(7)];
       const store = await open(policiesOf({}));
       await beginChange(limit(late));
@@ -184,7 +185,7 @@ describe("a policy limit", () => {
       expect(await create(store, await take(store, early))).toBe("forbidden");
     });
 
-    it("takes effect on every node at once, at each of several changes, and no allocation blocks a change", async () => {
+    it("takes effect on all nodes at once, for each of several changes, and allocations never block a change", async () => {
       const admin = await open(policiesOf({}));
       const stores = await Promise.all([1, 2, 3].map(() => open(policiesOf({}))));
       const lanes = stores.map(() => aLane(8));

@@ -36,7 +36,9 @@ describe("concurrent requests to a pool of signers", () => {
   const inPool = ({ lane }: Fence, requestId: string) => ({ ...anIntent(lane, { requestId }), pool: "payouts" });
   const requests = (count: number) => Array.from({ length: count }, () => `request-${randomUUID()}`);
 
-  /** Creates these requests on each lane in one commit. A commit that lost a race is retried, as the writer does. */
+  /**
+   * Creates these requests on each lane in one commit. Like the node's writer, it retries a commit that lost a race.
+   */
   const create = async (store: PostgresStore, wanted: readonly (readonly [Fence, readonly string[]])[]) => {
     const writes = wanted.map(([fence, ids]) => {
       const items = ids.map((id) => ({ intent: inPool(fence, id) }));
@@ -124,7 +126,7 @@ describe("concurrent requests to a pool of signers", () => {
   );
 
   // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
-  it("wait for an open commit of the same request id, and are duplicates if it commits or new if it rolls back", async () => {
+  it("wait for an open commit with the same request id; they are duplicates if it commits, and new if it rolls back", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
       const [id] = requests(1) as [string];

@@ -22,7 +22,7 @@ const orders = ["newest", "oldest"] as const;
 /**
  * Cost of reads on large tables. Queries are planned as a store plans them: with generic plans, for unknown parameters.
  */
-describe("reads on large tables", () => {
+describe("queries on large tables", () => {
   let subject: PostgresSubject;
   let client: Client;
 
@@ -52,7 +52,7 @@ describe("reads on large tables", () => {
   );
 
   // protects [Reads] src/adapters/postgres/stores/queries.ts, src/adapters/postgres/rows/page-scopes.ts, src/adapters/postgres/statements/transaction-page.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("of a list page cost the same for every filter, even if few rows are found", async () => {
+  it("read a list page at the same cost for every filter, even if few rows match", async () => {
     const costs: [string, number][] = [];
     for (const filter of pages) {
       const buffers = await buffersOf((connections) => findPage(connections, filter));
@@ -74,7 +74,7 @@ describe("reads on large tables", () => {
   ];
   it.each(followed.flatMap(([filter, where]) => orders.map((order) => [order, filter, where] as const)))(
     // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
-    "of consecutive pages return every row once, %s first, with the filter %j",
+    "return every row exactly once over consecutive pages, %s first, with the filter %j",
     async (order, filter, where) => {
       const { rows } = await client.query<{ tx_id: string }>(
         `SELECT tx_id FROM (
@@ -98,7 +98,7 @@ describe("reads on large tables", () => {
   );
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
-  it("of a page of signers, of one signer and of all counts are cheap too", async () => {
+  it("read a page of signers, one signer, or all counts at low cost", async () => {
     const costs = {
       signers: await buffersOf((connections) => queriesFrom(connections).lanesAfter(null, 20)),
       signer: await buffersOf((connections) => queriesFrom(connections).lanes(signerAt(0))),
@@ -110,7 +110,7 @@ describe("reads on large tables", () => {
   });
 });
 
-describe("reading one page from many lanes with few rows each", () => {
+describe("reading one page from many lanes with few rows each,", () => {
   let subject: PostgresSubject;
 
   beforeAll(async () => {
@@ -120,13 +120,13 @@ describe("reading one page from many lanes with few rows each", () => {
   afterAll(() => subject.close());
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
-  it("for a list of signers touches only a few rows of each lane, not the rows of all open transactions", async () => {
+  it("for a list of signers, touches only a few rows of each lane, not the rows of all open transactions", async () => {
     const buffers = await countBuffers(subject.client, (connections) => queriesFrom(connections).lanesAfter(null, 100));
     expect(buffers / 100).toBeLessThan(60);
   });
 
   // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
-  it.each(orders)("for a list of in-flight transactions does not read all of them (%s first)", async (order) => {
+  it.each(orders)("for a list of in-flight transactions, does not read all of them (%s first)", async (order) => {
     const filter = { state: "TRACKING", order, limit: 51 } as const;
     const buffers = await countBuffers(subject.client, (connections) => findPage(connections, filter));
     expect(buffers).toBeLessThan(FOUND_BY_KEY + MOST_BUFFERS);

@@ -14,7 +14,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/t
 import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient } from "./postgres-subject.ts";
 
-/** The store's response to each request: its nonce if it was accepted. */
+/** The store's responses to the requests: accepted (with the nonce), denied, or outcome unknown. */
 interface Answers {
   readonly created: { readonly txId: string; readonly nonce: number }[];
   readonly denied: string[];
@@ -91,7 +91,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     expect(snapshot).toMatchObject({ cursor: last + 1 });
   });
 
-  it("after a crash within batches has all acknowledged transactions, no refused ones, and no lost nonce", async () => {
+  it("has, after a crash within batches, all acknowledged transactions, no refused ones, and no lost nonce", async () => {
     const fences = [await holdLane(store), await holdLane(store)];
     const answers = fences.map((): Answers => ({ created: [], denied: [], unknown: [] }));
     let stop = false;
@@ -133,7 +133,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     return false;
   }
 
-  it("with another timeline refuses all earlier instances, and begins a new feed epoch with higher sequence numbers", async () => {
+  it("refuses all earlier instances if it is on another timeline, and begins a new feed epoch with higher sequence numbers", async () => {
     const fence = await holdLane(store);
     await confirm(store, fence);
     await confirm(store, fence);
@@ -186,7 +186,7 @@ describe("a crashed or restored PostgreSQL server", () => {
     await forger.close();
   });
 
-  it("that was restored from a snapshot is noticed by a node that had seen later data, and then by the other nodes", async () => {
+  it("is recognized as restored from a snapshot by a node that had seen later data, and then by the other nodes", async () => {
     const unaware = await openPostgresStore({ ...CLOCK, databaseUrl: server.url });
     const stale = await holdLane(unaware);
     const { epoch } = await store.feed(0, 1);

@@ -72,7 +72,7 @@ describe("the check for a restored database", () => {
   });
 
   // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("suspends the lanes of a copy that was renamed to the old database's name on the same server", async () => {
+  it("suspends the lanes if the database is a copy that was renamed to the old name on the same server", async () => {
     const backup = await copyOf(name);
     await asAdmin(`DROP DATABASE ${name}`);
     await asAdmin(`ALTER DATABASE ${backup} RENAME TO ${name}`);

@@ -57,7 +57,7 @@ describe("the database schema", () => {
 });
 
 /**
- * Whether the domain's table allows this pair of state and sub-state. The test then tries the same pair against the
+ * True if the domain's table allows this pair of state and sub-state. The test then tries the same pair against the
  * database's constraints.
  */
 function isStatus(state: State, subState: string | null): boolean {

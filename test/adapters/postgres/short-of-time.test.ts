@@ -33,8 +33,8 @@ afterEach(() => store.close());
 afterAll(() => subject.close());
 
 /**
- * Retries work that takes two round trips. On a crowded machine it may need several attempts; that is what this file
- * tests.
+ * Retries work that takes two round trips. On a crowded machine the server may abort it between the two, so it may need
+ * several attempts.
  */
 function settled<T>(work: () => Promise<T>): Promise<T & {}> {
   return waitUntil(() => work().catch(() => null), "the database has taken it");
@@ -134,7 +134,7 @@ describe("one database round trip after the database's history has changed", () 
   });
 
   // protects [Short of time] src/adapters/postgres/statements/session.ts
-  it("renews no heartbeat, and the ordinary transaction then reports why", async () => {
+  it("does not renew the heartbeat; the ordinary transaction, which is tried next, reports why", async () => {
     const { instanceId } = await holdLane(there);
     await other.client.query("UPDATE fencepost.feed SET epoch = epoch + 1");
     await expect(there.renewInstance(instanceId, LEASE_MS)).rejects.toMatchObject({ name: "HistoryChanged" });
@@ -146,19 +146,22 @@ describe("one database round trip after the database's history has changed", () 
     ["the recorded system is another one", "UPDATE fencepost.database_history SET system_identifier = 'another'"],
     ["the recorded WAL position is higher", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
     // protects [Short of time] src/adapters/postgres/statements/session.ts
-  ])("registers no instance if %s, and the ordinary transaction then begins a new feed epoch", async (_, change) => {
-    const before = anInstance();
-    await there.registerInstance(before);
-    await other.client.query("UPDATE fencepost.feed SET last_seq = 5");
-    await there.feed(0, 1);
-    await other.client.query(change);
-    const registered = await there.registerInstance(anInstance({ replaces: [before.instanceId] }));
-    expect(registered).toMatchObject({ begun: true, mayHaveLost: true });
-  });
+  ])(
+    "registers no instance if %s; the ordinary transaction, which is tried next, begins a new feed epoch",
+    async (_, change) => {
+      const before = anInstance();
+      await there.registerInstance(before);
+      await other.client.query("UPDATE fencepost.feed SET last_seq = 5");
+      await there.feed(0, 1);
+      await other.client.query(change);
+      const registered = await there.registerInstance(anInstance({ replaces: [before.instanceId] }));
+      expect(registered).toMatchObject({ begun: true, mayHaveLost: true });
+    },
+  );
 });
 
 describe("a process whose event loop is blocked", () => {
-  it("longer than the server's idle limit still renews its heartbeat", async () => {
+  it("still renews its heartbeat, although it was blocked longer than the server's idle limit", async () => {
     const { instanceId } = await settled(() => holdLane(store));
     await settled(() => store.renewInstance(instanceId, 60_000));
     const renewing = store.renewInstance(instanceId, LEASE_MS);
@@ -167,7 +170,7 @@ describe("a process whose event loop is blocked", () => {
   });
 
   // protects [Short of time] src/adapters/postgres/session/connections.ts
-  it("longer than a query's deadline still reads the answer that has arrived meanwhile", async () => {
+  it("still reads an answer that arrived meanwhile, although it was blocked longer than a query's deadline", async () => {
     await store.ping();
     const asking = store.ping();
     standStill(READ_AT_MOST_MS + 100);
@@ -193,7 +196,7 @@ describe("a process whose event loop is blocked", () => {
 });
 
 describe("a database transaction that the server ended because it was idle", () => {
-  /** On its first commit, blocks this process as soon as the first round trip was sent. */
+  /** Returns a store that, during its first commit, blocks this process as soon as the first round trip was sent. */
   function lateOnce(): Pick<Store, "commit"> {
     let isFirst = true;
     return {

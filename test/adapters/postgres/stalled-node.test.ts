@@ -31,7 +31,7 @@ describe("a node that stalls during a database write", () => {
     await subject.close();
   });
 
-  it("while it holds a lane's lock has its session ended by the server, and the takeover succeeds without the write", async () => {
+  it("loses its session by the server if it holds a lane's lock, and the takeover succeeds without the write", async () => {
     const fence = await holdLane(store);
     const stalled = proxy.atNextCommit("stall-before");
     const intent = anIntent(fence.lane);
@@ -52,7 +52,7 @@ describe("a node that stalls during a database write", () => {
   it.each([
     ["between two statements", () => proxy.holdFrom("fencepost:insert-transactions")],
     ["in the middle of one", () => proxy.holdWithin('{"half"}')],
-  ])("with half of a pipelined transaction sent has its session ended by the server too: %s", async (_, hold) => {
+  ])("loses its session by the server if half of a pipelined transaction was sent: %s", async (_, hold) => {
     // The stalled process's own deadline timer never fires, so it closes no connection.
     const standing = { ...systemClock, after: () => () => undefined };
     const databaseUrl = proxy.through(subject.url);
@@ -87,7 +87,7 @@ describe("a node that stalls during a database write", () => {
     await paused.close();
   });
 
-  it("while it holds the feed's counter briefly causes busy errors for other completions, but delays no create", async () => {
+  it("causes busy errors for other completions if it briefly holds the feed's counter, but delays no create", async () => {
     const fence = await holdLane(store);
     const { intent, attempt } = await mine(store, fence);
     const completion = { state: "CONFIRMED", subState: null, settled: true, txHash: attempt.txHash } as const;
@@ -107,7 +107,7 @@ describe("a node that stalls during a database write", () => {
     expect(await confirm()).toEqual(["applied"]);
   });
 
-  it("and loses its connection after a result that changes nothing still returns that result", async () => {
+  it("still returns a result that changes nothing, if its connection was lost after that result", async () => {
     const fence = await holdLane(store);
     const claimant = anInstance();
     await frozen.registerInstance(claimant);
@@ -119,7 +119,7 @@ describe("a node that stalls during a database write", () => {
     expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
   });
 
-  it("and loses its connection before it sent anything gets a busy error, and its retry succeeds", async () => {
+  it("gets a busy error if it loses its connection before it sent anything, and its retry succeeds", async () => {
     const fence = await holdLane(store);
     const claimant = anInstance();
     await frozen.registerInstance(claimant);
@@ -131,7 +131,7 @@ describe("a node that stalls during a database write", () => {
     expect(await frozen.acquireLane(fence.lane, claimant.instanceId)).toMatchObject({ result: "notLeader" });
   });
 
-  it("behind a lock that another session holds gets a busy error, not the result fenced or unknown", async () => {
+  it("gets a busy error, not the result fenced or unknown, if it waits for a lock that another session holds", async () => {
     const fence = await holdLane(store);
     const holder = await connectClient(subject.url);
     await holder.query("BEGIN");

@@ -13,7 +13,8 @@ import { connectClient, createPostgresSubject, type PostgresSubject } from "./po
 
 let subject: PostgresSubject;
 /**
- * Each test has a store of its own: a store that has just forced its way to a lock does not do so again for a while.
+ * Each test uses a new store: a store that has just forced its way to a lock, past other sessions, does not do so again
+ * for a while.
  */
 let store: Awaited<ReturnType<PostgresSubject["connect"]>>;
 
@@ -42,8 +43,8 @@ async function leftBehind(): Promise<{ readonly fence: Fence; readonly heir: str
 }
 
 /**
- * On a crowded machine the sharing sessions may not release the lock in time, and the store has to force its way
- * several times.
+ * On a crowded machine the sessions with shared locks may not release them in time. The store then has to force its way
+ * to the lock several times.
  */
 const PATIENCE = { giveUpMs: 60_000 };
 
@@ -52,8 +53,8 @@ function unlessBusy(error: unknown): null {
   throw error;
 }
 
-describe("a lane whose row lock other sessions share without a pause", () => {
-  it("can still be claimed when its owner is dead, and allocates under the new term", async () => {
+describe("a lane whose row other sessions keep locked in shared mode without a pause", () => {
+  it("can still be claimed when its owner is dead, and the new owner can allocate nonces", async () => {
     const { fence, heir } = await leftBehind();
     const free = aLane();
     const stop = await starve(fence);
@@ -77,7 +78,7 @@ describe("a lane whose row lock other sessions share without a pause", () => {
     expect(acquired).toMatchObject({ result: "takenOver", fence: { token: fence.token + 1, instanceId: heir } });
   });
 
-  it("is not forced from a live owner: the acquirer gets a busy error, and the term stays the same", async () => {
+  it("is not taken from a live owner: the node that tries gets a busy error, and the owner stays the same", async () => {
     const fence = await holdLane(store);
     const rival = anInstance();
     await store.registerInstance(rival);

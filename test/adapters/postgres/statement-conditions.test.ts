@@ -1,6 +1,6 @@
 /**
- * Statements that decide about money or about at-most-once work and are not protected by the fence. If any one of their
- * conditions is removed, a test must fail.
+ * Tests statements that the fencing token does not protect and that decide about money or about work that may happen at
+ * most once. If any one of their conditions is removed, a test must fail.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { intentRow } from "../../../src/adapters/postgres/rows/transaction-fields.ts";
@@ -41,7 +41,7 @@ const LEFT = {
 };
 const BOTH = [`1 ${SIGNER}`, `2 ${SIGNER}`];
 
-/** Two pending requests on two lanes, neither of which is due or begun. */
+/** Two requests on two lanes, each waiting for its lane's owner. Neither is begun or past its deadline. */
 const LEFT_REQUESTS: Topic = {
   world: `INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, repeatable, until)
     VALUES ('${ASKED}', 1, '${SIGNER}', 'act', '{}', false, now() + interval '1 minute'),
@@ -79,8 +79,8 @@ const MOST = { mostHourValue: 100, mostHourCost: 100, mostDayValue: 100, mostDay
 const CHARGED = { hour: HOUR, value: 10, cost: 10, corrections: [], ...MOST };
 
 /**
- * Charges ten more of every counted quantity to two API keys, each on its own chain. Both have used fifty of a hundred
- * before.
+ * Charges ten more of every counted quantity to two API keys, each on its own chain. Both keys had used fifty of a
+ * hundred before.
  */
 function charging(more: object = {}): readonly unknown[] {
   return chargeKeys([
@@ -90,8 +90,8 @@ function charging(more: object = {}): readonly unknown[] {
 }
 
 /**
- * Three charges with different amounts and hours: one key on two chains, and two keys on one chain. The first charge
- * also has a limit of its own.
+ * Three charges with different amounts and hours: one API key on two chains, and two API keys on one chain. In
+ * addition, the first charge has the daily cost limit `most`.
  */
 function chargingEach(most: number): readonly unknown[] {
   const first = { owner: "shop", chainId: 1, ...CHARGED };
@@ -177,14 +177,14 @@ const LEFT_INTENTS: Topic = {
     UNION ALL SELECT tx_id::text, 'declined', problem FROM fencepost.declined ORDER BY 1, 2, 3`,
 };
 
-describe("every condition of the SQL statements has a test case that fails without it", () => {
+describe("the conditions of the SQL statements", () => {
   it.each([
     ["requests enqueued for the owner of a lane, begun once and answered by the node that began them", LEFT_REQUESTS],
     ["the use of API keys, counted per key and chain, within the hour and the day", KEY_USE],
     ["actions that were carried out", ACTION_KEYS],
     ["intents whose sender waits for an answer", LEFT_INTENTS],
     // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts, src/adapters/postgres/statements/left-intent.ts, src/adapters/postgres/statements/policy.ts, src/adapters/postgres/statements/action-key.ts
-  ])("in the statements about %s", async (_, topic) => {
+  ])("each have a test case that fails without the condition, in the statements about %s", async (_, topic) => {
     expect(await idleConditions(subject.client, topic)).toEqual([]);
   });
 });

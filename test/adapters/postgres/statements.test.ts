@@ -16,8 +16,8 @@ beforeAll(async () => {
 afterAll(() => subject.close());
 
 /**
- * Returns the plan of a statement as in a store's transaction: a generic plan (unknown parameters), with the planner
- * settings of the transaction's first statement.
+ * Returns the query plan that a statement gets in a store's transaction: a generic plan (unknown parameters), with the
+ * planner settings of the transaction's first statement.
  */
 async function planOf(name: string): Promise<string> {
   const found = statements.find(({ statement }) => statement.name === `fencepost:${name}`);
@@ -50,7 +50,7 @@ describe("the SQL statements of the program", () => {
     expect(switches("open-read")).toContain("enable_seqscan=off");
   });
 
-  it("are one constant each, prepared under its own name, and this test finds all of them", () => {
+  it("are each one constant, prepared under its own name, and are all found by this test", () => {
     const dashed = (constant: string) => constant.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     for (const { constant, statement } of statements) expect(statement.name).toBe(`fencepost:${dashed(constant)}`);
     expect(new Set(statements.map(({ statement }) => statement.name)).size).toBe(statements.length);
@@ -78,8 +78,8 @@ describe("the SQL statements of the program", () => {
 
 /**
  * Statements that by design read every lane, every instance or every unfinished row, or that scan a small index or a
- * few of the newest rows. They are rare and serve people. Their cost on a large table is measured in reads.test.ts and
- * sights.test.ts.
+ * few of the newest rows. They run rarely, for people who read an overview. Their cost on a large table is measured in
+ * reads.test.ts and sights.test.ts.
  */
 const SURVEYS = [
   "bound-notices",
@@ -174,7 +174,7 @@ describe.each(["never analysed", "analysed while empty"])("query plans on tables
   });
 
   // protects [Reads] src/adapters/postgres/statements/lane.ts
-  it("count the transactions to be signed by reading unfinished transactions only, not all that the lane ever had", async () => {
+  it("count unsigned transactions by reading unfinished transactions only, not all that the lane ever had", async () => {
     expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
   });
 

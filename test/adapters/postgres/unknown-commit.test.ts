@@ -114,7 +114,7 @@ describe("a database commit without an answer", () => {
     expect((await direct.feed(lastSeq, 10)).items).toMatchObject([{ seq: lastSeq + 1, txId: intent.txId }]);
   });
 
-  it("is looked up for a registration, a renewal and a takeover too", async () => {
+  it("is also looked up if it was a registration, a renewal or a takeover", async () => {
     const instance = anInstance();
     for (const work of [
       () => store.registerInstance(instance),
@@ -129,7 +129,7 @@ describe("a database commit without an answer", () => {
     expect(row).toMatchObject({ counter: 2, lanes: 1 });
   });
 
-  it("is waited for if its slot has no earlier commit and its row is not visible yet", async () => {
+  it("is waited for if it is the first of its commit slot and its row is not visible yet", async () => {
     const fresh = await openPostgresStore({
       clock: systemClock,
       leaseDurationMs: 12_000,
@@ -146,7 +146,7 @@ describe("a database commit without an answer", () => {
     await fresh.close();
   });
 
-  it("is distinguished from a connection lost before COMMIT, which is unavailable at once and may be retried", async () => {
+  it("is not confused with a connection lost before COMMIT, which is unavailable at once and may be retried", async () => {
     proxy.cut();
     for (let tries = 0; tries < 10; tries++) {
       const done = await allocate(store, fence, [anIntent(fence.lane)]).then(

@@ -7,7 +7,7 @@ describe("the environment of the process", () => {
     expect(readEnvironment()).toMatchObject({ home: homedir(), workingDirectory: process.cwd(), pid: process.pid });
   });
 
-  it("has / as the home directory of an account without one", () => {
+  it("has / as the home directory if the account has none", () => {
     const unknown = () => {
       throw Object.assign(new Error("A system error occurred: uv_os_homedir returned ENOENT"), {
         code: "ERR_SYSTEM_ERROR",

@@ -25,7 +25,7 @@ const lane = { chainId: 1, signer: "0x00000000000000000000000000000000000000aa" 
 const other = { chainId: 1, signer: "0x00000000000000000000000000000000000000bb" } as const;
 const txHash = "0x1111111111111111111111111111111111111111111111111111111111111111";
 
-/** A record instead of a list, so that the compiler requires every label that the port declares. */
+/** A record instead of a list, so that the compiler requires an entry for every metric label that the port declares. */
 const CREATE_RESULTS: Record<CreateResultLabel, true> = {
   created: true,
   duplicate: true,
@@ -197,7 +197,7 @@ describe("metrics", () => {
     }
   });
 
-  it("add the count field of an event that covers several items", async () => {
+  it("increase by an event's `count` field if one event covers several items", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "receipt.checked", chainId: 1, result: "found", count: 40 });
     metrics.sink({ type: "nonce.allocated", lane, first: 3, count: 7 });
@@ -263,7 +263,7 @@ describe("metrics", () => {
     expect(await value(metrics, "alert_total", { code: "CHAIN_DOWN" })).toBe(1);
   });
 
-  it("show a nonce drift until the chain's count is proved or the lane allocates a nonce again", async () => {
+  it("show the distance between next nonce and chain count until the count is proved or the lane allocates a nonce again", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     const drift = { type: "nonce.drift", cursor: 5, chainCount: 10, proved: false } as const;
     const read = (signer: string) => value(metrics, "nonce_drift", { chain_id: "1", signer: signer.toUpperCase() });
@@ -291,7 +291,7 @@ describe("metrics", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("show no nonce drift for the first chain count of a new lane", async () => {
+  it("show no nonce drift when a new lane reads its first transaction count from the chain", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "nonce.firstCount", lane, chainCount: 400 });
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
@@ -344,7 +344,7 @@ describe("gauges computed at scrape time", () => {
     expect(await value(metrics, "tx_state", { state: "TRACKING" })).toBe(4);
   });
 
-  it("are zero if nothing is pending, and drop a state that has no more transactions", async () => {
+  it("are zero if nothing is pending, and drop the label of a state that has no more transactions", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states: Record<string, number> = { STUCK: 1 };
     metrics.connect({ gauge: () => null, cluster: () => aReading(states) });

@@ -43,12 +43,12 @@ const message: AlertMessage = {
 
 describe("an alert webhook's message format", () => {
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-formats.ts
-  it("json is the alert itself as plain JSON", () => {
+  it("is the alert itself as plain JSON for `json`", () => {
     expect(formatAlert("json", message)).toEqual(message);
   });
 
   // protects [Explained, and said aloud] src/adapters/webhooks/alert-formats.ts
-  it("for Slack, DingTalk or Feishu is a text with all fields in the service's envelope", () => {
+  it("is a text with all fields, wrapped as the service requires, for Slack, DingTalk or Feishu", () => {
     const slack = formatAlert("slack", message) as { text: string };
     expect(slack.text).toContain("[Fencepost CRITICAL] DEEP_REORG: a &lt; b &amp; c");
     for (const part of [SIGNER_EIP55, sampleTxId(1), "3 times", "node-a"]) expect(slack.text).toContain(part);
@@ -64,7 +64,7 @@ describe("an alert webhook's message format", () => {
     ["https://open.feishu.cn/open-apis/bot/v2/hook/x", "feishu"],
     ["https://open.larksuite.com/open-apis/bot/v2/hook/x", "feishu"],
     ["https://alerts.example.com/hooks.slack.com", "json"],
-  ])("for the URL %s is %s", (url, format) => {
+  ])("is chosen by the URL: %s gets the format %s", (url, format) => {
     expect(formatOf(url)).toBe(format);
   });
 
@@ -75,9 +75,12 @@ describe("an alert webhook's message format", () => {
     ["feishu", '{"code":19001,"msg":"param invalid"}', "refused the alert: param invalid"],
     ["slack", "ok", null],
     ["feishu", "<html>", null],
-  ])("%s: a refusal is recognised in the body of a 200 response, such as %s", (format, answer, refusal) => {
-    expect(refusalIn(format, answer)).toBe(refusal);
-  });
+  ])(
+    "%s also defines how a refusal is recognised in the body of a 200 response, such as %s",
+    (format, answer, refusal) => {
+      expect(refusalIn(format, answer)).toBe(refusal);
+    },
+  );
 });
 
 /** An alert sink with a manual clock, whose webhook accepts everything immediately. */
@@ -172,7 +175,7 @@ describe("the alert webhook", () => {
     expect(sent).toEqual([]);
     const down = { type: "alert", severity: "CRITICAL", code: "CHAIN_DOWN", message: "m", chainId: 1 } as const;
     alerts.sink(down);
-    // Longer than the window: the sink remembers an alert until it is resolved.
+    // Wait longer than the sink's time window: the sink must still remember the alert, because it is not resolved yet.
     await clock.advance(600_000);
     alerts.sink(over);
     alerts.sink(over);
@@ -239,7 +242,7 @@ describe("an alert webhook on a real socket", () => {
     expect(lost).toEqual([]);
   });
 
-  it("that refuses or hangs causes the loss of the alert and nothing else", async () => {
+  it("causes the loss of the alert and nothing else if it refuses or hangs", async () => {
     receiver.answer = (response) => response.writeHead(400).end();
     const refused = realSink();
     refused.alerts.sink(anAlert());

@@ -58,7 +58,7 @@ describe("the gas oracle client", () => {
       { maxFeePerGas: 1, maxPriorityFeePerGas: [] },
       "maxPriorityFeePerGas in the gas oracle's response is not a price",
     ],
-  ])("offers no fee and raises one alert if the response %s", async (_, body, reason) => {
+  ])("returns no fee and raises one alert if the response %s", async (_, body, reason) => {
     answering(body);
     const asked = oracle();
     expect(await asked.offer()).toBeNull();

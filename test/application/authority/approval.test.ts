@@ -97,7 +97,7 @@ describe("a transaction that needs approval", () => {
     checkInvariants(world);
   });
 
-  it("gets the next nonce once it is approved at any node, and is tracked until it is final", async () => {
+  it("gets the next nonce once it is approved at any node, and is then processed until it is final", async () => {
     const entry = await start();
     const other = await world.startNode();
     const txId = await waiting(entry);
@@ -158,7 +158,7 @@ describe("a transaction that needs approval", () => {
   });
 
   // protects [Attacks] src/application/detours/intake.ts, src/domain/ledger/settle-intake.ts
-  it("blocks no other transaction if it is approved but cannot be prepared yet, and can still be cancelled", async () => {
+  it("blocks no other transaction if it is approved but cannot get a nonce yet, and can still be cancelled", async () => {
     const entry = await start();
     const ann = asKey(entry, "ann", "read", "submit");
     const unpriced = { payload: { to: DOOMED, value: 500 }, requestId: "big" };
@@ -213,7 +213,7 @@ describe("concurrent approval decisions", () => {
     ["reject", "approve"],
     // protects [Attacks] src/domain/ledger/settle-intake.ts
   ] as const)(
-    "%s and %s for one transaction: exactly one takes effect, and the contradicting one is refused",
+    "take effect exactly once for one transaction (%s and %s); a contradicting decision is refused",
     async (first, second) => {
       const entry = await start();
       const other = await world.startNode();
@@ -236,7 +236,7 @@ describe("concurrent approval decisions", () => {
   );
 
   // protects [Attacks] src/domain/ledger/guard.ts
-  it("on many transactions give out no more nonces than the policy's limit allows", async () => {
+  it("give out no more nonces for many transactions than the policy's limit allows", async () => {
     const entry = await start({ ...BOUND, maxValue: { perDay: "2000" } });
     const other = await world.startNode();
     const txIds = await Promise.all([1, 2, 3, 4, 5, 6].map((each) => waiting(entry, 500, `m${each}`)));
@@ -298,7 +298,7 @@ describe("the approval threshold", () => {
 describe("an approval", () => {
   it.each(["unknown-committed", "unknown-lost"] as const)(
     // protects [Attacks] src/application/operations/transaction-actions.ts, src/application/detours/intake.ts
-    "ends in one pending transaction and one decision if the commit's result is lost (%s)",
+    "leads to one pending transaction and one recorded decision if the response to its commit is lost (%s)",
     async (fault) => {
       const entry = await start();
       const create = () => entry.node.api.create(moving(500, { requestId: "big" }), "ann");
@@ -328,7 +328,7 @@ describe("an approval", () => {
     checkInvariants(world);
   });
 
-  it("takes effect while the lane is suspended or under a kill", async () => {
+  it("takes effect even while the lane is suspended or its signer is killed", async () => {
     const entry = await start();
     await world.settle(entry.node.api.kill({ signer: null, request: { reason: "stop" }, actor: "operator:ops" }));
     const txId = await waiting(entry);

@@ -78,7 +78,7 @@ describe("an API key limited to signers and chains", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("sees only its own lanes in every list and in the feed, where sequence numbers stay unchanged", async () => {
+  it("sees only its own lanes in every list and in the feed; the feed's sequence numbers are not renumbered", async () => {
     const transactions = vi.fn(async () => ({ items: each((lane) => sampleTransaction({ lane })), next: "more" }));
     const api = limitedTo(
       key(),
@@ -111,7 +111,7 @@ describe("an API key limited to signers and chains", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("can kill only its own signers, only if it covers all chains, and sees no kill of other signers", async () => {
+  it("can kill only its own signers, and only if it covers all chains; it sees no kills of other signers", async () => {
     const [other] = FOREIGN as [Lane];
     const killOf = (signer: Lane["signer"] | null) => ({ killId: "k", signer, actor: "operator:ops", reason: "why" });
     const kills = [killOf(null), killOf(SIGNER), killOf(other.signer)];

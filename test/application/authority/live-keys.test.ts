@@ -25,7 +25,7 @@ afterEach(async () => {
   await stopped;
 });
 
-describe("API keys in the database, used by a node", () => {
+describe("API keys that a node reads from the database", () => {
   // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
   it("cause UNAVAILABLE, not an unknown key error, until the node has read them for the first time", async () => {
     made = world();
@@ -44,7 +44,7 @@ describe("API keys in the database, used by a node", () => {
   });
 
   // protects [Attacks] src/application/live-keys.ts
-  it("take effect within a second when added, rotated (both secrets are valid) or revoked", async () => {
+  it("take effect within a second when they are added, rotated (both secrets are valid) or revoked", async () => {
     made = world();
     const { clock, store, keys } = made;
     await store.addApiSecret(TERMS, FIRST, ME);

@@ -42,7 +42,7 @@ async function start(
   return world.startNode(node);
 }
 
-/** A transaction that a caller, or a hook, signs itself. */
+/** Signs a transaction outside Fencepost, as a caller or a hook does. */
 async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
   const fees = { type: "eip1559", maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI } as const;
   const usual = {
@@ -136,7 +136,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/another-attempt.ts
-  it("stops automatic fee increases at its limit and raises an alert; the transaction is still tracked and mined", async () => {
+  it("stops automatic fee increases at its limit and raises an alert; the transaction can still be mined", async () => {
     const entry = await start(
       { maxCost: { perTransaction: `${WORST + 21_000n * GWEI}` } },
       { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
@@ -154,7 +154,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/stages/3-sign/sign.ts
-  it("bounds the first attempt's fee by the counted cost, even if market fees have risen; only a later attempt pays more", async () => {
+  it("limits the first attempt's fee to the cost already counted, even if market fees have risen; only a later attempt pays more", async () => {
     const entry = await start(
       { maxCost: { perDay: `${10n ** 18n}` } },
       { settings: { resubmitIntervalMs: 5_000 }, chain: { pool: GETH_POOL } },
@@ -176,7 +176,7 @@ describe("a policy", () => {
   });
 
   // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
-  it("applies to an operator's replacement of a sent or queued transaction, and permits a cancel", async () => {
+  it("applies to an operator's replacement of a sent or queued transaction, but permits a cancel", async () => {
     const entry = await start({ to: [TO], maxCost: { perDay: `${3n * WORST}` } });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -251,7 +251,7 @@ describe("a policy", () => {
     expect(ops.row(allowed.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
-  it("for an API key applies across all signers and nodes, and to no other key", async () => {
+  it("applies to its API key across all signers and nodes, and to no other key", async () => {
     const policies = policiesOf({ keys: { payments: { maxValue: { perDay: "3" } } } });
     const entry = await start({}, { policies });
     await world.startNode();
@@ -348,7 +348,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("that an operator requests may also replace a key's transaction beyond the key's limits; a cancel may not", async () => {
+  it("may, at an operator's request, replace a key's transaction beyond the key's limits; a cancel may not", async () => {
     const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${WORST}` } } } }) });
     world.holdBlocks();
     const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));
@@ -359,7 +359,7 @@ describe("a placeholder transaction for an expired nonce reservation", () => {
   });
 
   // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
-  it("is repriced automatically beyond the key's limits, while an operator's reprice is refused", async () => {
+  it("is repriced automatically even beyond the key's limits, but an operator's reprice beyond them is refused", async () => {
     const keys = { ann: { maxCost: { perDay: "1" } } };
     const { entry, behind, nonce } = await silence({ keys }, { settings: { resubmitIntervalMs: 2_000 } });
     const placed = () => world.rows().find((row) => row.nonce === nonce);

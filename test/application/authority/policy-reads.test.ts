@@ -10,7 +10,9 @@ import { CHAIN_ID, SIGNER, SIGNERS, transfer, World } from "../../support/world.
 /** Tests of the policies that an API key may read: only its own part if the key is limited to signers or chains. */
 
 const OTHER = SIGNERS.at(-1) as typeof SIGNER;
-/** The signer's address in upper case: people write addresses in any casing, and two casings are one signer. */
+/**
+ * The signer's address in upper case: people write an address in any casing, and every casing means the same signer.
+ */
 const WRITTEN = `0x${SIGNER.slice(2).toUpperCase()}`;
 const UNLIMITED = { signers: null, chains: null };
 const LIMITED = { signers: new Set([SIGNER]), chains: new Set([CHAIN_ID]) };
@@ -35,7 +37,7 @@ describe("reading the policies in force", () => {
   };
 
   // protects [Attacks] src/application/authority.ts
-  it("with a limited key shows the policies of its signers, its own policy and the defaults", async () => {
+  it("shows a limited key the policies of its signers, its own policy and the defaults", async () => {
     const { signers, keys, abis } = DOCUMENT;
     expect(await shownTo(key(["read"], LIMITED))).toEqual({
       ...change,
@@ -48,13 +50,13 @@ describe("reading the policies in force", () => {
     });
   });
 
-  it("with a key limited to one chain shows all signers' policies, its own policy and the default for keys", async () => {
+  it("shows a key limited to one chain all signers' policies, its own policy and the default for keys", async () => {
     const { policies } = await shownTo(key(["read"], { ...LIMITED, signers: null }));
     const { mine, "*": any } = DOCUMENT.keys;
     expect(policies).toEqual({ ...DOCUMENT, keys: { mine, "*": any } });
   });
 
-  it("with an unlimited key or without a key shows the whole document, or null if there is none", async () => {
+  it("shows an unlimited key, or a caller without a key, the whole document, or null if there is none", async () => {
     for (const principal of [key(["read"], UNLIMITED), ANYBODY]) {
       expect(await shownTo(principal)).toEqual({ ...change, hash: "0x01", policies: DOCUMENT });
     }
@@ -74,19 +76,19 @@ describe("reading policy usage", () => {
   };
 
   // protects [Attacks] src/application/authority.ts
-  it("with a limited key shows its own lanes, and its own usage on its own chains", async () => {
+  it("shows a limited key its own lanes, and its own usage on its own chains", async () => {
     const api = limitedTo(key(["read"], LIMITED), scriptedApi({ policyUsage: async () => all }));
     const { signers, keys } = await api.policyUsage();
     expect([signers, keys]).toEqual([[of(CHAIN_ID, SIGNER)], [by(CHAIN_ID, "mine")]]);
   });
 
-  it("with an unlimited key shows everything", async () => {
+  it("shows an unlimited key everything", async () => {
     const api = limitedTo(key(["read"], UNLIMITED), scriptedApi({ policyUsage: async () => all }));
     expect(await api.policyUsage()).toEqual(all);
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("with a limited key that names another signer or key is refused, without revealing whether that signer or key exists", async () => {
+  it("is refused if a limited key names another signer or key, without revealing whether that signer or key exists", async () => {
     const policyUsage = vi.fn(async () => all);
     const api = limitedTo(key(["read", "operate"], LIMITED), scriptedApi({ policyUsage }));
     for (const query of [{ signer: OTHER }, { key: "other" }, { key: "unheard-of" }]) {
@@ -131,7 +133,7 @@ describe("a dry run of the policy", () => {
   });
 
   // protects [Attacks] src/application/authority.ts
-  it("for another key is refused to a limited key, because the result would reveal the other key's usage", async () => {
+  it("is refused if a limited key requests it for another key, because the result would reveal the other key's usage", async () => {
     const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
     for (const [limits, rule] of [
       [LIMITED, "signers"],

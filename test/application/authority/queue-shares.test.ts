@@ -5,7 +5,9 @@ import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { forSigner } from "../../support/policies.ts";
 import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** The key may use a tenth of a queue of forty, that is, four. */
+/**
+ * The API key may use a tenth of the queue. The queue's limit is forty, so the key may have four queued transactions.
+ */
 const LIMITS = { signers: null, chains: null, queueShare: 0.1 } as const;
 const FULL = { code: "QUOTA_EXCEEDED", extras: { rule: "queueShare", limit: 4, retryAfterSeconds: 1 } };
 
@@ -92,7 +94,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("loses no slot to a create that was refused for another reason or could not be stored", async () => {
+  it("keeps its slot free if a create was refused for another reason or could not be stored", async () => {
     const [node] = (await start()) as [WorldNode];
     const hopeless = { payload: { to: SIGNER, value: "1", gas: 1 } };
     for (let each = 0; each < 6; each++) {
@@ -108,7 +110,7 @@ describe("an API key with a share of a lane's queue", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts
-  it("uses no slot for a transaction that awaits approval or is rejected, and one when it is approved", async () => {
+  it("uses no slot for a transaction that awaits approval or is rejected, but one slot once it is approved", async () => {
     world = new World({
       node: { queueLimit: 40 },
       policies: forSigner(SIGNER, { requireApproval: { aboveValue: "100" } }),

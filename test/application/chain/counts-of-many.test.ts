@@ -10,7 +10,7 @@ const LANES = 50;
 const SIGNERS = Array.from({ length: LANES }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "c")}` as Address);
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/adapters/evm/reads/read-sent.ts
-it("fifty lanes without a new block for five minutes share one transaction count request per signer and poll", async () => {
+it("fifty lanes on a chain without a new block for five minutes read each signer's transaction count only once per poll", async () => {
   world = new World({ signers: SIGNERS });
   const { node, rpc } = await world.startNode();
   world.holdBlocks();
@@ -26,8 +26,8 @@ it("fifty lanes without a new block for five minutes share one transaction count
     return everywhere(...question);
   };
   await world.clock.advance(300_000);
-  // Requests per lane: four polls while there is no new block, which the check for external use and repricing share,
-  // and one mined and one pending count for reconciliation. If each reader sent its own requests, there would be
+  // Requests per lane: four polls while there is no new block, plus one mined and one pending count for reconciliation.
+  // The check for external use and repricing share the four polls. If each reader sent its own requests, there would be
   // eleven.
   expect(asked).toEqual({ one: 6 * LANES, everywhere: 4 * LANES });
 });

@@ -70,7 +70,7 @@ describe("a signer's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
-  it("that never arrives delays no other signer, and delays its own signer only for the maximum age of a count", async () => {
+  it("delays no other signer if its response never arrives, and its own signer only for the maximum age of a count", async () => {
     answer = (signer) => (signer === ONE ? new Promise(() => undefined) : Promise.resolve(7));
     const hanging: CountFact[] = [];
     void counts.mined(ONE, ANEW).then((fact) => hanging.push(fact));
@@ -81,7 +81,7 @@ describe("a signer's transaction count", () => {
     expect(hanging).toEqual([]);
   });
 
-  it("is shown to operators as last read, whichever request read it", async () => {
+  it("is shown to operators as it was last read, for whichever purpose", async () => {
     expect(counts.lastKnown(ONE)).toEqual({ latest: null, pending: null });
     await counts.pending(ONE, ANEW);
     await counts.everywhere(ONE, 0);
@@ -89,8 +89,8 @@ describe("a signer's transaction count", () => {
   });
 });
 
-describe("callers that wait for the next poll", () => {
-  it("resume together if they began to wait at the same time, and never before a whole interval has passed", async () => {
+describe("callers that wait for the next poll of the chain", () => {
+  it("resume together if they began to wait at the same time, but always wait for a whole interval", async () => {
     const over: string[] = [];
     const wait = (name: string) => void counts.nextPoll().then(() => over.push(name));
     wait("first");
@@ -105,11 +105,11 @@ describe("callers that wait for the next poll", () => {
   });
 });
 
-describe("the count that the next nonce is compared with", () => {
+describe("the chain's transaction count with which a lane's next nonce is compared", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
-  it("may have been read for any other purpose in the meantime, but not before the lane's last failed batch", async () => {
+  it("may have been read for another purpose, but not before the lane's last failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];
     bench.faults.lieAboutNonce((honest) => read.push(bench.clock.monotonicMs()) * 0 + honest);
@@ -121,7 +121,7 @@ describe("the count that the next nonce is compared with", () => {
     await bench.clock.advance(29_000);
     await floor();
     expect(read).toEqual([0, 29_000]);
-    // The reported age starts when the count was read from the chain, not when it was last compared with a nonce.
+    // The age of a cached count starts when it was read from the chain, not when it was last compared with a nonce.
     await bench.clock.advance(1_000);
     await floor();
     happened(lane, batchFailed);

@@ -46,7 +46,7 @@ describe("a transaction's first fee", () => {
     }
   });
 
-  it("follows the blocks' base fees: one block with a false base fee changes little, and lasting higher fees are paid", async () => {
+  it("follows the blocks' base fees: a single block with a false base fee changes little, but a lasting rise is paid", async () => {
     const bench = await offered({ baseFees: [20n * GWEI], priorityFees: [GWEI] });
     const { follower } = bench.context;
     bench.simulated.setBaseFee(FORTUNE);
@@ -89,7 +89,7 @@ describe("a transaction's first fee", () => {
     expect(follower.seenBaseFees.slice(-2)).toEqual([20n * GWEI, 21n * GWEI]);
   });
 
-  it("is bounded by the fee market's own base fees if two endpoints agree on the block header", async () => {
+  it("is bounded by the base fees of the fee market itself if two endpoints agree on the block header", async () => {
     const market = { baseFees: [100n * GWEI], priorityFees: [GWEI] };
     const bench = await offered(market);
     expect(await capOf(bench)).toBeLessThan(100n * GWEI);
@@ -114,7 +114,7 @@ describe("a transaction's first fee", () => {
     },
   );
 
-  it("for a high gas limit is bounded by the ceiling on gas times fee", async () => {
+  it("is bounded, for a high gas limit, by the ceiling on gas times fee", async () => {
     const bench = await offered({ baseFees: [] }, { chain: { baseFee: null } });
     const { fees, reached } = await bench.context.price({}, { gas: 30_000_000n, value: 1n });
     expect(feeCap(fees) * 30_000_000n).toBeLessThanOrEqual(10n ** 18n);
@@ -122,7 +122,7 @@ describe("a transaction's first fee", () => {
     expect(reached?.variable).toBe("FENCEPOST_MAX_GAS_COST_WEI");
   });
 
-  it("is the caller's own if given, up to the configured ceiling", async () => {
+  it("is the fee that the caller gave, up to the configured ceiling", async () => {
     const bench = await offered({});
     const wishes = { maxFeePerGas: MOST, maxPriorityFeePerGas: GWEI };
     expect((await bench.context.price(wishes, TRANSFER)).fees).toMatchObject(wishes);

@@ -25,7 +25,7 @@ describe("the gas cap of one transaction", () => {
     expect(on.cap).toBe(CAP);
   });
 
-  it("is learned from refusals on chains without a known cap, and never assumed", () => {
+  it("is learned from refusals if the chain has no known cap, and is never guessed", () => {
     const { limits: on } = limits(31_337);
     expect(on.cap).toBeNull();
     expect(on.most).toEqual({ gas: 30_000_000n, of: "block" });
@@ -52,7 +52,7 @@ describe("the gas cap of one transaction", () => {
     expect(on.cap).toBeNull();
   });
 
-  it("is unknown if nothing is known about the chain, not even its block gas limit", () => {
+  it("is unknown if neither a cap nor the chain's block gas limit is known", () => {
     expect(limits(31_337, null, null).limits.most).toBeNull();
   });
 });

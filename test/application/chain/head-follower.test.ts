@@ -6,7 +6,8 @@ import { type ChainBench, createChainBench } from "../../support/chain-bench.ts"
 import { CHAIN_SETTINGS } from "../../support/world.ts";
 
 /**
- * Number of blocks that a follower reads below the newest one: the larger of twice the confirmations and 64, plus 16.
+ * Number of blocks below the newest one that a node reads when it starts to follow a chain: the larger of twice the
+ * confirmations and 64, plus 16.
  */
 const DEPTH = 80;
 const CAPACITY = 256;
@@ -71,7 +72,7 @@ describe("the follower of new blocks, on a chain faster than its polls,", () => 
   }
 
   // protects [Many lanes] src/application/chain/head-follower.ts
-  it("requests the newest block together with as many blocks as the previous poll found", async () => {
+  it("requests the newest block together with as many more blocks as the previous poll found", async () => {
     expect(await looks([4, 4, 6, 3, 1, 0, 1])).toEqual([
       "head | 101 to 103",
       "head 105 to 107 |",
@@ -167,7 +168,7 @@ describe("the follower of new blocks, without pending transactions,", () => {
     expect(other.drain().items.flatMap(({ added }) => numbers(added))).toEqual([101, 102, 103, 104]);
   });
 
-  it("reports a gap, without reading parent after parent, if a reorg goes below the skipped blocks", async () => {
+  it("reports a gap, without reading block after block backwards, if a reorg goes below the skipped blocks", async () => {
     const { follower, simulated, subscription, asked } = await resting();
     simulated.mine(4);
     await follower.advance(nothing);
@@ -182,7 +183,7 @@ describe("the follower of new blocks, without pending transactions,", () => {
 });
 
 describe("the first poll of the follower of new blocks", () => {
-  it("fills the window below the newest block, and reports to subscribers that blocks may have been missed", async () => {
+  it("reads a window of blocks below the newest one, and tells subscribers that they may have missed blocks", async () => {
     const { follower, simulated, telemetry } = await following(500);
     const subscription = follower.subscribe();
     expect([follower.head, follower.window.tip]).toEqual([null, null]);
@@ -197,13 +198,13 @@ describe("the first poll of the follower of new blocks", () => {
     expect(telemetry.of("chain.gap")).toEqual([]);
   });
 
-  it("of a young chain reaches down to the first block", async () => {
+  it("reads down to the first block if the chain is young", async () => {
     const { follower } = await following(3);
     await follower.advance();
     expect(follower.window.oldest?.number).toBe(0);
   });
 
-  it("fails if the node has no block, if one below the newest is missing, or if the chain moved during the read", async () => {
+  it("fails if the node has no block, if a block below the newest is missing, or if the chain moved during the read", async () => {
     const none = await following(3, { head: async () => null });
     await expect(none.follower.advance()).rejects.toThrow("no latest block");
     const holes = await following(3, { blocksByNumber: async (asked) => asked.map(() => null) });
@@ -262,9 +263,9 @@ describe("the follower of new blocks, on a growing chain,", () => {
   });
 });
 
-describe("the follower of new blocks, after a reorg", () => {
+describe("the follower of new blocks, after a reorg,", () => {
   it.each([1, 3, 20])(
-    "of depth %i reports removed blocks in descending and added blocks in ascending order",
+    "reports removed blocks in descending and added blocks in ascending order (depth %i)",
     async (depth) => {
       const { follower, simulated, telemetry } = await following(60);
       await follower.advance();
@@ -281,7 +282,7 @@ describe("the follower of new blocks, after a reorg", () => {
     },
   );
 
-  it("notices a new branch of the same length or a shorter one", async () => {
+  it("notices the new branch even if it is not longer than the old one", async () => {
     const { follower, simulated } = await following(60);
     await follower.advance();
     simulated.reorg(3, { newBlocks: 3 });
@@ -292,7 +293,7 @@ describe("the follower of new blocks, after a reorg", () => {
     expect(follower.window.hashAt(58)).toBeNull();
   });
 
-  it("deeper than its window reports a gap instead of an incomplete list of blocks", async () => {
+  it("reports a gap instead of an incomplete list of blocks if the reorg is deeper than its window", async () => {
     const { follower, simulated, telemetry } = await following(400);
     await follower.advance();
     const subscription = follower.subscribe();

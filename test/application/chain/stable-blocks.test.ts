@@ -53,7 +53,7 @@ function expectCanonical(bench: ChainBench, stream: Stream, first: number): void
 }
 
 describe("the stream of stable blocks", () => {
-  it("that begins far back reads page by page, and continues where the chain stopped responding", async () => {
+  it("reads page by page if it begins far back, and continues where the chain stopped responding", async () => {
     const bench = await at(3_000);
     const asked: number[] = [];
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
@@ -97,7 +97,7 @@ describe("the stream of stable blocks", () => {
     expect(heights(stream).at(-1)).toBe(148);
   });
 
-  it("from a future height begins at that height", async () => {
+  it("begins at a future height if that is requested", async () => {
     const bench = await at(5);
     const stream = follow(bench, { depth: 0, from: 8 });
     for (let round = 0; round < 5; round++) {
@@ -161,7 +161,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
     expect(heights(stream).at(-1)).toBe(19);
   });
 
-  it("after a gap continues where it stopped", async () => {
+  it("continues where it stopped after a gap", async () => {
     const bench = await at(20, { settings: { blockQueueLength: 1 } });
     const stream = follow(bench, { depth: 3 });
     await bench.clock.advance(0);
@@ -186,7 +186,7 @@ describe("the stream of stable blocks, reading missed blocks,", () => {
   });
 });
 
-it("the stream of stable blocks raises an alert, and sends no height again, if a reorg replaces stable blocks", async () => {
+it("the stream of stable blocks raises an alert if a reorg replaces stable blocks, and yields no height twice", async () => {
   const bench = await at(20);
   const stream = follow(bench, { depth: 1, from: 18 });
   await bench.clock.advance(0);

@@ -27,7 +27,7 @@ describe("creates sent to any node", () => {
     expect(forwards.filter(({ result }) => result === "hit").length / forwards.length).toBeGreaterThanOrEqual(0.95);
   });
 
-  it("in basic mode are redirected by the client, using the owner URL of NOT_LEADER", async () => {
+  it("are redirected by the client, using the owner URL of NOT_LEADER, in basic mode (nodes do not forward)", async () => {
     world = new World({ signers: TWENTY, node: { mode: "basic" } });
     const nodes = await startNodes(world, 3);
     const byUrl = new Map(nodes.map((node) => [node.url, node]));
@@ -73,7 +73,7 @@ describe("creates sent to any node", () => {
   });
 
   it.each(["basic", "worker-queue"] as const)(
-    "in mode %s find the signer of a node that has just joined, without delay",
+    "find the signer of a node that has just joined, without delay (mode %s)",
     async (mode) => {
       world = new World({ node: { mode } });
       const first = await world.startNode({ signers: SIGNERS.slice(0, 1) });

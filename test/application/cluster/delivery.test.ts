@@ -14,7 +14,7 @@ function deliveryTo(stop: string): Delivery<string> {
   return new Delivery({ lane, items: 1, repeatable: true, ...ways, unknown: () => UNKNOWN }, stop, 1_000);
 }
 
-/** Cases in which the first node may have performed the request and the request is then forwarded to a second node. */
+/** Cases in which a request is forwarded to a second node although the first node may already have performed it. */
 const DOUBTS = {
   "did not answer": (delivery: Delivery<string>) =>
     delivery.unanswered(new PeerUnreachable("silence", false), { isLive: false, other: () => "second" }),
@@ -42,7 +42,7 @@ describe.each(Object.entries(DOUBTS))("a forwarded request that %s", (_, leaveIn
   );
 
   it.each(["SUBMISSION_REJECTED", "CONFLICT", "REQUEST_ID_REUSED"] as const)(
-    "is refused if the next owner refuses it with %s, because that node has read the first node's work",
+    "is refused if the next owner refuses it with %s, because the next owner knows all that the first node stored",
     (code) => {
       const delivery = deliveryTo("first");
       leaveInDoubt(delivery);

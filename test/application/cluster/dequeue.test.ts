@@ -63,7 +63,7 @@ it("the owner puts back a request if its lane was lost, and does not dequeue it 
 });
 
 // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-it("the owner marks each dequeued request as new or begun before, so that a repeat is checked for existing work", async () => {
+it("the owner marks each dequeued request as new or as begun before; for the latter it checks which work already exists", async () => {
   const { received, look } = bench([aRequest(1), aRequest(2, true)]);
   await look();
   expect(received).toMatchObject([

@@ -9,8 +9,8 @@ afterEach(() => world.close());
 
 const lanesOf = ({ node }: WorldNode): number => node.gauges().lanesHeld;
 
-describe("an embedded node beside a reachable node", () => {
-  it("owns no lane of signers that both hold, and forwards its creates to the reachable node", async () => {
+describe("an embedded node (without a URL) beside a node with a URL", () => {
+  it("owns no lane of signers whose keys both nodes have, and forwards its creates to the other node", async () => {
     world = new World();
     const embedded = await world.startNode({ embedded: true });
     const reachable = await world.startNode();
@@ -24,7 +24,7 @@ describe("an embedded node beside a reachable node", () => {
     checkInvariants(world);
   });
 
-  it("takes over the lanes when the reachable node dies, and releases them when a reachable node starts again", async () => {
+  it("takes over the lanes when the node with a URL dies, and releases them when such a node starts again", async () => {
     world = new World();
     const embedded = await world.startNode({ embedded: true });
     const first = await world.startNode();
@@ -40,7 +40,7 @@ describe("an embedded node beside a reachable node", () => {
   });
 
   it.each(["worker-queue", "basic"] as const)(
-    "owns the lane of a signer that only it holds, and processes creates sent to the other node (%s)",
+    "owns the lane of a signer whose key only it has, and processes creates sent to the other node (%s)",
     async (mode) => {
       world = new World({ node: { mode }, hints: true });
       const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
@@ -59,7 +59,7 @@ describe("an embedded node beside a reachable node", () => {
   );
 });
 
-describe("embedded nodes without a reachable node", () => {
+describe("embedded nodes (without a URL) that are alone", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts
   it("share the lanes, and each accepts creates for all of them", async () => {
     world = new World();
@@ -76,7 +76,7 @@ describe("embedded nodes without a reachable node", () => {
     checkInvariants(world);
   });
 
-  it("take over each other's lanes: after a crash when the lease expires, after a close at once", async () => {
+  it("take over each other's lanes: when the lease expires after a crash, and at once after a close", async () => {
     world = new World();
     const [first, second] = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
     await world.until(() => held([first, second]) === SIGNERS.length, 30_000);

@@ -73,7 +73,7 @@ describe("the error for a create that got no database response in time", () => {
   });
 
   // protects [Short of time] src/application/loops/reception.ts
-  it("says for how long this node was not scheduled, if this process was paused", async () => {
+  it("says for how long this node got no CPU time, if this process was paused", async () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_480);
     expect(await answerTo(silent)).toEqual([

@@ -6,7 +6,7 @@ let world: World;
 afterEach(() => world.close());
 
 describe("takeover of lanes", () => {
-  it("after a node's crash: the other nodes get fair shares within lease duration + 1 s", async () => {
+  it("gives the other nodes fair shares within lease duration + 1 s after a node's crash", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 4);
     const crashed = nodes[0] as WorldNode;
@@ -17,7 +17,7 @@ describe("takeover of lanes", () => {
     expect(world.clock.monotonicMs() - atMs).toBeLessThanOrEqual(11_000);
   });
 
-  it("after a database outage longer than the lease: all lanes are spread evenly", async () => {
+  it("spreads all lanes evenly after a database outage longer than the lease", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 3);
     for (const { store } of nodes) store.cut();

@@ -49,7 +49,7 @@ async function timed(create: Promise<unknown>): Promise<{ readonly answer: unkno
 }
 
 describe("concurrent creates forwarded to the same node", () => {
-  it("are retried per lane, so that a lane that hangs leaves no other lane's outcome unknown", async () => {
+  it("are retried for each lane separately, so that one hanging lane does not make the outcome on other lanes unknown", async () => {
     world = new World({ signers: TWENTY, settings: { nonceStateTimeoutMs: 0 } });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -64,7 +64,7 @@ describe("concurrent creates forwarded to the same node", () => {
     expect((await hanging).answer).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });
   });
 
-  it("in a batch over many lanes are sent in one request", async () => {
+  it("are sent in one request if they are a batch over many lanes", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -89,7 +89,7 @@ describe("concurrent creates forwarded to the same node", () => {
     expect(await asked.node.api.reservation(reservation.reservationId)).toMatchObject({ owner: "wallet" });
   });
 
-  it("from many callers are sent in one request, and each caller gets its own result", async () => {
+  it("are sent in one request even if they come from many callers, and each caller gets its own result", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(2);
     const [asked, other] = nodes as [WorldNode, WorldNode];
@@ -113,13 +113,13 @@ describe("concurrent creates forwarded to the same node", () => {
 });
 
 describe("a create at a node that no longer owns the lane", () => {
-  it("because the node is shutting down is accepted by the next node, and the first node does not reacquire the lane", async () => {
+  it("is accepted by the next node if the first one is shutting down, and the first node does not reacquire the lane", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const leaving = ownerOf(nodes, SIGNER);
     const staying = nodes.find((node) => node !== leaving) as WorldNode;
-    // The staying node claims none of the released lanes, so the forwarded create reaches it for a lane without an
-    // owner.
+    // The node that keeps running claims none of the lanes that the other node released. So it receives the forwarded
+    // create for a lane without an owner.
     const claim = staying.store.claimLanes.bind(staying.store);
     staying.store.claimLanes = async () => [];
     const closing = leaving.node.close();
@@ -136,7 +136,7 @@ describe("a create at a node that no longer owns the lane", () => {
     checkInvariants(world);
   });
 
-  it("because its lease expired gets NOT_LEADER without an owner URL, and stores nothing", async () => {
+  it("gets NOT_LEADER without an owner URL, and stores nothing, if the node's lease expired", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const cut = ownerOf(nodes, SIGNER);
@@ -147,12 +147,12 @@ describe("a create at a node that no longer owns the lane", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("because the node was fenced while the create was queued is forwarded, and stored once", async () => {
+  it("is forwarded and stored once if the node was fenced while the create was queued", async () => {
     world = new World();
     const nodes = await startNodes(3);
     const fenced = ownerOf(nodes, SIGNER);
     const [first, second] = nodes.filter((node) => node !== fenced) as [WorldNode, WorldNode];
-    // Both nodes have the route cached before the owner changes.
+    // Both nodes have cached which node owns the lane, before the owner changes.
     await world.settle(first.node.api.create(transfer()));
     const instanceId = instanceOf(SIGNER);
     const admin = world.database.connect();
@@ -245,7 +245,7 @@ describe("a forwarded create that gets no response", () => {
     ]);
   });
 
-  it("because the node is dead is sent once to the next owner, without waiting for the dead node again", async () => {
+  it("is sent once to the next owner if the node is dead, without waiting for the dead node again", async () => {
     world = new World();
     const nodes = await startNodes(2);
     const dying = ownerOf(nodes, SIGNER);
@@ -275,8 +275,8 @@ describe("a live owner that this node cannot reach", () => {
   });
 });
 
-describe("a signer held by one node only", () => {
-  it("stays known if that node loses the chain: creates that need no chain are still accepted there", async () => {
+describe("a signer whose key only one node holds", () => {
+  it("stays known if that node cannot reach the chain: the node still accepts creates that need no chain", async () => {
     world = new World();
     const holder = await world.startNode({ signers: SIGNERS.slice(0, 1) });
     const other = await world.startNode({ signers: SIGNERS.slice(1, 2) });

@@ -24,7 +24,7 @@ async function joinSlowly(): Promise<WorldNode> {
 }
 
 describe("hand-over of lanes", () => {
-  it("to a node that is slow to claim them moves no lane twice, and no create waits longer than 250 ms", async () => {
+  it("moves no lane twice if the new node is slow to claim them, and no create waits longer than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 2);
     const before = tokens();
@@ -40,7 +40,7 @@ describe("hand-over of lanes", () => {
     checkInvariants(world);
   });
 
-  it("to a node that crashes before it claims them: they are reclaimed once, and no create fails", async () => {
+  it("ends with the lanes reclaimed once if the new node crashes before it claims them, and no create fails", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 1);
     const before = tokens();

@@ -17,7 +17,7 @@ let world: World;
 afterEach(() => world.close());
 
 describe("hand-over of lanes", () => {
-  it("whose release gets no database response leaves no lane without an owner, and is repeated later", async () => {
+  it("leaves no lane without an owner if the release gets no database response, and is repeated later", async () => {
     world = new World({ signers: TWENTY });
     const first = await world.startNode();
     await world.settle(Promise.all(TWENTY.map((signer) => first.node.api.create(transfer({ signer })))));
@@ -34,7 +34,7 @@ describe("hand-over of lanes", () => {
     checkInvariants(world);
   });
 
-  it("on shutdown fails no create, and delays none by more than 250 ms", async () => {
+  it("makes no create fail on shutdown, and delays none by more than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = await startNodes(world, 3);
     const leaving = nodes[0] as WorldNode;
@@ -53,7 +53,7 @@ describe("hand-over of lanes", () => {
     checkInvariants(world);
   });
 
-  it("to a node that joins gives that node its share, and delays no create by more than 250 ms", async () => {
+  it("gives a joining node its share, and delays no create by more than 250 ms", async () => {
     world = new World({ signers: TWENTY });
     const nodes = [...(await startNodes(world, 2))];
     const waits: number[] = [];
@@ -108,7 +108,7 @@ describe("hand-over of lanes", () => {
     expect(world.clock.monotonicMs() - atMs).toBeLessThanOrEqual(5_000);
   });
 
-  it("moves lanes from a node that has not reached the chain for a lease duration to a node that reaches it", async () => {
+  it("moves lanes from a node that has not reached the chain for a lease duration to a node that can reach it", async () => {
     world = new World();
     const nodes = await startNodes(world, 2);
     const cut = nodes.find((node) => isOwner(world, node, SIGNER)) as WorldNode;

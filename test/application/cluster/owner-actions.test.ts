@@ -8,8 +8,8 @@ afterEach(() => world.close());
 const LANE = { chainId: CHAIN_ID, signer: SIGNER };
 
 /**
- * Starts two nodes with test actions. `echo` returns the node's URL, the lane's fencing token and the request's body;
- * the others fail.
+ * Starts two nodes with test actions. The action `echo` returns the node's URL, the lane's fencing token and the
+ * request's body; all other actions fail.
  */
 async function startNodes(mode: "basic" | "worker-queue" = "worker-queue"): Promise<readonly WorldNode[]> {
   world = new World({ node: { mode } });
@@ -46,7 +46,7 @@ describe("an action on a lane", () => {
     for (const node of [owner, other]) expect(await ask(node, "refuse")).toMatchObject({ code: "CONFLICT" });
   });
 
-  it("in basic mode is refused with an error that contains the owner's URL", async () => {
+  it("is refused in basic mode (nodes do not forward), with an error that contains the owner's URL", async () => {
     const { owner, other } = split(await startNodes("basic"));
     expect(await ask(other, "echo")).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: owner.url } });
     expect(await ask(owner, "echo")).toMatchObject({ url: owner.url });
@@ -78,7 +78,7 @@ describe("an action on a lane", () => {
     expect(await ask(other, "echo")).toMatchObject({ url: owner.url });
   });
 
-  it("that the owner's version does not support is not performed, and the error names it", async () => {
+  it("is not performed if the owner's version does not support it, and the error names the action", async () => {
     const { other } = split(await startNodes());
     other.node.actions.register("brand-new", async () => "done");
     expect(await ask(other, "brand-new")).toMatchObject({
@@ -87,7 +87,7 @@ describe("an action on a lane", () => {
     });
   });
 
-  it("for a signer whose key no node holds is refused", async () => {
+  it("is refused if no node holds the signer's key", async () => {
     const [node] = await startNodes();
     const lane = { chainId: CHAIN_ID, signer: SIGNERS[0]?.replace("1", "9") as typeof SIGNER };
     const asked = node?.node.actions.forwardToOwner(lane, { action: "echo", body: {}, owner: null });

@@ -29,7 +29,9 @@ interface Row {
   stands(): void;
 }
 
-/** Rows in the order in which they were enqueued, each with a function that answers it. */
+/**
+ * Makes a fake request table: its rows in the order in which they were enqueued, each with a function that answers it.
+ */
 function bench(perLane = 1_000) {
   const rows: Row[] = [];
   const ask = (_: unknown, { body }: LaneRequest, { onWritten, accepts }: Enqueuing = {}): Promise<Answer> => {
@@ -40,7 +42,7 @@ function bench(perLane = 1_000) {
     return promise;
   };
   const pending = new PendingCreates({ requests: { ask }, perLane });
-  /** Enqueues creates that name their nonces, unless `more` overrides that. */
+  /** Enqueues creates that name nonce 0, unless `more` says otherwise. */
   const enqueue = (
     creates: readonly ForwardedCreate[],
     mayShare: boolean,
@@ -104,7 +106,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("in one call beyond a row's capacity are enqueued row by row, each after the previous row's result", async () => {
+  it("are enqueued row by row, each after the previous row's result, if one call exceeds a row's capacity", async () => {
     const { rows, enqueue } = bench();
     const results = enqueue(some(450), true);
     for (const [at, size] of [200, 200, 50].entries()) {
@@ -134,7 +136,7 @@ describe("creates enqueued for a lane's owner", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
-  it("take at most one MiB per row; only a create that alone exceeds this is refused", async () => {
+  it("take at most one MiB per row; only a single create above this size is refused", async () => {
     const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
     const results = enqueue(creates, true);
@@ -184,7 +186,7 @@ describe("creates enqueued for a lane's owner", () => {
     expect(await results).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: uuid(0) } }]);
   });
 
-  it("may be accepted without an owner's response, unless one create in the row names its nonce or a pool", async () => {
+  it("may be accepted without an owner's response, unless a create in the same row names its nonce or a pool", async () => {
     const { rows, enqueue } = bench();
     void enqueue(some(2), true, {});
     await turns();

@@ -49,7 +49,7 @@ describe("a request enqueued for a lane's owner", () => {
     },
   );
 
-  it("is refused with UNAVAILABLE if the owner's error code is of a newer version", async () => {
+  it("is refused with UNAVAILABLE if the owner, of a newer version, returned an unknown error code", async () => {
     const { clock, ask } = bench(() => JSON.stringify({ problem: { code: "TOO_NEW", detail: "no" } }));
     const asked = ask("order");
     await clock.advance(1_000);
@@ -128,7 +128,7 @@ describe("a request enqueued for a lane's owner", () => {
     expect(isAnswered).toBe(true);
   });
 
-  it("is accepted if it consists of creates and no owner begins it; the creates have no nonce yet", async () => {
+  it("is accepted if it contains only creates and no owner begins to process it; the creates have no nonce yet", async () => {
     const { clock, left, road, accepted } = bench(() => null, false);
     const lane = aLane();
     const accepts = [anIntent(lane, { requestId: "one" }), anIntent(lane)];

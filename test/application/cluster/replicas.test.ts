@@ -44,7 +44,7 @@ describe("a create at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("makes one transaction if the same request id is sent to owner and replica at once", async () => {
+  it("makes one transaction if the same request id is sent to owner and replica at the same time", async () => {
     const { owner, other, signer } = await pair();
     const requests = Array.from({ length: 20 }, (_, index) => transfer({ signer, requestId: `both-${index}` }));
     const answers = await world.settle(
@@ -87,7 +87,7 @@ describe("a create at a replica that does not own the lane", () => {
     expect(await world.settle(send(other, request))).toMatchObject({ outcome: "existing", txId });
   });
 
-  it("with another payload under a used request id is REQUEST_ID_REUSED, at replica and owner", async () => {
+  it("is REQUEST_ID_REUSED at replica and owner if another payload already used its request id", async () => {
     const { owner, other, signer } = await pair();
     const first = await world.settle(send(owner, transfer({ signer, requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };
@@ -109,7 +109,7 @@ describe("a create at a replica that does not own the lane", () => {
 
 describe("a replica that does not own a lane", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts
-  it("does not try to acquire the lane at each create, because the owner's commits would wait", async () => {
+  it("does not try to acquire the lane at each create, because that would delay the owner's commits", async () => {
     const { other, signer } = await pair({ hints: true });
     const { acquireLane } = other.store;
     let tries = 0;
@@ -123,7 +123,7 @@ describe("a replica that does not own a lane", () => {
   });
 });
 
-describe("a create that the lane's owner refuses", () => {
+describe("a create at a replica, if it must be refused,", () => {
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
   it("is rejected at the replica with the owner's error, stores nothing, and its request id stays free", async () => {
     const { owner, other, signer } = await pair();
@@ -143,7 +143,7 @@ describe("a create that the lane's owner refuses", () => {
     checkInvariants(world);
   });
 
-  it("because it depends on pending transactions is rejected at once, and does not delay the next create", async () => {
+  it("is rejected at once if it depends on pending transactions, and does not delay the next create", async () => {
     const { other, signer } = await pair();
     world.holdBlocks();
     await world.settle(send(other, transfer({ signer })));
@@ -198,7 +198,7 @@ describe("a create whose owner does not process it in time", () => {
     expect(world.database.state.completions).toMatchObject([{ txId: created.txId, state: "FAILED_FINAL" }]);
   });
 
-  it("because the owner crashed is processed by the replica that received it", async () => {
+  it("is processed by the replica that received it if the owner crashed", async () => {
     const { owner, other, signer } = await pair({ sessionLocks: true });
     world.crash(owner);
     expect(await world.settle(send(other, transfer({ signer })))).toMatchObject({ nonce: 0 });
@@ -279,7 +279,7 @@ describe("intake rows left by a node of the previous release", () => {
     asIntent(anIntent({ chainId: CHAIN_ID, signer }, { payload: { to: TO, gasPrice: 2_000_000_000n }, ...overrides }));
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("are processed or refused; of a refused one, only the reason is stored", async () => {
+  it("are processed or refused; if a row is refused, only the reason is stored", async () => {
     const { signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -297,7 +297,7 @@ describe("intake rows left by a node of the previous release", () => {
   });
 
   // protects [Replicas that embed the library] src/application/detours/intake.ts
-  it("that share a request id become one transaction, with the id that a caller has already received", async () => {
+  it("become one transaction if they share a request id, with the transaction id that a caller has already received", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
     const unnotified = intentOf(signer, { requestId: "told" });
@@ -313,7 +313,7 @@ describe("intake rows left by a node of the previous release", () => {
 
 describe("a write to the table of pending requests", () => {
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("without a response has an unknown outcome, reported with the transaction id; a repeat finds the same transaction", async () => {
+  it("has an unknown outcome, reported with the transaction id, if it gets no response; a repeat finds the same transaction", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
     const request = transfer({ signer, requestId: "unheard" });
@@ -325,7 +325,7 @@ describe("a write to the table of pending requests", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("that the database refused is reported as not accepted, and stores nothing", async () => {
+  it("is reported as not accepted if the database refused it, and stores nothing", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unavailable");
     const refused = await world.refusal(send(other, transfer({ signer })));

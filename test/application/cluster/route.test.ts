@@ -19,7 +19,7 @@ interface Lone {
 const lane = { chainId: CHAIN_ID, signer: SIGNER };
 const unknown = () => expect.unreachable("nothing was told");
 
-/** A router of a node that sees no other live node. */
+/** The request router of a node that sees no other live node. */
 function loneRouter({ serves, hasKey, ...more }: Lone): Router {
   const { clock = createManualClock(), forwards = true, selfUrl = "http://here" } = more;
   return new Router({
@@ -56,7 +56,7 @@ describe("a signer whose key no live node holds", () => {
   });
 });
 
-describe("an action on a lane that is reloaded meanwhile, on the only node,", () => {
+describe("an action on a lane of the only node, if the lane is reloaded meanwhile,", () => {
   it("is retried after the reload, not refused", async () => {
     const clock = createManualClock();
     const router = loneRouter({ serves: true, hasKey: true, clock });
@@ -78,7 +78,7 @@ describe("an action on a lane that is reloaded meanwhile, on the only node,", ()
   });
 });
 
-describe("an embedded node enqueues a request for the lane's owner", () => {
+describe("an embedded node, for a request to a lane of another owner,", () => {
   const ENQUEUED = "enqueued";
 
   async function resultOf(result: string | FencepostError, selfUrl = ""): Promise<string | FencepostError | undefined> {
@@ -93,12 +93,12 @@ describe("an embedded node enqueues a request for the lane's owner", () => {
     ["another node has the lane", notLeader("another node acts for this signer")],
     ["the lane changes hands", new BetweenOwners("this signer is between two owners")],
     ["no node could be called", new NobodyActs(null)],
-  ])("if %s", async (_, result) => {
+  ])("enqueues the request for the owner if %s", async (_, result) => {
     expect(await resultOf(result)).toBe(ENQUEUED);
     expect(await resultOf(result, "http://here"), "not by a node that can be asked itself").toBe(result);
   });
 
-  it("if the owner is embedded; a node with a URL does so too", async () => {
+  it("enqueues the request if the owner is embedded; a node with a URL does so too", async () => {
     const result = new OutOfReach({ nodeId: "node-1" });
     expect(await resultOf(result)).toBe(ENQUEUED);
     expect(await resultOf(result, "http://here")).toBe(ENQUEUED);
@@ -112,7 +112,7 @@ describe("an embedded node enqueues a request for the lane's owner", () => {
     ["the request itself was refused", new FencepostError("SUBMISSION_REJECTED", "it reverts")],
     ["it succeeded", "done"],
     // protects [Replicas that embed the library] src/application/cluster/route.ts
-  ])("but not if %s", async (_, result) => {
+  ])("does not enqueue the request if %s", async (_, result) => {
     expect(await resultOf(result)).toBe(result);
   });
 });

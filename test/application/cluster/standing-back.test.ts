@@ -28,8 +28,8 @@ async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (t
 }
 
 /**
- * Stalls the node repeatedly, until it may claim no lanes for four leases. When this function resolves, more than one
- * of the four has passed.
+ * Stalls the node repeatedly, until it is barred from claiming lanes for the duration of four leases. When this
+ * function resolves, more than one of the four has passed.
  */
 async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[number]): Promise<void> {
   for (const _ of [1, 2]) {
@@ -40,9 +40,9 @@ async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[nu
   await world.clock.advance(LEASE_MS + 1_000);
 }
 
-describe("a node that resumes after its lease expired", () => {
+describe("a node that resumes after a pause in which its lease expired", () => {
   // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
-  it("leaves its lane for one lease duration to the node that took it over, and then gets it back", async () => {
+  it("leaves its lane, for one lease duration, to the node that took it over, and then gets it back", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
     const wokeMs = world.clock.monotonicMs();
@@ -121,7 +121,7 @@ describe("a node that resumes after its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("does not claim lanes that become free during its waiting time, even if its own pause ended long ago", async () => {
+  it("does not claim lanes that become free while it leaves its former lane to others, even if its own pause ended long ago", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
     const third = await world.startNode();
@@ -152,7 +152,7 @@ describe("a node that resumes after its lease expired", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
-  it("reads the leases at most six times until it owns its lane again, and never before or after that", async () => {
+  it("reads the leases at most six times until it owns its lane again, and never otherwise", async () => {
     const { first, signer } = await pair();
     let looks = 0;
     const leases = first.store.leases.bind(first.store);

@@ -11,7 +11,7 @@ async function create(entry: WorldNode, count: number): Promise<void> {
 }
 
 describe("two nodes", () => {
-  it("in basic mode with one lane: the second node refuses a create, and its error contains the owner's URL", async () => {
+  it("do not share a lane in basic mode: the second refuses a create with an error that contains the owner's URL", async () => {
     world = new World({ node: { mode: "basic" } });
     const first = await world.startNode();
     const second = await world.startNode();
@@ -23,7 +23,7 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBe(1);
   });
 
-  it("when the first closes gracefully: the second takes over at once, and every transaction is confirmed once", async () => {
+  it("confirm every transaction once if the first closes gracefully and the second takes over at once", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 40);
@@ -35,7 +35,7 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBe(2);
   });
 
-  it("when the first loses the database past its lease: its late writes are fenced, and it registers as a new instance", async () => {
+  it("are safe if the first loses the database past its lease: its late writes are fenced, and it registers as a new instance", async () => {
     world = new World({ settings: { resubmitIntervalMs: 1_000 } });
     const first = await world.startNode();
     await create(first, 10);
@@ -54,7 +54,7 @@ describe("two nodes", () => {
     expect(world.tokenOf(SIGNER)).toBeGreaterThan(1);
   });
 
-  it("when the database clock jumped back: the second uses its own clock and takes over the dead node's lanes", async () => {
+  it("are safe if the database clock jumps back: the second uses its own clock and takes over the dead node's lanes", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -74,7 +74,7 @@ describe("two nodes", () => {
     checkInvariants(world);
   });
 
-  it("when the first crashes: the second claims its lanes within lease duration + 1 s", async () => {
+  it("replace each other after a crash: the second claims the first one's lanes within lease duration + 1 s", async () => {
     world = new World();
     const first = await world.startNode();
     const second = await world.startNode();
@@ -88,9 +88,9 @@ describe("two nodes", () => {
   });
 });
 
-describe("killed, restarted and joining nodes", () => {
+describe("crashed, restarted and joining nodes:", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("when a node is killed, another node accepts the next create on its lane within a second", async () => {
+  it("after a node's crash, another node accepts the next create on its lane within a second", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
     const second = await world.startNode();
@@ -105,7 +105,7 @@ describe("killed, restarted and joining nodes", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/readiness.ts
-  it("a node restarted after a kill is ready within half a second, and then accepts creates at once", async () => {
+  it("a node restarted after a crash is ready within half a second, and then accepts creates at once", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
     await create(first, 3);
@@ -125,7 +125,7 @@ describe("killed, restarted and joining nodes", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/reads.ts
-  it("behind a connection pooler, a node restarted after a kill is not ready before it accepts creates", async () => {
+  it("behind a connection pooler, a node restarted after a crash becomes ready only when it can accept creates", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 1);

@@ -36,7 +36,7 @@ const made = (signer: Address) => world.rows().filter(({ lane }) => lane.signer 
 
 type Asking = (signer: Address, requestId?: string) => CreateRequest;
 
-/** Both kinds of create (named nonce, pool), for the first nonce of a lane. */
+/** The two kinds of create: one that names nonce 0, and one to a pool. */
 const KINDS: readonly (readonly [string, Asking])[] = [
   ["names its nonce", (signer, requestId = "mine") => named(signer, 0, { requestId })],
   ["is to a pool", (signer, requestId = "mine") => toPool({ requestId }, { stickyKey: keyOf(signer) })],
@@ -57,7 +57,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
   });
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
-  it("without a request id is found by its transaction id, if the owner dies between commit and response", async () => {
+  it("is found by its transaction id if it has no request id and the owner dies between commit and response", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
     const { requestId: _, ...unnamed } = request(signer);
@@ -113,7 +113,7 @@ describe.each(KINDS)("a create that %s, enqueued by a replica,", (_, request) =>
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
-  it("is stored if reported as created, but not if refused, when the owner dequeues it at the last moment", async () => {
+  it("is stored if reported as created, and never if refused, even if the owner dequeues it at the last moment", async () => {
     const { other, owner, signer } = await pair();
     for (let late = 3_900; late <= 4_100; late += 20) {
       owner.store.pause();
@@ -198,7 +198,7 @@ describe("a create enqueued for the lane's owner", () => {
     expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
   });
 
-  it("above the approval threshold awaits approval, whichever node receives it, but is refused if it names a nonce", async () => {
+  it("awaits approval above the approval threshold, whichever node receives it, but is refused if it names a nonce", async () => {
     const policies = policiesOf({ keys: { shop: { requireApproval: { aboveValue: "5", expiresAfter: "1h" } } } });
     const { other, owner, signer } = await pair({ policies });
     const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
@@ -237,7 +237,7 @@ describe("a create enqueued for the lane's owner", () => {
   });
 });
 
-describe("an owner under a kill", () => {
+describe("a lane's owner during a kill of its signers", () => {
   // protects [Replicas that embed the library] src/application/cluster/kill-switch.ts
   it("allocates nonces for creates from replicas, and signs nothing until the kill ends", async () => {
     const { other, owner, signer } = await pair({ hints: true });
@@ -255,7 +255,7 @@ describe("an owner under a kill", () => {
   });
 });
 
-describe("a held transaction with a nonce named by its caller", () => {
+describe("a transaction on hold, whose nonce its caller named,", () => {
   it("keeps that nonce, and the next transaction gets the nonce after it", async () => {
     const { other, owner, signer } = await pair();
     world.holdBlocks();
@@ -288,7 +288,7 @@ describe("a repeated request id", () => {
   });
 
   // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
-  it("of a transaction without a nonce returns that state, and does not assign the nonce named by the repeat", async () => {
+  it("returns a transaction that has no nonce yet without assigning the nonce that the repeat names", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
     const { txId } = await world.settle(send(other, transfer({ signer, requestId: "mine" })));

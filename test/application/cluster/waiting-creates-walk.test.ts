@@ -29,7 +29,7 @@ function chance(seed: number): (most: number) => number {
 class Walk {
   private readonly draw: (most: number) => number;
   readonly nodes: WorldNode[] = [];
-  /** All results of each request id so far. */
+  /** All results received so far for each request id. */
   readonly resultsById = new Map<string, Result[]>();
   private readonly asked: Promise<void>[] = [];
 
@@ -49,7 +49,7 @@ class Walk {
     const signer = this.oneOf(SIGNERS);
     const cursor = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer)?.cursor ?? 0;
     const kind = this.draw(10);
-    // Each payload is unique: an equal payload at a nonce already used would count as a repeat.
+    // Each payload is unique: a payload equal to that of a nonce already used would count as a repeated request.
     const payload = { to: TO, value: requestId.replace(/\D/g, ""), gas: 21_000, gasPrice: "20000000000" };
     if (kind < 4) return transfer({ requestId, payload, signer: { pool: "payouts" } });
     if (kind < 8) return { ...transfer({ requestId, payload, signer }), nonce: cursor + this.draw(2) };
@@ -110,7 +110,7 @@ const laneOf = ({ lane }: { readonly lane: { readonly signer: Address } }) => la
 describe("a random sequence of pool creates, named nonces, pauses and crashes", () => {
   it.each([1, 2, 3, 4, 5, 6])(
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/stages/1-create/asked-create.ts
-    "stores each request at most once, as reported, and no refused one (seed %i)",
+    "stores each accepted request once, as its response says, and no refused request (seed %i)",
     async (seed) => {
       const { resultsById } = await walk(seed);
       await world.until(

@@ -83,7 +83,7 @@ describe("a create with a named nonce, at a replica that does not own the lane,"
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
-  it("keeps the order of the calls, even if they are not awaited", async () => {
+  it("gets its place in the order of the calls, even if they are not awaited", async () => {
     const { other, signer } = await pair();
     const sent: Promise<{ nonce: number | null }>[] = [];
     for (let nonce = 0; nonce < 30; nonce++) {
@@ -159,7 +159,7 @@ describe("a create for a pool whose lanes several replicas own", () => {
     expect(new Set(world.rows().map(({ lane }) => lane.signer)).size).toBeGreaterThan(1);
   });
 
-  it("with another payload under a used request id is REQUEST_ID_REUSED", async () => {
+  it("is REQUEST_ID_REUSED if another payload already used its request id", async () => {
     const { other, owner } = await pair();
     const { txId } = await world.settle(send(other, toPool({ requestId: "taken" })));
     const payload = { to: TO, value: "5", gas: 21_000, gasPrice: "2000000000" };

@@ -47,7 +47,7 @@ describe("an action at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  it("can suspend and resume a lane and hold and release a transaction, even without hints", async () => {
+  it("can suspend and resume a lane, and put a transaction on hold and release it, even without hints", async () => {
     const { other, signer } = await pair();
     const { api } = other.node;
     const [suspended] = await world.settle(api.actOnLane(laneActionRequest("suspend", signer)));
@@ -63,7 +63,7 @@ describe("an action at a replica that does not own the lane", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
-  it("that the owner refuses is refused with the owner's error", async () => {
+  it("is refused with the owner's error if the owner refuses it", async () => {
     const { other, owner, signer } = await pair();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
     await world.allSettled(1);
@@ -156,20 +156,20 @@ describe("a request whose owner crashes before its response", () => {
   }
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-  it("with a request id is completed once by the next owner, and the caller gets the result", async () => {
+  it("is completed once by the next owner if it has a request id, and the caller gets the result", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve", key: "mine" });
     expect(await world.settle(answer)).toMatchObject({ reservation: { nonce: 0, requestId: "mine" } });
     expect(world.database.state.reservations()).toHaveLength(1);
     checkInvariants(world);
   });
 
-  it("that is a lane action with an idempotency key is completed by the next owner", async () => {
+  it("is completed by the next owner if it is a lane action with an idempotency key", async () => {
     const { answer } = await begunAndCrashed({ action: "suspend", key: "once" });
     expect(await world.settle(answer)).toMatchObject([{ suspendedBy: "OPERATOR" }]);
     expect(left()).toMatchObject([{ begunBy: expect.any(String), answer: expect.any(String) }]);
   });
 
-  it("that is an action on a transaction is completed by the next owner, even without a key", async () => {
+  it("is completed by the next owner if it is an action on a transaction, even without a key", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     world.holdBlocks();
     const { txId } = await world.settle(other.node.api.create(transfer({ signer })));
@@ -187,7 +187,7 @@ describe("a request whose owner crashes before its response", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
-  it("that cannot be repeated safely has an unknown outcome, and is not performed twice", async () => {
+  it("has an unknown outcome and is not performed twice if it cannot be repeated safely", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve" });
     const unknown = await world.settle(answer);
     expect(unknown).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown" } });

@@ -1,4 +1,4 @@
-/** Nodes that notify each other. Without notifications, the same results arrive a little later. */
+/** Tests of nodes that notify each other. Without notifications, the results are the same but arrive a little later. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
@@ -8,7 +8,7 @@ import { CHAIN_ID, SIGNER, transfer, World, type WorldNode } from "../../support
 let world: World;
 afterEach(() => world.close());
 
-/** Virtual time in ms until `fact` holds. */
+/** Advances virtual time until `fact` returns true. Returns the elapsed time in ms. */
 async function timeUntil(fact: () => boolean): Promise<number> {
   const startedMs = world.clock.monotonicMs();
   while (!fact()) await world.clock.advance(1);
@@ -20,7 +20,7 @@ const holds = ({ node }: WorldNode, count: number) => node.gauges().lanesHeld ==
 describe.each([
   { hints: true, feedMs: 20, intakeMs: 40, lateMs: 110, looks: 1 },
   { hints: false, feedMs: 260, intakeMs: 150, lateMs: 310, looks: 4 },
-])("across nodes, with hints: $hints", ({ hints, feedMs, intakeMs, lateMs, looks }) => {
+])("across two nodes (NOTIFY hints: $hints)", ({ hints, feedMs, intakeMs, lateMs, looks }) => {
   /** Starts two nodes: the first owns the lane, the second receives the requests. */
   async function two(): Promise<readonly [WorldNode, WorldNode]> {
     world = new World({ hints, signers: [SIGNER] });

@@ -3,7 +3,7 @@ import { gasOfNothing } from "../../../src/application/detours/another-attempt.t
 import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
 import { SIGNER } from "../../support/world.ts";
 
-/** A chain on which a plain transfer may need more than 21,000 gas, so that its estimate is used. */
+/** A chain on which a plain transfer may need more than 21,000 gas, so Fencepost must use the gas estimate. */
 const ARBITRUM = 42_161;
 const LIE = 14_191_170n;
 
@@ -15,27 +15,27 @@ async function ready(endpoints: 1 | 2): Promise<ChainBench> {
 }
 
 describe("the gas limit of a cancel or placeholder transaction", () => {
-  it("follows the chain's estimate, if that exceeds a plain transfer's gas", async () => {
+  it("is the chain's estimate if that is above the gas of a plain transfer", async () => {
     const bench = await ready(1);
     bench.faults.lieAboutGas(() => 45_000n);
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(54_000n);
   });
 
   // protects [Holes] src/application/detours/another-attempt.ts
-  it("is a plain transfer's if only one of two endpoints estimates more", async () => {
+  it("is the gas of a plain transfer if only one of two endpoints estimates more", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(21_000n);
   });
 
-  it("follows the estimate that both of two endpoints return, however high", async () => {
+  it("is the estimate that both of two endpoints return, however high", async () => {
     const bench = await ready(2);
     for (const endpoint of [bench.faults, bench.elsewhere]) endpoint.lieAboutGas(() => LIE);
     expect(await gasOfNothing(bench.context, SIGNER)).toBeGreaterThan(LIE);
   });
 
   // protects [Holes] src/application/detours/another-attempt.ts
-  it("is a plain transfer's if there is no fee market by which a higher estimate could be checked", async () => {
+  it("is the gas of a plain transfer if there is no fee market by which a higher estimate could be checked", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
     bench.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });

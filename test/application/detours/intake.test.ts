@@ -39,8 +39,8 @@ async function take(bench: StageBench, ...rows: readonly IntakeRow[]): Promise<b
 }
 
 /**
- * Processes the rows at two successive blocks: a single endpoint must refuse an accepted request at both before the
- * refusal counts.
+ * Processes the rows at two successive blocks. With a single endpoint, an accepted request is refused only if the
+ * endpoint rejects it at both blocks.
  */
 async function takeAtTwoBlocks(bench: StageBench, ...rows: readonly IntakeRow[]): Promise<boolean> {
   await take(bench, ...rows);
@@ -83,7 +83,7 @@ function existing({ intent }: IntakeRow, overrides: Partial<ExistingTransaction>
 }
 
 describe("rows of the intake table", () => {
-  it("get nonces in call order, each in the write that consumes its row", async () => {
+  it("get nonces in call order, in the same database write that consumes the row", async () => {
     const bench = await ready();
     expect(await take(bench, row(4), row(7), row(9))).toBe(false);
     expect(intakeIds(bench.writes)).toEqual([4, 7, 9]);
@@ -91,13 +91,13 @@ describe("rows of the intake table", () => {
     expect(bench.lane.toSign(64, 10).length).toBe(3);
   });
 
-  it("cause no write if there are none", async () => {
+  it("cause no write if the table is empty", async () => {
     const bench = await ready();
     await take(bench);
     expect(bench.writes).toEqual([]);
   });
 
-  it("that would be refused are ended with the reason, and the rows behind them proceed", async () => {
+  it("are ended with the reason if they would be refused, and the rows behind them proceed", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { payload: BARE });
@@ -111,7 +111,7 @@ describe("rows of the intake table", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  it("that need the chain while it is unavailable stop their lane, so that no row overtakes them", async () => {
+  it("stop their lane if they need the chain while it is unavailable, so that no row overtakes them", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     await take(bench, row(1), row(2, { payload: BARE }), row(3));
@@ -119,7 +119,7 @@ describe("rows of the intake table", () => {
     expect(results(bench.writes)).toEqual([]);
   });
 
-  it("that depend on pending transactions wait for them, and so do the rows behind", async () => {
+  it("wait for pending transactions if they depend on them, and so do the rows behind", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     bench.lane.count("creating", 1);
@@ -127,7 +127,7 @@ describe("rows of the intake table", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("count earlier rows of the same page as pending transactions", async () => {
+  it("treat earlier rows of the same page as pending transactions", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await take(bench, row(1, { payload: { ...BARE, to: SIGNER } }), row(2, { payload: BARE }));
@@ -180,7 +180,7 @@ describe("an intake row whose request id may already exist", () => {
     },
   );
 
-  it("is refused like any other row if no other request has its id, or if it has no id", async () => {
+  it("is refused like any other row if it has no request id, or one that no other request has", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     const refused = row(1, { requestId: "r", payload: BARE });
@@ -206,8 +206,8 @@ describe("an intake row whose request id may already exist", () => {
   });
 });
 
-describe("the intake of a lane that is lost", () => {
-  it("ends no more rows, and reads no more rows", async () => {
+describe("the intake of a lane that this node has lost", () => {
+  it("neither ends nor reads any more rows", async () => {
     const bench = await ready();
     bench.simulated.revertCallsTo(TO, "0x");
     await take(bench, row(0, { payload: BARE }));
@@ -226,11 +226,11 @@ describe("a full page of intake rows", () => {
   const full = (overrides: Parameters<typeof transfer>[0] = {}): readonly IntakeRow[] =>
     Array.from({ length: 200 }, (_, n) => row(n, overrides));
 
-  it("is followed by another read, if its rows were allocated", async () => {
+  it("is followed by another read if its rows got nonces", async () => {
     expect(await take(await ready(), ...full())).toBe(true);
   });
 
-  it("of a lane that waits for the chain is not read again; rows of other lanes are read next", async () => {
+  it("is not read again while its lane waits for the chain; rows of other lanes are read next", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
     const other = createStageBench({ cursor: 5 }).lane;
@@ -242,7 +242,7 @@ describe("a full page of intake rows", () => {
     });
   });
 
-  it("of a lane with a distrusted chain or a failed commit is not read again; rows of other lanes are read next", async () => {
+  it("is not read again if its lane distrusts the chain or a commit failed; rows of other lanes are read next", async () => {
     const bench = await ready();
     const other = createStageBench({ cursor: 5 }).lane;
     Object.assign(other, { key: "other", lane: { chainId: CHAIN_ID, signer: SIGNERS[1] } });
@@ -263,7 +263,7 @@ describe("a full page of intake rows", () => {
 
 describe("the intake table's polling", () => {
   // protects [Many lanes] src/application/detours/intake.ts
-  it("runs on every timer tick for ten seconds after a row, else on every tenth, or on every third without hints", async () => {
+  it("runs on every timer tick for ten seconds after a row, then on every tenth tick, or every third if there are no hints", async () => {
     const bench = await ready();
     const intake = new Intake(
       { ...bench.ports, store: { ...bench.ports.store, loadIntake: async () => bench.rows.intake } },

@@ -4,7 +4,7 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
 const CAP = 16_777_216n;
-/** Gas that the contract needs; with the usual fifth on top, it exceeds CAP. */
+/** Gas that the contract needs. With the usual margin of a fifth added, it exceeds CAP. */
 const NEEDED = 14_191_170n;
 
 let world: World;
@@ -50,7 +50,7 @@ describe("a transaction signed before the gas cap was known", () => {
   );
 
   // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("makes the cap known: the lane's next transaction stays within it, and one that needs more gas is refused", async () => {
+  it("makes the cap known: the lane's next transaction stays within the cap, and a create that needs more gas is refused", async () => {
     const entry = await start();
     await create(entry, call());
     await world.allSettled(1);
@@ -82,7 +82,7 @@ describe("a transaction signed before the gas cap was known", () => {
   });
 
   // protects [Holes] src/application/detours/holes.ts
-  it("waits for a gas estimate before holePolicy applies to it", async () => {
+  it("waits for a gas estimate before the policy for nonce gaps (holePolicy) applies to it", async () => {
     const entry = await start({ settings: { holePolicy: "heal" } });
     const { txId } = await create(entry, call());
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_estimateGas" });

@@ -18,7 +18,10 @@ async function open(
   return world.startNode();
 }
 
-/** The signing node performs the send if `does` is true, and returns a wrong hash the first time. */
+/**
+ * Makes the next send through the signing node return a wrong hash. The node really sends the transaction only if
+ * `does` is true.
+ */
 function misname(entry: WorldNode, { hash, does }: { readonly hash: Hash; readonly does: boolean }): void {
   const send = entry.rpc.sendUnsigned.bind(entry.rpc);
   entry.rpc.sendUnsigned = async (from, transaction, mayLeave) => {
@@ -32,7 +35,7 @@ const create = (entry: WorldNode) => world.settle(entry.node.api.create(transfer
 const rowOf = (txId: string) => world.rows().find((row) => row.txId === txId);
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("if the node that signs returns a wrong hash, the mined transaction with our nonce and content still confirms ours", async () => {
+it("if a chain node signs and returns a wrong hash, our transaction is still confirmed by its nonce and content when mined", async () => {
   const entry = await open({ staleReceiptTimeoutMs: 5_000 });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -45,7 +48,7 @@ it("if the node that signs returns a wrong hash, the mined transaction with our 
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
-it("if the node that signs returns the hash of a foreign transaction, our transaction is not confirmed when that one is mined", async () => {
+it("if a chain node signs and returns the hash of another program's transaction, mining that one does not confirm ours", async () => {
   const entry = await open({ stuckAfterMs: 5_000 });
   const other: Address = `0x${"0d".repeat(20)}`;
   const { hash } = world.chain.injectForeign(other);
@@ -56,7 +59,7 @@ it("if the node that signs returns the hash of a foreign transaction, our transa
   expect(rowOf(txId)?.receipt).toBeNull();
 });
 
-/** Two endpoints. The first one reports transactions of this signer with contents that differ from the block's. */
+/** Starts a node with two endpoints. The first one reports false contents for this signer's transactions in a block. */
 async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode> {
   world = new World({ signers: [], nodeSigners: [SIGNER], settings: { staleReceiptTimeoutMs: 5_000 } });
   const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
@@ -66,7 +69,7 @@ async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode
 }
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("if one of two endpoints lies about the transaction mined at our nonce, our own transaction is not treated as foreign", async () => {
+it("if one of two endpoints lies about the transaction mined at our nonce, our transaction is not treated as another program's", async () => {
   const entry = await openBesideLiar({ value: 999n });
   misname(entry, { hash: NOBODYS, does: true });
   const { txId } = await create(entry);
@@ -75,7 +78,7 @@ it("if one of two endpoints lies about the transaction mined at our nonce, our o
 });
 
 // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-it("if one of two endpoints lies about the transaction mined at our nonce, a foreign transaction is not treated as ours", async () => {
+it("if one of two endpoints lies about the transaction mined at our nonce, another program's transaction is not treated as ours", async () => {
   const entry = await openBesideLiar({ to: TO, value: 1n, data: "0x" });
   misname(entry, { hash: NOBODYS, does: false });
   world.holdBlocks();

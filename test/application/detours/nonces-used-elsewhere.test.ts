@@ -46,7 +46,7 @@ const explained = async ({ node }: WorldNode, txId: string) => {
   return { causes, codes: causes.map(({ code }) => code), helps: help.map(({ code }) => code) };
 };
 
-describe("a reservation marked as used with an unknown transaction hash", () => {
+describe("a nonce reservation marked as used, with a transaction hash that no chain node knows,", () => {
   const named = async (entry: WorldNode) => {
     const { reservationId } = await reserve(entry);
     const { txId } = await world.settle(entry.node.api.markUsed(reservationId, { txHash: NEVER_SENT }));
@@ -54,7 +54,7 @@ describe("a reservation marked as used with an unknown transaction hash", () => 
   };
 
   // protects [Reservations] src/application/detours/change-payload.ts
-  it("is cancelled by one action, at the market's fee, because its own fee is unknown", async () => {
+  it("is cancelled by one operator action, at the market's fee, because its own fee is unknown", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId, behind } = await named(entry);
     await world.until(() => ops.row(txId).state === "STUCK");
@@ -66,7 +66,7 @@ describe("a reservation marked as used with an unknown transaction hash", () => 
     checkInvariants(world);
   });
 
-  it("is explained as waiting for a block, tracked by its hash", async () => {
+  it("is explained as waiting for a block, and looked up by its hash", async () => {
     const entry = await open();
     const { txId } = await named(entry);
     const { causes } = await explained(entry, txId);
@@ -93,7 +93,7 @@ describe("a reservation marked as used with an unknown transaction hash", () => 
   });
 });
 
-describe("a reservation marked as used with a foreign transaction's hash", () => {
+describe("a nonce reservation marked as used, with the hash of another program's transaction,", () => {
   const OTHER = SIGNERS[1] as typeof SIGNER;
 
   // protects [Reservations] src/application/operations/reservations.ts
@@ -113,7 +113,7 @@ describe("a reservation marked as used with a foreign transaction's hash", () =>
     ["at another nonce", 7, SIGNER],
     // protects [Reservations] src/application/stages/5-receipt/receipt.ts
   ] as const)(
-    "becomes STUCK instead of confirmed when the foreign transaction is mined, and can be cancelled (%s)",
+    "becomes STUCK instead of confirmed when that transaction is mined, and can be cancelled (%s)",
     async (...named) => {
       const [, nonce, from] = named;
       const entry = await open({ settings: { stuckAfterMs: 5_000 } });
@@ -135,7 +135,7 @@ describe("a reservation marked as used with a foreign transaction's hash", () =>
     },
   );
 
-  it("is checked again later if the chain could not return the foreign transaction, and delays no other receipt", async () => {
+  it("is checked again later if the chain could not return that transaction, and delays no other receipt", async () => {
     const entry = await open();
     const before = await ops.create(entry);
     await ops.settled(before);
@@ -154,9 +154,9 @@ describe("a reservation marked as used with a foreign transaction's hash", () =>
   });
 });
 
-describe("a nonce hole that the chain has already used", () => {
+describe("a nonce gap whose nonce the chain has already used", () => {
   // protects [Holes] src/application/lane/lane-nonces.ts
-  it("raises an alert and is closed, even if everything above it was mined in the same block", async () => {
+  it("raises an alert and is closed, even if all transactions above it were mined in the same block", async () => {
     const entry = await open({ settings: { expiredReservations: "hole" } });
     const { reservationId, nonce } = await reserve(entry, "2s");
     const above = await ops.sent(entry);
@@ -222,7 +222,7 @@ describe("explain, for a transaction above an unused nonce,", () => {
   });
 });
 
-it("explain does not report the owner as silent if the only cause is a chain that returns its transaction count slowly", async () => {
+it("explain does not report the owner as silent merely because the chain returns its transaction count slowly", async () => {
   const entry = await open();
   world.holdBlocks();
   const txId = await ops.sent(entry);

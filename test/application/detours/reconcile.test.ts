@@ -57,7 +57,7 @@ function anotherChain(overrides: Partial<ConstructorParameters<typeof SimulatedC
 }
 
 describe("the comparison of a lane with the chain", () => {
-  it("runs at its interval, finds agreement, and reports the signer's balance", async () => {
+  it("runs at its interval, finds no difference, and reports the signer's balance", async () => {
     const entry = await settledLane();
     await world.clock.advance(60_000);
     expect(results(entry).length).toBeGreaterThanOrEqual(5);
@@ -73,7 +73,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("moves the next nonce past foreign transactions once these are proved, and changes no pending transaction", async () => {
+  it("moves the next nonce past other programs' transactions once they are proved, and changes none of ours", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 4);
@@ -86,7 +86,7 @@ describe("the comparison of a lane with the chain", () => {
     await world.allSettled(2);
   });
 
-  it("with pending counts skips nonces that foreign transactions hold in the mempool, and changes none of our transactions", async () => {
+  it("skips nonces that other programs' transactions hold in the mempool if pending counts are enabled, and changes none of ours", async () => {
     const entry = await settledLane({ settings: { nonceChainQuery: "pending" } });
     world.holdBlocks();
     await create(entry, 1);
@@ -123,7 +123,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
-  it("raises an alert for foreign transactions in the mempool, and does not move the next nonce", async () => {
+  it("raises an alert for other programs' transactions in the mempool, and does not move the next nonce", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     const foreign = [world.chain.injectForeign(SIGNER), world.chain.injectForeign(SIGNER)];
@@ -140,7 +140,7 @@ describe("the comparison of a lane with the chain", () => {
   });
 
   // protects [Another program at the key] src/application/detours/reconcile.ts
-  it("distinguishes a foreign replacement in the mempool from our own transaction", async () => {
+  it("distinguishes another program's replacement in the mempool from our own transaction", async () => {
     const entry = await settledLane({ settings: { resubmitIntervalMs: null } });
     world.holdBlocks();
     await create(entry, 2);
@@ -193,7 +193,7 @@ describe("the comparison of a lane with the chain", () => {
     await world.until(() => resolved(entry).includes("RECONCILIATION_FAILED"));
   });
 
-  it("finds a nonce consumed by a foreign transaction while the lane was idle", async () => {
+  it("finds a nonce that another program used while the lane was idle", async () => {
     const entry = await settledLane({ settings: { resubmitIntervalMs: null, staleReceiptTimeoutMs: 3_600_000 } });
     world.holdBlocks();
     await create(entry, 1);
@@ -205,12 +205,12 @@ describe("the comparison of a lane with the chain", () => {
   });
 });
 
-describe("a chain that differs from the known one", () => {
+describe("a chain that is not the one known before", () => {
   it.each([
     ["was reset and has another first block", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
     // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
-  ])("(it %s) stops the lane: nothing is sent or decided until the known chain is back", async (_, other) => {
+  ])("is detected if it %s: nothing is sent or decided until the known chain is back", async (_, other) => {
     const entry = await settledLane({ settings: { pollIntervalMs: 1_000 } });
     world.holdBlocks();
     await create(entry, 2);
@@ -353,7 +353,7 @@ describe("a chain that differs from the known one", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-  it("with the same genesis block is detected by a transaction count below nonces that no reorg can free again", async () => {
+  it("is detected, even with the same genesis block, by a transaction count below nonces that are long final", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     world.chain.mine(100);
@@ -401,7 +401,7 @@ describe("a chain that differs from the known one", () => {
     await world.allSettled(2);
   });
 
-  it("is not assumed from a lower transaction count while our transactions are still monitored for reorgs", async () => {
+  it("is not assumed from a lower transaction count while our transactions are still watched for reorgs", async () => {
     const entry = await settledLane();
     world.holdBlocks();
     await create(entry, 1);

@@ -19,7 +19,7 @@ type Answer = number | Error;
 interface Script {
   readonly latest?: readonly Answer[];
   readonly pending?: readonly Answer[];
-  /** The second endpoint's answer; if absent, there is no second endpoint. */
+  /** The transaction count that the second endpoint reports; if absent, there is no second endpoint. */
   readonly elsewhere?: CountAnswer;
 }
 
@@ -74,7 +74,7 @@ function bench(script: Script = {}) {
   return { writer: termPorts.writer, aHeldLane, seen, telemetry, run };
 }
 
-describe("a lane held after the database's history changed", () => {
+describe("a lane suspended after the database's history changed", () => {
   it.each<[string, Script, number]>([
     ["the chain has mined no more nonces than were allocated, so nothing must be proved", { latest: [5] }, 5],
     ["fewer were mined than allocated", { latest: [3], pending: [4] }, 5],
@@ -103,7 +103,7 @@ describe("a lane held after the database's history changed", () => {
     ["another endpoint gives no answer", { latest: [8], elsewhere: { kind: "silent" } }],
     ["the chain does not answer", { latest: [new ChainUnavailable("away")] }],
     ["the chain stops answering between the reads", { latest: [8, new ChainUnavailable("away")] }],
-  ])("stays held while %s", async (_, script) => {
+  ])("stays suspended while %s", async (_, script) => {
     const { run, aHeldLane, seen } = bench(script);
     const lane = aHeldLane();
     await run([lane]);
@@ -111,14 +111,14 @@ describe("a lane held after the database's history changed", () => {
     expect(lane.heldByHistory).toBe(true);
   });
 
-  it("starts at the chain's pending count if the database has no next nonce for it", async () => {
+  it("gets the chain's pending count as its next nonce if the database has none", async () => {
     const { run, aHeldLane } = bench({ latest: [2], pending: [3] });
     const lane = aHeldLane(null);
     await run([lane]);
     expect(lane.cursor).toBe(3);
   });
 
-  it("delays no other lane if its recovery fails, and at most 64 lanes read the chain at once", async () => {
+  it("delays no other lane if its recovery fails; at most 64 lanes read the chain at once", async () => {
     const { run, aHeldLane, seen, writer } = bench({ latest: [5] });
     const lanes = Array.from({ length: 200 }, () => aHeldLane());
     const [failing, stopped] = lanes as [OwnedLane, OwnedLane];
@@ -133,7 +133,7 @@ describe("a lane held after the database's history changed", () => {
     expect(seen.most).toBeLessThanOrEqual(64);
   });
 
-  it("stays held if its write was fenced, and is not compared with the chain again once it is reconciled", async () => {
+  it("stays suspended if the write of its next nonce was fenced, and is compared with the chain only until it is reconciled", async () => {
     const { run, aHeldLane, seen, writer } = bench({ latest: [8] });
     const lane = aHeldLane();
     writer.write = async () => ({ status: "fenced" });

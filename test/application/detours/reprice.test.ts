@@ -74,7 +74,7 @@ async function scene(
 const alerts = ({ bench }: Scene) => bench.telemetry.of("alert").map(({ code }) => code);
 
 describe("a transaction whose fee is below the market", () => {
-  it("is signed again with a higher fee after a node accepted it, and its new hash is tracked once committed", async () => {
+  it("is signed again with a higher fee after a node accepted it; receipts of the new hash are recognised once it is committed", async () => {
     const { bench, tx, run } = await scene();
     expect(await run()).toBe("signed");
     expect(eventsOf(bench.writes)).toEqual(["reprice tx 1"]);
@@ -89,7 +89,7 @@ describe("a transaction whose fee is below the market", () => {
   });
 
   it.each(["cancel", "replace", "placeholder"] as const)(
-    "with an attempt of kind %s is signed again with the same kind, because the kind decides the outcome",
+    "keeps the kind %s of its attempt when it is signed again, because the kind decides the outcome",
     async (kind) => {
       const { bench, run } = await scene([attempt(1), attempt(2, { kind, fees: offer(25n) })]);
       expect(await run()).toBe("signed");
@@ -97,7 +97,7 @@ describe("a transaction whose fee is below the market", () => {
     },
   );
 
-  it("must also outbid a superseded attempt, because a mempool may still hold it", async () => {
+  it("must also pay more than a superseded attempt, because a mempool may still contain that attempt", async () => {
     const { bench, tx, run } = await scene([
       attempt(1, { fees: offer(90n) }),
       attempt(2, { kind: "cancel", fees: offer(99n) }),
@@ -128,7 +128,7 @@ describe("a transaction is not signed again with higher fees", () => {
     expect(made.tx.attempts.length).toBe(1);
   });
 
-  it("beyond the permitted number of attempts; one alert is raised", async () => {
+  it("if it has the permitted number of attempts; one alert is raised", async () => {
     const made = await scene([attempt(1)], { maxAttempts: 1 });
     expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
     expect(made.bench.writes).toEqual([]);
@@ -136,7 +136,7 @@ describe("a transaction is not signed again with higher fees", () => {
     expect([...made.tx.facts.keys()]).toEqual(["MAX_ATTEMPTS_REACHED"]);
   });
 
-  it("above the fee ceiling; one alert is raised, and cleared when the market falls", async () => {
+  it("if these would exceed the fee ceiling; one alert is raised, and cleared when the market falls", async () => {
     const made = await scene([attempt(1)], { maxFeeWei: 21n * GWEI });
     expect([await made.run(), await made.run()]).toEqual(["kept", "kept"]);
     expect(made.bench.writes).toEqual([]);

@@ -13,8 +13,8 @@ async function create({ node }: WorldNode): Promise<number | null> {
 }
 
 /**
- * Nonce 0 is mined. Then the chain falsely reports a count that is higher by `by`, and the next transaction gets a
- * nonce above it.
+ * Mines nonce 0. Then the chain falsely reports a transaction count that is `by` too high, so the next transaction gets
+ * a nonce that leaves a gap.
  */
 async function liedTo(by: number, holePolicy: "heal" | "move"): Promise<WorldNode> {
   world = new World({ settings: { ...SETTINGS, holePolicy } });
@@ -30,7 +30,7 @@ async function liedTo(by: number, holePolicy: "heal" | "move"): Promise<WorldNod
 
 const holes = () => world.database.state.holes();
 
-describe("nonces skipped because of a false count", () => {
+describe("nonces skipped because of a false transaction count", () => {
   it("are filled by placeholders under the policy heal, and the transactions above them proceed", async () => {
     await liedTo(3, "heal");
     await world.allSettled(5);
@@ -43,7 +43,7 @@ describe("nonces skipped because of a false count", () => {
     checkInvariants(world);
   });
 
-  it("make the transaction above them STUCK with a reason that names them, and are given to the next transactions", async () => {
+  it("make the transaction above them STUCK with a reason that names them, until later transactions get those nonces", async () => {
     const entry = await liedTo(2, "move");
     await world.until(() => world.rows()[1]?.state === "STUCK");
     const said = world.rows()[1]?.history.find(({ event }) => event === "stick")?.reason;
@@ -86,7 +86,7 @@ describe("nonces skipped because another program used them", () => {
   });
 });
 
-describe("nonces not proved to be unused", () => {
+describe("nonces that may have been used by another program", () => {
   // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
   it("are not treated as nonce gaps while one endpoint's count is too low and the other endpoint lags behind", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });

@@ -19,20 +19,20 @@ function answered(entry: WorldNode, answer: SubmitAnswer): number {
 
 describe("a chain node that refuses future nonces", () => {
   // protects [Chains that differ] src/domain/pace/lane-pace.ts
-  it("is sent one nonce at a time: the window closes, and reopening is tried ever more rarely", async () => {
+  it("is sent one nonce at a time: the send window closes, and reopening is tried ever more rarely", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 40);
     await world.allSettled(40, 600_000);
     checkInvariants(world);
-    // Number of sends refused because their nonce is too high: those of the first batch, and one for each later retry
-    // of a wider window.
+    // Sends refused because their nonce is too high: those of the first batch, plus one each time the node tries again
+    // to send more than one nonce at a time.
     expect(answered(entry, "nonceTooHigh")).toBeLessThan(60);
     const arrivals = world.chain.witness.filter(({ submission }) => submission.accepted).map(({ nonce }) => nonce);
     expect(arrivals).toEqual([...arrivals].sort((a, b) => (a ?? 0) - (b ?? 0)));
   });
 
-  it("still mines a transaction in nearly every block after the send window has closed", async () => {
+  it("still mines a transaction in nearly every block after it is sent only one nonce at a time", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
     await create(entry, 10);
@@ -43,7 +43,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/loops/chain-loop.ts, src/application/stages/4-broadcast/note-answer.ts
-  it("is sent each nonce as soon as the previous one is mined, and is polled no more often when idle", async () => {
+  it("is sent each nonce as soon as the previous one is mined, but is not polled more often when the lane is idle", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } },
       settings: { pollIntervalMs: 1_000 },
@@ -90,7 +90,7 @@ describe("a chain node that refuses future nonces", () => {
   });
 
   // protects [Chains that differ] src/application/stages/4-broadcast/note-answer.ts
-  it("only above a gap is first sent the transactions that it dropped, and then the rest", async () => {
+  it("is first sent the transactions that it dropped, and then the rest, if it refuses only nonces above a gap", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseGaps" } },
       settings: { resubmitIntervalMs: 600_000 },
@@ -166,7 +166,7 @@ describe("a chain without base fees", () => {
 
 describe("nodes at different heights behind one URL", () => {
   it.each([1, 3, 10])(
-    "cause no withdrawal, no second attempt and no decision if they are %i blocks apart",
+    "are not mistaken for a reorg, and cause no second attempt, if they are %i blocks apart",
     async (lag) => {
       world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
       world.chain.mine(20);

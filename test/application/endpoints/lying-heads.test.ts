@@ -28,7 +28,7 @@ async function open(
   return entry;
 }
 
-/** A transaction in the newest block, with no further genuine block after it. */
+/** Mines a transaction in the newest block, after which no further genuine block follows. */
 async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
   const txId = await ops.sent(entry);
   world.holdBlocks();
@@ -61,7 +61,7 @@ describe.each(["confirmations", "safe", "finalized"] as const)(
 
 it.each(["confirmations", "safe"] as const)(
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  "blocks invented by one endpoint, with finality by %s, do not end the monitoring of final transactions for reorgs",
+  "blocks invented by one endpoint, with finality by %s, do not end the watch of final transactions for reorgs",
   async (finality) => {
     const entry = await open(finality);
     const txId = await ops.create(entry);
@@ -78,7 +78,7 @@ it.each(["confirmations", "safe"] as const)(
 
 describe("blocks invented by one of two endpoints", () => {
   // protects [False receipts] src/application/detours/holes.ts
-  it("do not close a nonce hole that a reorg may reopen", async () => {
+  it("do not close a nonce gap that a reorg may reopen", async () => {
     const entry = await open("confirmations");
     await ops.settled(await ops.create(entry));
     world.holdBlocks();
@@ -102,15 +102,18 @@ describe.each(["safe", "finalized"] as const)(
   "two endpoints, one of which does not support the finality tag %s,",
   (finality) => {
     // protects [False receipts] src/adapters/evm/reads/agree.ts
-    it.each(["first", "second"] as const)("(the %s one) decide finality by the other endpoint's tag", async (which) => {
-      const entry = await open(finality, undefined, (endpoints) => {
-        endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
-      });
-      const txId = await ops.create(entry);
-      await ops.settled(txId);
-      const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
-      expect(depth).toBeGreaterThanOrEqual(5);
-      checkInvariants(world);
-    });
+    it.each(["first", "second"] as const)(
+      "decide finality by the other endpoint's tag if the %s one lacks it",
+      async (which) => {
+        const entry = await open(finality, undefined, (endpoints) => {
+          endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);
+        });
+        const txId = await ops.create(entry);
+        await ops.settled(txId);
+        const depth = world.chain.head.number - (ops.row(txId).receipt?.blockNumber ?? 0);
+        expect(depth).toBeGreaterThanOrEqual(5);
+        checkInvariants(world);
+      },
+    );
   },
 );

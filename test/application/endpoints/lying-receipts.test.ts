@@ -21,8 +21,8 @@ const LIES: Readonly<Record<string, ReceiptLie>> = {
 };
 
 /**
- * Opens one endpoint whose block hashes can be recomputed, or two endpoints. The lying one is the preferred one unless
- * stated otherwise.
+ * Opens either one endpoint whose block hashes can be recomputed, or two endpoints. The endpoint that lies is the
+ * preferred one, unless a test says otherwise.
  */
 async function open(endpoints: 1 | 2): Promise<WorldNode & { readonly elsewhere: Faults }> {
   world = new World();
@@ -35,10 +35,10 @@ async function open(endpoints: 1 | 2): Promise<WorldNode & { readonly elsewhere:
 const disagreements = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
-describe.each([1, 2] as const)("with %i endpoints, a false receipt", (endpoints) => {
+describe.each([1, 2] as const)("a false receipt, with %i endpoints,", (endpoints) => {
   it.each(Object.entries(LIES))(
     // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-    "(claim: %s) decides nothing; once the receipt is correct, the outcome is decided and never revised",
+    "decides nothing (claim: %s); once the receipt is correct, the outcome is decided and never revised",
     async (_, lie) => {
       const entry = await open(endpoints);
       entry.faults.lieAboutReceipts(lie);
@@ -53,7 +53,7 @@ describe.each([1, 2] as const)("with %i endpoints, a false receipt", (endpoints)
   );
 
   // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
-  it("that reports a revert raises one alert with both versions, and explain names the disagreement on every node", async () => {
+  it("raises one alert with both versions if it reports a revert, and explain names the disagreement on every node", async () => {
     const entry = await open(endpoints);
     const { faults } = entry;
     faults.lieAboutReceipts(LIES["it reverted"] as ReceiptLie);

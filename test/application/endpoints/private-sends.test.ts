@@ -13,7 +13,7 @@ interface Given extends SubmitOptions {
   readonly raws: readonly string[];
 }
 
-/** A node whose chain records each submission and the endpoints it was meant for. */
+/** Starts a node and records each submission with the endpoints that it is meant for. */
 async function start(options: WorldOptions = {}, node: NodeOptions = {}) {
   world = new World(options);
   ops = new OperatedWorld(world);
@@ -40,7 +40,7 @@ const openly = (given: readonly Given[]) =>
 
 describe("a private transaction", () => {
   // protects [Attacks] src/application/operations/transaction-actions.ts, src/adapters/evm/submit/submit-transactions.ts
-  it("is sent to no public endpoint before its disclosure is committed", async () => {
+  it("is sent to no public endpoint before the decision to disclose it is committed", async () => {
     const { entry, given, wire } = await start();
     world.holdBlocks();
     const [first, written] = [deferred(), deferred()];
@@ -108,7 +108,7 @@ describe("a new attempt, with private endpoints configured,", () => {
     expect(options).toEqual([{ privately: true }]);
   });
 
-  it("is not disclosed early by a node whose clock is ahead", async () => {
+  it("is not sent to public endpoints too early by a node whose clock is ahead", async () => {
     const { entry, given } = await start({ settings: { publicAfterMs: 600_000, resubmitIntervalMs: 5_000 } });
     world.holdBlocks();
     hide(entry);

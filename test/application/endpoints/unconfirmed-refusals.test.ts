@@ -44,7 +44,7 @@ const rejected = { state: "FAILED_FINAL", subState: "REJECTED", nonce: null };
 const alerts = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
-describe("an accepted transaction, refused by one of two endpoints,", () => {
+describe("a transaction accepted by Fencepost but refused by one of two endpoints", () => {
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
   it("is not rejected for a zero balance that only one endpoint reports", async () => {
     const entry = await twoEndpoints();
@@ -86,7 +86,7 @@ describe("an accepted transaction, refused by one of two endpoints,", () => {
     checkInvariants(world);
   });
 
-  it("delays newer intake rows by a few passes at most, however many transactions are refused like this", async () => {
+  it("delays newer intake rows only briefly, however many transactions one endpoint refuses", async () => {
     const entry = await twoEndpoints();
     const { rpc } = entry;
     const prospects = rpc.prospects.bind(rpc);
@@ -154,7 +154,7 @@ describe("an accepted transaction, refused by one of two endpoints,", () => {
     expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
   });
 
-  it("is retried, unlike a new create, which is refused at once and consumes nothing", async () => {
+  it("is retried, whereas a new create is refused at once and consumes nothing", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
     const create = transfer({ payload: { to: CONTRACT, value: "1" } });
@@ -163,7 +163,7 @@ describe("an accepted transaction, refused by one of two endpoints,", () => {
   });
 });
 
-describe("an accepted transaction, refused by the only endpoint,", () => {
+describe("a transaction accepted by Fencepost but refused by the only endpoint", () => {
   // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
   it("is rejected when it is refused again at a later block, and not before", async () => {
     const entry = await oneEndpoint();
@@ -183,7 +183,7 @@ describe("an accepted transaction, refused by the only endpoint,", () => {
   });
 
   // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
-  it("is rejected at the second check even if its gas is set and others were sent meanwhile", async () => {
+  it("is rejected at the second check even if its gas is set and other transactions were sent meanwhile", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();
@@ -235,7 +235,7 @@ describe("an accepted transaction, refused by the only endpoint,", () => {
     expect(prospects).toHaveBeenCalledTimes(1);
   });
 
-  it("is checked anew by the next owner, and rejected once", async () => {
+  it("is checked again from the beginning by the next owner, and rejected once", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
     world.holdBlocks();

@@ -12,8 +12,8 @@ async function create(node: Awaited<ReturnType<World["startNode"]>>, count: numb
   await world.settle(Promise.all(Array.from({ length: count }, () => node.node.api.create(transfer()))));
 }
 
-describe("an RPC endpoint", () => {
-  it("that is down does not stop creates with gas and fees on a known lane; other creates are refused until it is back", async () => {
+describe("the only RPC endpoint of a chain", () => {
+  it("does not stop creates with gas and fees on a known lane while it is down; other creates are refused until it is back", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -31,7 +31,7 @@ describe("an RPC endpoint", () => {
     checkInvariants(world);
   });
 
-  it("that is down makes a create on a new lane fail with 503, and nothing is consumed", async () => {
+  it("makes a create on a new lane fail with 503 while it is down, and nothing is consumed", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" });
@@ -43,7 +43,7 @@ describe("an RPC endpoint", () => {
     ["is unreachable: nothing is sent before its chain is checked again", { kind: "unavailable" }, 0],
     ["limits the rate: it counts as up, and sends continue", { kind: "httpError", status: 429 }, 3],
     // protects [Chains that differ] src/application/loops/chain-loop.ts
-  ] as const)("that %s", async (_, fault, sent) => {
+  ] as const)("delays or continues sends according to its fault: it %s", async (_, fault, sent) => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -59,7 +59,7 @@ describe("an RPC endpoint", () => {
     checkInvariants(world);
   });
 
-  it("that fails only for receipts delays every outcome until it responds again", async () => {
+  it("delays every outcome if it fails only for receipts, until it responds again", async () => {
     world = new World();
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -73,7 +73,7 @@ describe("an RPC endpoint", () => {
 });
 
 describe("reorgs", () => {
-  it("of depth 3 that drop mined transactions only delay them: all are CONFIRMED with the same nonces, and the feed is correct", async () => {
+  it("only delay mined transactions that they drop (depth 3): all are CONFIRMED with the same nonces, and the feed is correct", async () => {
     world = new World({ settings: { confirmations: 5 } });
     const entry = await world.startNode();
     await create(entry, 30);
@@ -88,7 +88,7 @@ describe("reorgs", () => {
   });
 
   it.each([1, 10])(
-    "of depth %i that remove a revert before its outcome was reported let the same attempt succeed",
+    "let the same attempt succeed if they remove its revert before the outcome was reported (depth %i)",
     async (depth) => {
       world = new World({ settings: { confirmations: 12 } });
       const entry = await world.startNode();
@@ -113,7 +113,7 @@ describe("reorgs", () => {
     },
   );
 
-  it("that move a transaction to another block cause no other broadcast: the transaction is found again", async () => {
+  it("cause no new broadcast if they move a transaction to another block: the transaction is found again", async () => {
     world = new World({ settings: { confirmations: 6 } });
     const entry = await world.startNode();
     await create(entry, 3);
@@ -125,7 +125,7 @@ describe("reorgs", () => {
     expect(world.chain.witness.length).toBe(sent);
   });
 
-  it("deeper than finality are reported as REORGED in the feed, followed by the new outcome", async () => {
+  it("are reported as REORGED in the feed if they are deeper than finality, followed by the new outcome", async () => {
     world = new World({ settings: { confirmations: 2 } });
     const entry = await world.startNode();
     await create(entry, 4);
@@ -140,7 +140,7 @@ describe("reorgs", () => {
     expect(entry.events).toContainEqual(expect.objectContaining({ type: "alert", code: "DEEP_REORG" }));
   });
 
-  it("that change stored confirmations count as a new fork, and monitoring for reorgs still ends at its depth", async () => {
+  it("are reported as a new fork if they affect stored confirmations, and the watch for reorgs still ends at its depth", async () => {
     world = new World({ settings: { confirmations: 4 } });
     const entry = await world.startNode();
     await create(entry, 1);
@@ -155,7 +155,7 @@ describe("reorgs", () => {
 });
 
 describe("the chain's transaction count", () => {
-  it("above our next nonce makes the next create wait until the count is proved, and then sets its nonce", async () => {
+  it("makes the next create wait if it is above our next nonce, until it is proved and sets the nonce", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode();
     await create(entry, 5);
@@ -170,7 +170,7 @@ describe("the chain's transaction count", () => {
     );
   });
 
-  it("that is too high in a single read does not move the next nonce", async () => {
+  it("does not move the next nonce if it is too high in a single read", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const entry = await world.startNode();
     await create(entry, 2);
@@ -192,7 +192,7 @@ describe("the chain's transaction count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("that one endpoint always reports too high is not used, even if the other endpoint is always one block behind", async () => {
+  it("is not used if one endpoint always reports it too high, even if the other endpoint is always one block behind", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const late = new Faults();
     late.trail(1);
@@ -210,7 +210,7 @@ describe("the chain's transaction count", () => {
     checkInvariants(world);
   });
 
-  it("of a used account sets a new lane's first nonce, even if the other endpoint is always one block behind", async () => {
+  it("sets a new lane's first nonce if the account was used, even if the other endpoint is always one block behind", async () => {
     world = new World();
     world.chain.mineForeign(SIGNER, 41);
     const late = new Faults();
@@ -223,7 +223,7 @@ describe("the chain's transaction count", () => {
 describe("nonce allocation with pending counts", () => {
   const settings = { nonceChainQuery: "pending", nonceStateTimeoutMs: 0 } as const;
 
-  it("skips nonces of foreign transactions that are found in the mempool", async () => {
+  it("skips nonces of other programs' transactions that are found in the mempool", async () => {
     world = new World({ settings });
     world.holdBlocks();
     const entry = await world.startNode();
@@ -235,7 +235,7 @@ describe("nonce allocation with pending counts", () => {
     await world.allSettled(2);
   });
 
-  it("ignores a pending count if no endpoint can return its transactions", async () => {
+  it("ignores a pending count if no endpoint can return the pending transactions", async () => {
     world = new World({ settings });
     const entry = await world.startNode();
     entry.faults.lieAboutNonce((honest, _, tag) => (tag === "pending" ? honest + 9 : honest));
@@ -247,8 +247,8 @@ describe("nonce allocation with pending counts", () => {
   });
 });
 
-describe("receipts by hash", () => {
-  it("are requested as soon as a transaction is tracked, if that is configured", async () => {
+describe("receipts requested by transaction hash", () => {
+  it("are requested as soon as a transaction is sent, if that is configured", async () => {
     world = new World({ settings: { fetchReceiptUponEntry: true, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -273,7 +273,7 @@ describe("receipts by hash", () => {
     checkInvariants(world);
   });
 
-  it("show whose transaction was mined at a consumed nonce", async () => {
+  it("show whose transaction was mined with one of our nonces", async () => {
     world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: 4_000 } });
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });

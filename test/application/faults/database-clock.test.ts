@@ -5,7 +5,7 @@ import { createManualClock } from "../../doubles/manual-clock.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The clocks of a machine and of a database that is `aheadMs` ahead of it. */
+/** Two clocks: that of a machine, and that of a database, which is `aheadMs` ahead of the machine's. */
 function clocks(aheadMs: number) {
   const machine = createManualClock();
   const clock = new DatabaseClock(machine);

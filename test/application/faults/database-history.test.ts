@@ -22,8 +22,8 @@ async function untilReconciled(entry: WorldNode, lanes = SIGNERS.length): Promis
   await world.until(() => of(entry, "lane.recovered").length >= lanes, 20_000);
 }
 
-describe("a promoted standby without data loss", () => {
-  it("stops the node at once; the node resumes without an operator under a new epoch", async () => {
+describe("promotion of a standby without data loss", () => {
+  it("stops the node at once; the node resumes without an operator, in a new feed epoch", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -70,7 +70,7 @@ describe("a promoted standby without data loss", () => {
     expect(page.items.map(({ seq }) => seq)).toEqual([next + 1]);
   });
 
-  it("starts one new epoch for three nodes that notice it separately, and every lane has an owner again", async () => {
+  it("starts one new feed epoch even if three nodes notice it separately, and every lane has an owner again", async () => {
     world = new World();
     const nodes = [await world.startNode(), await world.startNode(), await world.startNode()];
     await world.clock.advance(5_000);

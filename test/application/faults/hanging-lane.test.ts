@@ -1,4 +1,4 @@
-/** Effects of one hanging lane on the other lanes. */
+/** A lane that hangs must not affect the other lanes. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
@@ -16,7 +16,7 @@ function intent(signer: string, overrides: Parameters<typeof transfer>[0] = {}):
   return normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, transfer({ signer, ...overrides }));
 }
 
-/** Starts a node that has loaded both lanes; all of their transactions are settled. */
+/** Starts a node that has both lanes in memory; all of their transactions are settled. */
 async function startKnown(options: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
   world = new World(options);
   const entry = await world.startNode();
@@ -29,7 +29,7 @@ const count = (signer: string): number =>
   world.rows().filter(({ lane, state }) => lane.signer === signer && state === "CONFIRMED").length;
 
 describe("a lane that hangs", () => {
-  it("while it is reloaded delays neither other lanes nor their intake rows", async () => {
+  it("delays neither other lanes nor their intake rows, if it hangs during a reload", async () => {
     const entry = await startKnown();
     entry.store.acquireLane = () => new Promise(() => undefined);
     entry.store.failNextCommit("unknown-lost");
@@ -43,7 +43,7 @@ describe("a lane that hangs", () => {
     await world.until(() => count(OTHER) === 3, 20_000);
   });
 
-  it("while its transaction count is read delays no concurrent create of another lane", async () => {
+  it("delays no concurrent create of another lane, if it hangs while its transaction count is read", async () => {
     const entry = await startKnown({ settings: { nonceStateTimeoutMs: 0 } });
     const { rpc } = entry;
     const counted = rpc.transactionCount.bind(rpc);
@@ -52,7 +52,7 @@ describe("a lane that hangs", () => {
     expect(await world.settle(entry.node.api.create(transfer({ signer: OTHER })), 5_000)).toMatchObject({ nonce: 1 });
   });
 
-  it("while its intake row is prepared delays no other lane's intake rows", async () => {
+  it("delays no other lane's intake rows, if it hangs while its intake row is prepared", async () => {
     const entry = await startKnown();
     const { rpc } = entry;
     const simulated = rpc.simulate.bind(rpc);

@@ -19,7 +19,9 @@ async function startKnown(options: ConstructorParameters<typeof World>[0] = {}):
   return entry;
 }
 
-/** Makes the next call of that method wait: `asked` resolves when it is called, and `goOn` lets it continue. */
+/**
+ * Makes the next call of that method wait. `asked` resolves when the method is called; `goOn` lets the call continue.
+ */
 function holdNext({ rpc }: WorldNode, method: "transactionCount") {
   const original = rpc[method].bind(rpc) as (...args: never[]) => Promise<never>;
   const held = { asked: false, goOn: (): void => undefined };
@@ -37,7 +39,7 @@ function holdNext({ rpc }: WorldNode, method: "transactionCount") {
   return held;
 }
 
-/** Causes a commit whose outcome is unknown, after which the lane is reloaded under the same term. */
+/** Causes a commit whose outcome is unknown. After it, the owner reloads the lane without losing ownership. */
 async function readAgain(entry: WorldNode): Promise<void> {
   const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
   const before = resumed();
@@ -65,7 +67,7 @@ describe("a lane that is reloaded", () => {
     await world.allSettled(3);
   });
 
-  it("is not changed by a search for foreign transactions that began before the reload", async () => {
+  it("is not changed by a search for other programs' transactions that began before the reload", async () => {
     const entry = await startKnown();
     world.holdBlocks();
     await world.settle(entry.node.api.create(transfer()));
@@ -98,19 +100,19 @@ describe("a lane that is reloaded", () => {
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
-  it("refuses a realign that began before the reload, and the operator gets UNAVAILABLE", async () => {
+  it("refuses a realign of its next nonce that began before the reload, and the operator gets UNAVAILABLE", async () => {
     const entry = await startKnown({ node: { mode: "basic" } });
     const count = holdNext(entry, "transactionCount");
     const realigning = entry.node.api.actOnLane(actionRequest("realign"));
     await world.until(() => count.asked);
     await readAgain(entry);
     count.goOn();
-    // The error is UNAVAILABLE, not NOT_LEADER: no other node has the signer, and NOT_LEADER would make the caller look
-    // for one.
+    // Expect UNAVAILABLE, not NOT_LEADER. No other node has the signer's key, but NOT_LEADER would make the caller look
+    // for such a node.
     await expect(world.settle(realigning)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("stores no nonce gaps found by a search that began before the reload, because it would never fill them", async () => {
+  it("stores no nonce gaps found by a search that began before the reload, because they would never be filled", async () => {
     const bench = createStageBench({ cursor: 9, tracking: [trackedRecord(8)] });
     const look = () => findSkipped(bench);
     for (let looks = 0; looks < 2; looks++) {

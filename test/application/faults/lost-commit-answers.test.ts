@@ -1,6 +1,6 @@
 /**
- * A commit that was carried out but whose response was lost. The lane's memory is updated only from responses to
- * commits, so it lacks what the database holds until the lane is reloaded.
+ * A commit was carried out but its response was lost. The owner updates its memory of a lane only from responses to
+ * commits. So its memory lacks this commit until the lane is reloaded.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { type LaneWrite, OutcomeUnknown } from "../../../src/ports/lane-store.ts";
@@ -28,7 +28,7 @@ function loseAnswerTo({ store }: WorldNode, kind: LaneWrite["kind"]) {
 interface Scene {
   /** Triggers the event that makes the lane perform this write. */
   readonly happen: (entry: WorldNode) => Promise<unknown>;
-  /** The nonce that the next create gets if the lane has learned the outcome of the commit. */
+  /** The nonce that the next create gets if the owner has found out that the commit was carried out. */
   readonly next: number;
 }
 
@@ -51,7 +51,7 @@ const SCENES: Readonly<Partial<Record<LaneWrite["kind"], Scene>>> = {
 describe("a commit that succeeded but whose response was lost", () => {
   // protects [Reads] src/application/lane/term.ts
   it.each(Object.entries(SCENES))(
-    "(write %s) makes the lane reload, and the reloaded lane includes the write and continues",
+    "makes the lane reload (write %s); the reloaded lane includes the write and continues",
     async (kind, scene) => {
       world = new World({ signers: [SIGNER], settings: { reconciliationIntervalMs: 10_000, holePolicy: "heal" } });
       const entry = await world.startNode();

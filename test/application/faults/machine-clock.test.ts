@@ -12,8 +12,8 @@ const PATIENCE_MS = 30_000;
 const AGES = { alertHeadAgeMs: PATIENCE_MS, alertOldestAgeMs: PATIENCE_MS, stuckAfterMs: PATIENCE_MS };
 
 /**
- * A transaction created by an earlier node, so that its age follows the database's clock; its present owner's machine
- * clock is wrong.
+ * Makes a transaction that an earlier node created, so that its age follows the database's clock. The machine clock of
+ * its present owner is wrong.
  */
 async function sentByAnother(aheadMs: number) {
   world = new World({ settings: { ...AGES, repricing: null } });
@@ -38,14 +38,14 @@ it.each([
   ["behind", -HOUR_MS],
 ])(
   // protects [The fence] src/application/database-clock.ts
-  "with a machine clock an hour %s, a transaction's age follows the database's clock, so alert and stuck hook come on time",
+  "with a machine clock an hour %s, a transaction's age follows the database's clock: alert and stuck hook are on time",
   async (_, aheadMs) => {
     const { asked, node, codes } = await sentByAnother(aheadMs);
     expect(node.node.gauges().oldestPendingAgeSeconds).toBeLessThan(PATIENCE_MS / 1_000);
     const takenOverMs = world.clock.monotonicMs();
     const left = PATIENCE_MS - 1_000 - (world.clock.now().getTime() - (world.rows()[0]?.createdAt.getTime() ?? 0));
     await world.clock.advance(left);
-    // The only alert is about the earlier node, which did vanish. There is none about the transaction.
+    // The only alert is about the earlier node, which really vanished. There is no alert about the transaction.
     expect([codes(), asked, world.rows()[0]?.state]).toEqual([["NODE_VANISHED"], [], "TRACKING"]);
     await world.until(() => asked.length > 0 && codes().includes("PENDING_OLD"));
     expect(world.clock.monotonicMs() - takenOverMs).toBeLessThan(2 * PATIENCE_MS);

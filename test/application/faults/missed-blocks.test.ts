@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { checkInvariants } from "../../support/invariants.ts";
 import { transfer, World, type WorldNode } from "../../support/world.ts";
 
-/** Number of blocks: more than a starting follower reads below the chain's newest block. */
+/** Number of blocks to mine: more than a node reads below the chain's newest block when it starts. */
 const LONG = 120;
 
 let world: World;
@@ -22,12 +22,12 @@ function words(): readonly string[] {
   return world.database.state.completions.map(({ state }) => state);
 }
 
-/** Whether a request is for a block that is older than those a new follower has in memory. */
+/** True if a request is for a block older than all blocks that a newly started node has in memory. */
 const belowWindow = (params: readonly unknown[]): boolean =>
   params.some((height) => typeof height === "number" && height < world.chain.head.number - LONG + 20);
 
 describe("blocks mined while no node was running", () => {
-  it("may contain receipts below the window: these are found by hash and checked against the chain", async () => {
+  it("may contain receipts below the window of read blocks: these are found by hash and checked against the chain", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -39,7 +39,7 @@ describe("blocks mined while no node was running", () => {
     checkInvariants(world);
   });
 
-  it("may lose receipts to a reorg: nothing of the abandoned branch is used", async () => {
+  it("may be removed by a reorg: no receipt of the abandoned branch is used", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 3);
@@ -68,7 +68,7 @@ describe("blocks mined while no node was running", () => {
     expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "REORGED", "REORGED", "CONFIRMED", "CONFIRMED"]);
   });
 
-  it("may remove reported transactions: monitoring for reorgs does not end before the old blocks can be read", async () => {
+  it("may remove reported transactions: the watch for reorgs does not end before the old blocks can be read", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -88,7 +88,7 @@ describe("blocks mined while no node was running", () => {
     checkInvariants(world);
   });
 
-  it("may exceed the depth of reorg monitoring, which then ends once the chain has confirmed the outcome again", async () => {
+  it("may be more than the watch for reorgs covers; the watch then ends once the chain has confirmed the outcome again", async () => {
     world = new World();
     const first = await world.startNode();
     await create(first, 2);
@@ -108,8 +108,8 @@ describe("blocks mined while no node was running", () => {
   });
 });
 
-describe("the block follower, after it lost blocks", () => {
-  it("because its buffer was full, causes a lookup by hash of all pending transactions", async () => {
+describe("the follower of new blocks, after it lost blocks", () => {
+  it("leads to a lookup by hash of all pending transactions if its buffer was full", async () => {
     world = new World({
       settings: { blockQueueLength: 1, staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null },
     });
@@ -119,7 +119,7 @@ describe("the block follower, after it lost blocks", () => {
     await world.until(() => world.chain.witness.length === 2);
     await world.clock.advance(1_000);
     const hashes = world.chain.witness.map(({ hash }) => hash);
-    entry.store.pause(); // The lane's pass over the next block now waits for its commit, while the follower continues to read blocks.
+    entry.store.pause(); // The lane's work on the next block now waits for its commit, while the node continues to read new blocks.
     world.chain.dropTransaction(hashes[1] as `0x${string}`);
     world.chain.mine();
     await world.clock.advance(500);
@@ -134,7 +134,7 @@ describe("the block follower, after it lost blocks", () => {
     checkInvariants(world);
   });
 
-  it("because a reorg was deeper than its window, causes transactions to be withdrawn, looked up and broadcast again", async () => {
+  it("leads to withdrawal, lookup and new broadcast of transactions if a reorg was deeper than its window", async () => {
     world = new World({ settings: { confirmations: 400, staleReceiptTimeoutMs: 3_600_000 } });
     const entry = await world.startNode();
     world.chain.mine(5);

@@ -1,4 +1,7 @@
-/** A pass over a chain that cannot be completed: its finished part must take effect without waiting for the rest. */
+/**
+ * A periodic pass over a chain's lanes in which one part fails: the other parts must take effect without waiting for
+ * it.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
@@ -22,8 +25,8 @@ describe("a chain whose finalized block cannot be read", () => {
   });
 });
 
-describe("a finality pass in which one step fails", () => {
-  it("still decides outcomes if the displayed confirmations cannot be stored", async () => {
+describe("a round of finality checks in which one part fails", () => {
+  it("still decides outcomes if the number of confirmations, which is only displayed, cannot be stored", async () => {
     world = new World();
     const entry = await world.startNode();
     const commit = entry.store.commit.bind(entry.store);
@@ -54,7 +57,7 @@ describe("a finality pass in which one step fails", () => {
 });
 
 describe("receipts found while the chain's identity is not verified", () => {
-  it("are looked up again as soon as it is verified, not only when they are stale", async () => {
+  it("are looked up again as soon as it is verified, without waiting for the stale timeout", async () => {
     world = new World({ settings: { confirmations: 0 } });
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));

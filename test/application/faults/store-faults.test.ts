@@ -15,7 +15,7 @@ async function confirmOne(entry: WorldNode): Promise<void> {
 
 describe("a commit that fails", () => {
   it.each<CommitFault>(["unavailable", "unknown-lost"])(
-    "(%s) during allocation makes the create fail with 503, and nothing is stored",
+    "makes the create fail with 503 if it fails during allocation (%s), and nothing is stored",
     async (fault) => {
       world = new World();
       const entry = await world.startNode();
@@ -29,7 +29,7 @@ describe("a commit that fails", () => {
     },
   );
 
-  it("with an unknown outcome during allocation returns 503 with the id and `outcome: unknown`; a committed transaction is sent", async () => {
+  it("returns 503 with the id and `outcome: unknown` if an allocation's outcome is unknown; if committed, it is sent", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -42,7 +42,7 @@ describe("a commit that fails", () => {
     checkInvariants(world);
   });
 
-  it("with an unknown outcome during a suspend still stops all broadcasts if the database did commit it", async () => {
+  it("stops all broadcasts if it was a suspend with an unknown outcome that the database did commit", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -61,7 +61,7 @@ describe("a commit that fails", () => {
     expect(world.chain.witness).toHaveLength(sent);
   });
 
-  it("because the database is busy is retried without an error for the caller", async () => {
+  it("is retried without an error for the caller if the database is busy", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -73,7 +73,7 @@ describe("a commit that fails", () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6])(
-    "in any way at write number %i after a create still lets each transaction be confirmed exactly once",
+    "never prevents a transaction from being confirmed exactly once, if it is write number %i after a create",
     async (nth) => {
       for (const fault of ["unavailable", "unknown-lost", "unknown-committed"] as const) {
         world = new World({ settings: { resubmitIntervalMs: 3_000 } });
@@ -96,7 +96,7 @@ describe("a commit that fails", () => {
 });
 
 describe("a database that is unavailable when a node starts", () => {
-  it("for a few seconds is retried: the node starts, and resumes its lanes", async () => {
+  it("only delays the start if it returns within seconds; the node then resumes its lanes", async () => {
     world = new World();
     const first = await world.startNode();
     await confirmOne(first);
@@ -112,14 +112,14 @@ describe("a database that is unavailable when a node starts", () => {
     checkInvariants(world);
   });
 
-  it("for a whole lease duration makes the start fail", async () => {
+  it("makes the start fail if it does not return within a lease duration", async () => {
     world = new World();
     const entry = world.addNode();
     entry.store.cut();
     await expect(world.settle(entry.node.start(), 15_000)).rejects.toThrow();
   });
 
-  it("at the first claims only delays the lanes: claiming is retried", async () => {
+  it("only delays the lanes if it fails at the first claims: claiming is retried", async () => {
     world = new World();
     const entry = world.addNode();
     const claim = entry.store.claimLanes.bind(entry.store);
@@ -168,7 +168,7 @@ describe("a database outage", () => {
     checkInvariants(world);
   });
 
-  it("longer than the lease stops the node at its own deadline; it returns as a new instance", async () => {
+  it("stops the node at the node's own deadline if it lasts longer than the lease; the node returns as a new instance", async () => {
     world = new World();
     const entry = await world.startNode();
     await confirmOne(entry);
@@ -190,7 +190,7 @@ describe("a database outage", () => {
 });
 
 describe("request ids", () => {
-  it("sent a hundred times at once make one transaction with one nonce, which all responses name", async () => {
+  it("make one transaction with one nonce if sent a hundred times at once, and all responses name it", async () => {
     world = new World();
     const entry = await world.startNode();
     const answers = await world.settle(
@@ -201,7 +201,7 @@ describe("request ids", () => {
     expect(world.rows().length).toBe(1);
   });
 
-  it("are matched whatever the letter case of the signer, also within one batch; another payload is refused", async () => {
+  it("are matched regardless of the letter case of the signer's address, also within one batch; another payload is refused", async () => {
     world = new World();
     const entry = await world.startNode();
     const upper = `0x${SIGNER.slice(2).toUpperCase()}`;
@@ -219,7 +219,7 @@ describe("request ids", () => {
     expect(results[3]).toMatchObject({ outcome: "created", nonce: 0 });
   });
 
-  it("of existing transactions return them, even if the create would be refused now", async () => {
+  it("return their existing transactions, even if the create would be refused now", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer({ requestId: "kept" })));
@@ -236,7 +236,7 @@ describe("request ids", () => {
 });
 
 describe("bounded lane queues", () => {
-  it("refuse creates with 429 beyond the limit, and drop none that they accepted", async () => {
+  it("refuse creates with 429 beyond the limit, and drop no create that was accepted", async () => {
     world = new World({ node: { queueLimit: 50 } });
     const entry = await world.startNode();
     const results = await world.settle(entry.node.api.createBatch(Array.from({ length: 80 }, () => transfer())));

@@ -1,4 +1,6 @@
-/** A request that the database cannot store is refused; the other requests of its batch are not. */
+/**
+ * If the database cannot store a request, only that request is refused; the other requests of its batch are accepted.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
@@ -12,7 +14,7 @@ afterEach(() => world.close());
 
 const POISON = { metadata: { poison: true } };
 
-/** Starts a node for which one value passes validation but cannot be stored by the database. */
+/** Starts a node whose database cannot store one particular value, although the value passes validation. */
 async function startPoisoned(): Promise<WorldNode> {
   world = new World();
   const entry = await world.startNode();

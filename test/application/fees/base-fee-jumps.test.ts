@@ -45,7 +45,7 @@ async function jumped(
   return { node, txId };
 }
 
-/** A transaction that waits without a jump of the base fee, because no block is mined. */
+/** A transaction that waits because no block is mined, not because the base fee jumped. */
 const waiting = () => jumped({ from: 7n, to: 7n, type: "eip1559" });
 
 const caps = (txId: string) => ops.row(txId).attempts.map(({ fees }) => feeCap(fees));
@@ -54,7 +54,7 @@ function alerts({ events }: WorldNode): readonly string[] {
   return events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 }
 
-/** Makes an endpoint report this fee market, whatever its blocks contain. */
+/** Makes an endpoint report these fees, whatever its blocks contain. */
 function answerMarket(node: WorldNode, market: Partial<FeeMarket>): void {
   node.rpc.feeMarket = async () => ({ baseFees: [], priorityFees: [], gasPrice: 0n, ...market });
 }
@@ -95,7 +95,7 @@ describe("after a jump of the base fee", () => {
     },
   );
 
-  it.each(TYPES)("beyond the ceiling, a reprice offers the ceiling itself ($0)", async (type) => {
+  it.each(TYPES)("beyond the fee ceiling, a reprice offers the ceiling itself ($0)", async (type) => {
     const { node, txId } = await jumped({ from: 7n, to: 3_000n * GWEI, type });
     await ops.act(node, "reprice", { txId });
     expect(caps(txId).at(-1)).toBe(MOST);
@@ -134,7 +134,7 @@ describe("after a jump of the base fee", () => {
 describe("a fee that only one endpoint reports", () => {
   it.each(["reprice", "cancel"] as const)(
     // protects [Sent again, priced again, stuck] src/domain/fees/action-price.ts, src/application/detours/reprice.ts
-    "is not paid by a %s: the action is refused at once, with the fee in the error",
+    "is not paid by a %s: that action is refused at once, with the fee in the error",
     async (action) => {
       const { node, txId } = await waiting();
       const [first] = caps(txId);
@@ -190,7 +190,7 @@ describe("a fee that only one endpoint reports", () => {
     expect(caps(txId)).toEqual([GWEI, 6n * GWEI]);
   });
 
-  it("does not block the cancel of an expired transaction, which offers the permitted fee", async () => {
+  it("does not block the cancel of an expired transaction, which then offers the highest permitted fee", async () => {
     const { node, txId } = await waiting();
     answerMarket(node, DEAR);
     expect(txId).toBeDefined();

@@ -45,7 +45,7 @@ async function start(options: WorldOptions = {}, node: Parameters<World["startNo
   return world.startNode(node);
 }
 
-/** A node whose first endpoint reports false fees from its first response on. */
+/** Starts a node whose first endpoint reports false fees from the beginning. */
 async function startLying(lie: FeeLie, options: WorldOptions = {}, endpoints = 1): Promise<WorldNode> {
   world = new World(options);
   ops = new OperatedWorld(world);
@@ -85,7 +85,7 @@ function caps(txId: string): readonly bigint[] {
 
 describe("a fee market with extreme prices", () => {
   it.each(LIES.flatMap(([what, lie]) => [1, 2].map((endpoints) => [what, endpoints, lie] as const)))(
-    "(%s) leads to no fee above the ceiling, and to an alert, with %d endpoints",
+    "leads to no fee above the ceiling, and to an alert (%s, with %d endpoints)",
     async (_, endpoints, lie) => {
       const node = await startLying(lie, {}, endpoints);
       const txId = await ops.create(node, { payload: BARE });
@@ -99,7 +99,7 @@ describe("a fee market with extreme prices", () => {
     },
   );
 
-  it("is explained with the setting that limits the fee, while the transaction is not mined", async () => {
+  it("is explained, while the transaction is not mined, together with the setting that limits the fee", async () => {
     const node = await startLying({ baseFee: 0n, price: FORTUNE });
     world.holdBlocks();
     const txId = await ops.sent(node, { payload: BARE });
@@ -114,7 +114,7 @@ describe("a fee market with extreme prices", () => {
     expect(help.map(({ code }) => code)).toContain("RAISE_CEILING");
   });
 
-  it("is not followed beyond the ceiling by automatic repricing", async () => {
+  it("does not make automatic repricing exceed the ceiling", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node, { payload: { ...BARE, gas: "21000", gasPrice: String(400n * GWEI) } });
@@ -126,7 +126,7 @@ describe("a fee market with extreme prices", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/another-attempt.ts, src/application/stages/3-sign/sign.ts
-  it("is not paid beyond the ceiling for a placeholder, nor for a key that the chain node holds", async () => {
+  it("does not make a placeholder, or a transaction that the chain node signs, pay more than the ceiling", async () => {
     const options = { settings: { holePolicy: "heal" }, nodeSigners: [SIGNERS[2] as `0x${string}`] } as const;
     const node = await startLying({ baseFee: 0n, price: FORTUNE }, options);
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
@@ -148,7 +148,7 @@ describe("the ceiling on gas cost", () => {
   const GUZZLER = `0x${"cc".repeat(20)}` as const;
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("refuses a create before a nonce is allocated, if the fee that it permits is below the base fee", async () => {
+  it("refuses a create before a nonce is allocated, if the highest fee within the ceiling is below the base fee", async () => {
     // With 21,000 gas, the cost ceiling allows 100 gwei per gas, which equals the base fee. With 22,000 gas, it allows
     // a little less.
     const dear = { baseFee: 100n * GWEI, price: GWEI };
@@ -176,7 +176,7 @@ describe("the ceiling on gas cost", () => {
 
 describe("a caller's own fees", () => {
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("above the ceiling are refused, in a single create and in a batch, and consume no nonce", async () => {
+  it("are refused above the ceiling, in a single create and in a batch, and consume no nonce", async () => {
     const node = await start();
     expect(await refusal(node.node.api.create(priced(OVER)))).toMatchObject(overCeiling());
     const legacy = priced({ gasPrice: String(MOST + 1n) });
@@ -206,7 +206,7 @@ describe("a caller's own fees", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
-  it("above the ceiling end an intake row as FAILED_FINAL without a nonce, and the rows behind it proceed", async () => {
+  it("end an intake row as FAILED_FINAL without a nonce if they are above the ceiling, and the rows behind it proceed", async () => {
     const node = await start();
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
     const [dear, fine] = [normalise(ports, priced(OVER)), normalise(ports, transfer())];
@@ -219,7 +219,7 @@ describe("a caller's own fees", () => {
     expect(causes).toEqual([expect.objectContaining({ text: expect.stringContaining("FENCEPOST_MAX_FEE_GWEI") })]);
   });
 
-  it("and value are refused above the ceiling on total cost, also if only the value is set", async () => {
+  it("are refused if fees and value together exceed the ceiling on total cost, also if only the value is set", async () => {
     const node = await start({ settings: { maxCostWei: 10n ** 18n } });
     const value = { value: String(10n ** 18n) };
     for (const request of [priced({ gasPrice: String(GWEI) }, value), transfer({ payload: { ...BARE, ...value } })]) {
@@ -290,7 +290,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  it("is refused even if it is needed to outbid an attempt at the ceiling, which is still sent", async () => {
+  it("is refused even if it is needed to outbid an attempt at the ceiling; that attempt is still sent", async () => {
     const node = await start();
     world.holdBlocks();
     const at = { gas: "21000", maxFeePerGas: String(MOST), maxPriorityFeePerGas: String(GWEI) };
@@ -306,7 +306,7 @@ describe("an operator's or stuck hook's fee above the ceiling", () => {
 
 describe("a caller's own transaction for a reserved nonce", () => {
   // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
-  it("above the ceiling is refused, and the nonce stays reserved for a cheaper one", async () => {
+  it("is refused above the ceiling, and the nonce stays reserved for a cheaper transaction", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
     const { reservationId, nonce } = reservation;
@@ -320,7 +320,7 @@ describe("a caller's own transaction for a reserved nonce", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
-  it("that the caller has already sent is tracked, whatever its fee", async () => {
+  it("is followed to its outcome, whatever its fee, if the caller has already sent it", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
     const submission = world.chain.submit(await signed(reservation.nonce, 2n * MOST));
@@ -338,7 +338,7 @@ describe("a lowered fee or cost ceiling", () => {
   }
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("does not stop transactions signed before, and no higher fee is signed", async () => {
+  it("does not stop transactions that were signed before, but no higher fee is signed for them", async () => {
     const before = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.chain.setBaseFee(50n * GWEI);
     const txId = await ops.sent(before);
@@ -355,7 +355,7 @@ describe("a lowered fee or cost ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("limits the fee of a transaction accepted before and not signed yet, with an alert", async () => {
+  it("limits the fee of a transaction that was accepted before but not yet signed, with an alert", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
     const txId = await ops.create(before);
@@ -368,7 +368,7 @@ describe("a lowered fee or cost ceiling", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
-  it("rejects an unsigned transaction above it: its nonce is released, and the next transaction moves down", async () => {
+  it("rejects an unsigned transaction above it: the nonce is released, and the next transaction moves down to that nonce", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
     const dear = await ops.create(before, {

@@ -45,7 +45,7 @@ function events(row: TransactionRow | undefined): readonly string[] {
 
 describe("a market fee above the fee of sent transactions", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("causes repricing in nonce order, with at least a tenth more in both fee fields, and every transaction is mined", async () => {
+  it("causes repricing in nonce order, by at least 10 % in both fee fields, and every transaction is mined", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -104,7 +104,7 @@ describe("a market fee above the fee of sent transactions", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/lane/owned-lane.ts
-  it("that falls again may still let the older, cheaper attempt be mined", async () => {
+  it("may fall again and let the older, cheaper attempt be mined", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -166,7 +166,7 @@ describe("repricing, with two endpoints that report different fee markets,", () 
     checkInvariants(world);
   });
 
-  it("raises the fee step by step if a node refuses it as underpriced", async () => {
+  it("raises the fee gradually if a node refuses it as underpriced", async () => {
     const dearer = { baseFee: 7n, tip: 3n * GWEI, gasPrice: 3n * GWEI };
     const entry = await differing({ ...LOW, agreed: true, dearer }, { minimumTip: 2n * GWEI });
     await create(entry, 1, UNPRICED);
@@ -239,7 +239,7 @@ describe("the limit of automatic repricing", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("may be a number of attempts: then no more are signed, but tracking continues", async () => {
+  it("may be a number of attempts: no more are signed then, but the node still waits for the outcome", async () => {
     world = busyWorld({ settings: { maxAttempts: 3, repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.chain.setBaseFee(90n * GWEI);
@@ -255,7 +255,7 @@ describe("the limit of automatic repricing", () => {
 });
 
 describe("a chain node's response `underpriced`", () => {
-  it("to the first attempt leads to an attempt with a higher fee, not to a loop", async () => {
+  it("leads, for the first attempt, to one attempt with a higher fee, not to a loop", async () => {
     world = busyWorld({ chain: { refuseUnderBaseFee: true } });
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -268,7 +268,7 @@ describe("a chain node's response `underpriced`", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
-  it("because of a foreign transaction at the nonce leads to higher fees step by step, below the ceiling", async () => {
+  it("leads, if another program's transaction has the nonce, to higher fees step by step, below the ceiling", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -283,7 +283,7 @@ describe("a chain node's response `underpriced`", () => {
     expect(offers(world.rows()[0]).at(-1)?.[0]).toBeLessThanOrEqual(100n * GWEI);
   });
 
-  it("to a new attempt whose first response was lost leads to no further attempt", async () => {
+  it("leads to no further attempt if it answers a repeated attempt whose first response was lost", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(25n * GWEI);
@@ -303,8 +303,8 @@ describe("a chain node's response `underpriced`", () => {
   });
 });
 
-describe("a reprice that cannot take effect", () => {
-  it("for lack of funds lets the earlier attempt be broadcast further, and no fee is signed twice", async () => {
+describe("a reprice that fails", () => {
+  it("for lack of funds, lets the earlier attempt be broadcast further, and no fee is signed twice", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -325,7 +325,7 @@ describe("a reprice that cannot take effect", () => {
     expect(world.rows()[0]?.receipt?.txHash).toBe(row?.attempts[0]?.txHash);
   });
 
-  it("because the fee market cannot be read leads to another broadcast of the same attempt", async () => {
+  it("because the fee market cannot be read, leads to another broadcast of the same attempt", async () => {
     world = busyWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);
@@ -341,7 +341,7 @@ describe("a reprice that cannot take effect", () => {
 });
 
 describe("repricing after a takeover", () => {
-  it("continues from the database: the next fee exceeds the last one that a node accepted from the previous owner", async () => {
+  it("continues from the database: the next fee exceeds the last fee that a chain node accepted before the takeover", async () => {
     world = busyWorld();
     const first = await world.startNode();
     world.chain.setBaseFee(50n * GWEI);

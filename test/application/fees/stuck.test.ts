@@ -47,7 +47,7 @@ describe("a transaction that is not mined in time", () => {
     checkInvariants(world);
   });
 
-  it("is reported once as blocking its lane if it is the lowest open one, however often it is repriced", async () => {
+  it("is reported once as blocking its lane if it is the lane's lowest open transaction, however often it is repriced", async () => {
     world = patientWorld({ settings: { repricing: linearRepricing(20) } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -67,7 +67,7 @@ describe("a transaction that is not mined in time", () => {
 
 describe("a lane's lowest open transaction, if it is not mined,", () => {
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/detours/another-attempt.ts
-  it("becomes STUCK with a reason, is reported in the feed as not settled, and is CONFIRMED if mined later", async () => {
+  it("becomes STUCK with a reason, is reported in the feed as not final, and is CONFIRMED if mined later", async () => {
     world = patientWorld();
     const entry = await world.startNode();
     world.chain.setBaseFee(500n * GWEI);
@@ -134,7 +134,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
     await world.until(() => states()[0] === "STUCK/-");
   });
 
-  it("becomes STUCK by the time since it became the lowest open one, not by its total age", async () => {
+  it("becomes STUCK by the time for which it has been the lowest, not by its total age", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: null } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -151,7 +151,7 @@ describe("a lane's lowest open transaction, if it is not mined,", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("becomes STUCK after a number of broadcasts, whatever its age, with its own alert and cause", async () => {
+  it("becomes STUCK after a number of broadcasts, whatever its age, with an alert and a cause for that limit", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 5 } });
     const entry = await world.startNode();
     world.holdBlocks();

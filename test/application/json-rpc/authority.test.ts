@@ -1,4 +1,4 @@
-/** Permissions at `/rpc`, and which signed transactions a caller may submit. */
+/** Tests the permissions at `/rpc`, and which signed transactions a caller may submit there. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
 import { NOT_STARTED } from "../../../src/domain/chain/answers.ts";
@@ -55,7 +55,7 @@ describe("an API key for JSON-RPC", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
-  it("limited to signers and chains gets the error 4100 for any others", async () => {
+  it("gets the error 4100 for signers and chains outside its limits", async () => {
     const own = SIGNERS[1] as typeof SIGNER;
     await start({ apiKeys: [key("own", { signers: [own] }), key("elsewhere", { chains: [1] })] });
     expect((await rpc.call("eth_accounts", [], as("own"))).result).toEqual([own]);
@@ -98,7 +98,7 @@ describe("an API key for JSON-RPC", () => {
     expect(rpc.refusals.every(({ rule, key: name }) => rule === "readsPerSecond" && name === "slow")).toBe(true);
   });
 
-  it("over its rate gets -32005 for each excess call, which consumes no nonce", async () => {
+  it("gets -32005 for each call above its rate, and such a call consumes no nonce", async () => {
     await start({ apiKeys: [key("slow", { createsPerSecond: 2 })] });
     const packet = Array.from({ length: 5 }, (_, at) =>
       call("eth_sendTransaction", [transaction({ value: `0x${at + 1}` })]),
@@ -138,7 +138,7 @@ describe("an API key in the URL path", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
-  it("is otherwise refused with 404, and its secret appears in no response, label or log", async () => {
+  it("is refused with 404 if the setting does not permit it, and its secret appears in no response, label or log", async () => {
     for (const keyInPath of [true, false]) {
       await start({ apiKeys: [key("shop")], rpc: { keyInPath, foreignRaw: "refuse" } });
       const tried = [url("shop"), url("nobody"), `${url("shop")}/more`, `/rpc/31337/key/${secretOf("shop")}`];
@@ -154,7 +154,7 @@ describe("an API key in the URL path", () => {
 });
 
 describe("eth_sendRawTransaction", () => {
-  it("of a managed signer is accepted at the lane's next nonce, and tracked like any transaction", async () => {
+  it("is accepted for a managed signer at the lane's next nonce, and followed to its outcome like any transaction", async () => {
     await start();
     const first = await signedBy(SIGNER, 0);
     const { result: hash } = await rpc.ask<{ result: string }>(raw(first));
@@ -171,7 +171,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/application/operations/reservations.ts
-  it("at a nonce other than the lane's next is refused with geth's message, and sent to no chain node", async () => {
+  it("is refused with geth's message at a nonce other than the lane's next, and sent to no chain node", async () => {
     await start();
     await rpc.send();
     expect((await rpc.ask(raw(await signedBy(SIGNER, 0)))).error?.message).toBe(
@@ -209,7 +209,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  it("keeps the order within a batch, so that each call has the next nonce in its turn", async () => {
+  it("keeps the order of calls within a batch, so that each call can use the next nonce", async () => {
     await start();
     const packet = await Promise.all([0, 1, 2].map(async (nonce) => raw(await signedBy(SIGNER, nonce))));
     const answers = await rpc.ask<readonly { result?: string }[]>(packet);
@@ -229,7 +229,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [JSON-RPC] src/application/stages/1-create/prepare.ts, src/application/operations/reservations.ts
-  it("with less than half of the base fee is refused with FEE_TOO_LOW, as POST /tx is", async () => {
+  it("is refused with FEE_TOO_LOW below half of the base fee, as POST /tx is", async () => {
     await start();
     const api = entry.node.api;
     const payload = { to: TO, value: 5, gas: 21_000, maxFeePerGas: 1, maxPriorityFeePerGas: 1 };
@@ -245,7 +245,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toMatchObject([{ state: "TRACKING" }]);
   });
 
-  it("of an unmanaged signer is refused, or forwarded if the setting permits it", async () => {
+  it("is refused for an unmanaged signer, or forwarded if the setting permits it", async () => {
     await start();
     const bytes = await signedBy(STRANGER, 0);
     expect((await rpc.ask(raw(bytes))).error).toMatchObject({
@@ -267,7 +267,7 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
-  it("of an unmanaged signer is not forwarded during a kill, even if the kill begins during the call", async () => {
+  it("is not forwarded for an unmanaged signer during a kill, even if the kill begins during the call", async () => {
     await start();
     const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
     const bytes = await signedBy(STRANGER, 0);
@@ -301,12 +301,12 @@ describe("eth_sendRawTransaction", () => {
   });
 
   // protects [Attacks] src/application/operations/reservations.ts
-  it("of a signer with a known lane is not treated as unmanaged, even while no node holds its key", async () => {
+  it("does not treat a signer with a known lane as unmanaged, even while no node holds its key", async () => {
     await start();
     await rpc.send();
     world.crash(entry);
     const others = await world.startNode({ signers: [SIGNERS[1] as typeof SIGNER] });
-    // Waits until no live node holds the signer's key: then its lane's row is the only trace of the signer.
+    // Wait until no live node holds the signer's key. Then only the row of its lane shows that the signer ever existed.
     const unknown = () => world.settle(others.node.api.create(transfer()).catch((error: FencepostError) => error.code));
     while ((await unknown()) !== "UNKNOWN_SIGNER") await world.clock.advance(1_000);
     const open = new RpcFace(world, others, { rpc: { foreignRaw: "pass", keyInPath: false } });

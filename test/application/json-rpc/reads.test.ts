@@ -1,4 +1,6 @@
-/** The requests that `/rpc` answers from the lane, those that it passes on to the chain, and those that it refuses. */
+/**
+ * Tests which requests `/rpc` answers from the lane's own state, which it passes on to the chain, and which it refuses.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { call, RpcFace, STRANGER, transaction } from "../../support/json-rpc.ts";
@@ -31,7 +33,7 @@ describe("JSON-RPC reads answered by Fencepost itself", () => {
       expect((await rpc.call<string[]>(method)).result?.toSorted()).toEqual([...SIGNERS].sort());
   });
 
-  it("return the lane's next nonce as the pending count, while `latest` is the chain's", async () => {
+  it("return the lane's next nonce as the pending count, and the chain's count for `latest`", async () => {
     await start();
     const counts = async (address: string) => {
       const asked = ["pending", "latest"].map((tag) => rpc.call("eth_getTransactionCount", [address, tag]));
@@ -57,7 +59,7 @@ describe("JSON-RPC reads answered by Fencepost itself", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/reads.ts, src/application/operations/json-rpc.ts
-  it("return a transaction by its hash from the lane, until the chain returns it", async () => {
+  it("return a transaction by its hash from the database, until the chain returns it", async () => {
     await start();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
     const { result: hash } = await rpc.send();
@@ -362,13 +364,13 @@ describe("a JSON-RPC batch or request", () => {
     ["", -32700],
     ['"eth_chainId"', -32600],
     ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[{"__proto__":1}]}', -32600],
-  ])("with the body %j is refused with status 200 and a JSON-RPC error code", async (body, code) => {
+  ])("is refused with status 200 and a JSON-RPC error code if its body is %j", async (body, code) => {
     await start();
     const { status, text } = await world.settle(rpc.post(body));
     expect([status, JSON.parse(text).error.code]).toEqual([200, code]);
   });
 
-  it("for a chain that is not served is refused, and so is one without a chain id if there are several", async () => {
+  it("is refused if it names a chain that is not served, or no chain although several are served", async () => {
     await start();
     expect((await rpc.call("eth_chainId", [], { url: "/rpc/1" })).error?.code).toBe(4901);
     expect((await rpc.send({}, { url: "/rpc/1" })).error?.code).toBe(4901);

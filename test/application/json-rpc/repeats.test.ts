@@ -63,7 +63,7 @@ describe("identical sends to /rpc?repeat=merge", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
-  it("from different API keys make separate transactions", async () => {
+  it("make separate transactions if they come from different API keys", async () => {
     await start();
     const { result } = await rpc.send({}, merging("shop"));
     const others = await rpc.send({}, merging("other"));
@@ -106,7 +106,7 @@ function payloadOf({ from: _, to, ...quantities }: ReturnType<typeof transaction
 
 describe("a create with a nonce and a validUntil", () => {
   // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
-  it("can be repeated; with another validUntil it is refused as another payload at a used nonce", async () => {
+  it("can be repeated, but is refused with another validUntil as another payload at a used nonce", async () => {
     await start();
     const validUntil = new Date(world.clock.now().getTime() + 3_600_000).toISOString();
     const send = (more: object = {}) =>

@@ -1,4 +1,4 @@
-/** `eth_sendTransaction`: its response, and when it is sent. */
+/** Tests `eth_sendTransaction`: its response, and when the transaction is sent. */
 import { afterEach, describe, expect, it } from "vitest";
 import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
 import { checkInvariants } from "../../support/invariants.ts";
@@ -19,8 +19,8 @@ async function start(options: WorldOptions = {}): Promise<void> {
 }
 
 /**
- * REPEATED lists the error codes after which clients send a request again by themselves. viem does so for all of them,
- * for -32000 under another name.
+ * REPEATED lists the error codes after which client libraries repeat a request automatically. viem does so for all of
+ * them; it has another name for -32000.
  */
 const DOOMED = "0x00000000000000000000000000000000000d003d";
 const REPEATED = [-32603, -32005, -32000];
@@ -33,7 +33,7 @@ const lane = (action: "suspend" | "resume") =>
   );
 
 describe("eth_sendTransaction", () => {
-  it("returns the first attempt's hash once it is stored, and the transaction is tracked until it is final", async () => {
+  it("returns the first attempt's hash once it is stored, and the transaction is followed until it is final", async () => {
     await start();
     const { result } = await rpc.send();
     const [row] = world.rows();
@@ -45,7 +45,7 @@ describe("eth_sendTransaction", () => {
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
-  it("returns the hash for a signer of an embedded node, even if that node processes it late", async () => {
+  it("returns the hash even if the signer belongs to an embedded node that processes the request late", async () => {
     world = new World({ hints: true });
     const embedded = await world.startNode({ embedded: true, signers: [SIGNER] });
     entry = await world.startNode({ signers: SIGNERS.slice(1) });
@@ -80,7 +80,7 @@ describe("eth_sendTransaction", () => {
     await world.allSettled(2);
   });
 
-  it("suggests the intended field for an unknown one", async () => {
+  it("suggests the intended field name if a field is unknown", async () => {
     await start();
     expect((await rpc.send({ vlaue: "0x1" })).error).toMatchObject({
       ...{ code: -32602, message: "params.0.vlaue: is not a known field; did you mean `value`?" },
@@ -128,7 +128,7 @@ describe("eth_sendTransaction", () => {
     ["a nonce in hex", { nonce: 3 }, "params.0.nonce"],
     ["a nonce in the valid range", { nonce: `0x${"f".repeat(64)}` }, "params.0.nonce"],
     ["a printable request id", { fencepostRequestId: "a\u0000b" }, "params.0.fencepostRequestId"],
-  ])("needs %s: otherwise -32602 with the path, and no nonce is consumed", async (_, overrides, path) => {
+  ])("requires %s: otherwise it returns -32602 with the path, and no nonce is consumed", async (_, overrides, path) => {
     await start();
     const { error } = await rpc.send(overrides);
     expect(error).toMatchObject({ code: -32602, data: { path } });
@@ -147,7 +147,7 @@ describe("eth_sendTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("is refused with -32003 above a fee ceiling or by a policy, whose rule the error names", async () => {
+  it("returns -32003 above a fee ceiling, or if a policy refuses it, with the rule's name", async () => {
     await start({
       settings: { maxFeeWei: 30_000_000_000n },
       policies: forSigner(SIGNER, { maxValue: { perTransaction: "10" } }),
@@ -214,7 +214,7 @@ describe("an eth_sendTransaction that is accepted but not signed yet", () => {
 });
 
 describe("an eth_sendTransaction with an unknown outcome", () => {
-  it("names the transaction if the commit's response was lost, and the transaction exists once", async () => {
+  it("returns the hash, or an error that names the transaction, if the commit's response was lost; the transaction exists once", async () => {
     await start();
     const commit = entry.store.commit.bind(entry.store);
     let isLost = false;
@@ -287,7 +287,7 @@ describe("a nonce that the caller names", () => {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/application/lane/owned-lane.ts
-  it("stays the same if a lower nonce becomes free; a lower, free nonce is refused as too low", async () => {
+  it("stays the same if a lower nonce becomes free; a request for that lower nonce is refused as too low", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
     await lane("suspend");
@@ -357,7 +357,7 @@ describe("a request id sent over JSON-RPC", () => {
     ["the header X-Fencepost-Request-Id", {}, { "x-fencepost-request-id": "once" }],
     ["a field of the transaction", { fencepostRequestId: "once" }, {}],
     ["a field, which wins over a header", { fencepostRequestId: "once" }, { "idempotency-key": "other" }],
-  ])("by %s makes a repeated send return the same transaction", async (_, fields, headers) => {
+  ])("makes a repeated send return the same transaction, if it is given by %s", async (_, fields, headers) => {
     await start();
     const first = await rpc.send(fields, { headers });
     const second = await rpc.send(fields, { headers });
@@ -365,14 +365,14 @@ describe("a request id sent over JSON-RPC", () => {
     expect(world.rows().map(({ requestId }) => requestId)).toEqual(["once"]);
   });
 
-  it("with another payload is refused, and the error names the existing transaction", async () => {
+  it("is refused if it is used with another payload, and the error names the existing transaction", async () => {
     await start();
     await rpc.send({ fencepostRequestId: "once" });
     const { error } = await rpc.send({ fencepostRequestId: "once", value: "0x2" });
     expect(error).toMatchObject({ code: -32003, data: { code: "REQUEST_ID_REUSED", txId: world.rows()[0]?.txId } });
   });
 
-  it("in a header is extended by the position of each call in a batch", async () => {
+  it("is extended by the position of each call if a header gives it for a batch", async () => {
     await start();
     const batch = [
       call("eth_chainId"),

@@ -50,7 +50,7 @@ async function read(method: string, params: readonly unknown[], key?: string): P
 const block = (n: number, key?: string) => read("eth_getBlockByNumber", [nth(n), false], key);
 const asked = (n: number) => world.until(() => put.length >= n, 1_000);
 const takeAll = () => put.splice(0);
-/** Sends one more request and waits for its response. By then, all earlier requests have arrived. */
+/** Sends one more request and waits for its response. By then, all earlier requests have arrived at the node. */
 const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined ? {} : as(key));
 
 describe("JSON-RPC reads forwarded to a chain", () => {
@@ -74,7 +74,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("do not use the result of a request sent before they arrived, so that a caller sees its own sends", async () => {
+  it("do not use the response to an earlier request, so that a caller sees its own sends", async () => {
     await start();
     const before = block(1);
     await asked(1);
@@ -89,7 +89,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("do not share earlier requests even if all slots are taken by identical reads", async () => {
+  it("do not share earlier requests even if identical reads occupy all slots", async () => {
     await start();
     const before = Array.from({ length: OF_ONE_KEY }, () => block(1));
     await asked(OF_ONE_KEY);
@@ -104,7 +104,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  it("of two API keys never share a request", async () => {
+  it("never share a request between two API keys", async () => {
     await start(KEYS);
     const full = Array.from({ length: OF_ALL }, (_, at) => block(100 + at, at < OF_ONE_KEY ? "third" : "busy"));
     await asked(OF_ALL);
@@ -121,7 +121,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  it("of one API key do not delay those of another key, which get a slot at once; then the keys alternate", async () => {
+  it("do not delay those of another API key, which get a slot at once; afterwards the keys alternate", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 200 }, (_, at) => block(at, "busy"));
     await asked(OF_ONE_KEY);
@@ -138,7 +138,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
-  it("that have timed out are not sent to the chain", async () => {
+  it("are not sent to the chain after they have timed out", async () => {
     await start();
     const hung = Array.from({ length: 40 }, (_, at) => block(at));
     await asked(OF_ONE_KEY);
@@ -153,7 +153,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
     expect((await world.settle(late)).result).toBe("again");
   });
 
-  it("that fail return the error to all callers that share them, and free their slot", async () => {
+  it("return an error to all callers that share them if they fail, and free their slot", async () => {
     await start();
     entry.rpc.passOn = async () => {
       throw new Error("a mistake of ours");
@@ -171,7 +171,7 @@ describe("JSON-RPC reads forwarded to a chain", () => {
     ["an answer", "result"],
     ["what a call reverted with", "error"],
     // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
-  ] as const)("do not write their result to all sharing callers at once if %s is large", async (_, kind) => {
+  ] as const)("write their result to the sharing callers one after another if %s is large", async (_, kind) => {
     await start();
     const large = "0".repeat(3 * 1024 * 1024);
     const full = Array.from({ length: OF_ONE_KEY }, (_, at) => block(100 + at));
@@ -189,12 +189,12 @@ describe("JSON-RPC reads forwarded to a chain", () => {
     await world.settle(Promise.all(full));
     const answers = await world.settle(Promise.all(many));
     expect(answers.every(({ result, error }) => (result ?? error?.data) === large)).toBe(true);
-    // Two of the large results fit into the limit of 8 MiB. So the other three callers repeat the request, and there
-    // are free slots for it by now.
+    // Two of the large results fit into the limit of 8 MiB. The other three callers repeat the request, and there are
+    // free slots for it by then.
     expect(times).toBe(4);
   });
 
-  it("for a chain that is not served are refused", async () => {
+  it("are refused for a chain that is not served", async () => {
     await start();
     const answer = await world.settle(rpc.post(call("eth_blockNumber"), { url: `/rpc/${CHAIN_ID + 1}` }));
     expect((JSON.parse(answer.text) as RpcAnswer).error?.code).toBe(4901);
@@ -203,8 +203,8 @@ describe("JSON-RPC reads forwarded to a chain", () => {
 
 describe("when the queue of waiting JSON-RPC reads is full", () => {
   /**
-   * A batch of a thousand reads. Twelve of them use up one key's share of waiting reads, although their bodies are
-   * small.
+   * Posts a batch of a thousand reads. Twelve such batches use up one API key's share of waiting reads, although their
+   * bodies are small.
    */
   const large = async (key: string): Promise<readonly RpcAnswer[]> => {
     const reads = Array.from({ length: 1_000 }, () => call("eth_getBlockByNumber", [nth(1), false]));

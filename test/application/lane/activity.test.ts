@@ -25,13 +25,13 @@ function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-it("an activity starts synchronously when it is first kicked", () => {
+it("an activity (a repeatable background job of a lane) starts synchronously when it is first kicked", () => {
   const { activity, runs } = bench();
   activity.kick();
   expect(runs.length).toBe(1);
 });
 
-it("an activity never overlaps itself; any number of kicks during a run causes one more run", async () => {
+it("an activity never runs twice at once; any number of kicks during a run causes one more run", async () => {
   const { activity, runs } = bench();
   for (let i = 0; i < 10; i++) activity.kick();
   await rest();
@@ -44,7 +44,7 @@ it("an activity never overlaps itself; any number of kicks during a run causes o
   expect(runs.length).toBe(2);
 });
 
-it("an activity can be kicked again after it has ended", async () => {
+it("an activity (a lane's background job) can be started again after it has ended", async () => {
   const { activity, runs } = bench();
   for (let round = 0; round < 3; round++) {
     activity.kick();
@@ -54,7 +54,7 @@ it("an activity can be kicked again after it has ended", async () => {
   expect(runs.length).toBe(3);
 });
 
-it("an activity is settled when nothing runs, and not before the last run has ended", async () => {
+it("an activity (a lane's background job) counts as settled only when its last run has ended", async () => {
   const { activity, runs } = bench();
   await activity.settled();
   activity.kick();
@@ -71,7 +71,7 @@ it("an activity is settled when nothing runs, and not before the last run has en
   expect(settled).toBe(true);
 });
 
-it("an activity reports a failure, and runs again at the next kick", async () => {
+it("an activity (a lane's background job) reports a failure, and runs again at the next kick", async () => {
   const { activity, runs, errors } = bench((run) => (run === 1 ? new Error("away") : undefined));
   activity.kick();
   runs[0]?.resolve();
@@ -83,8 +83,8 @@ it("an activity reports a failure, and runs again at the next kick", async () =>
   expect(errors.length).toBe(1);
 });
 
-describe("running items with limited concurrency", () => {
-  it("starts the permitted number at once, each item once, and the next one when one has ended", async () => {
+describe("running a list of jobs with limited concurrency", () => {
+  it("starts as many as permitted at once, each job once, and the next job when one has ended", async () => {
     const gates = new Map([1, 2, 3, 4].map((item) => [item, deferred()]));
     const begun: number[] = [];
     const all = sideBySide(gates.keys(), 2, (item) => {

@@ -1,6 +1,6 @@
 /**
- * A lane's term may end at any step. Each scenario is run once for every outside call that it makes, with the term
- * ending during that call. Afterwards nothing may be written, signed or sent.
+ * A node may lose a lane (its term ends) at any step. Each scenario is run once for every call to the outside that it
+ * makes, with the term ending during that call. Afterwards nothing may be written, signed or sent.
  */
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
@@ -43,7 +43,7 @@ const ENDINGS: readonly [string, (bench: StageBench) => void][] = [
   ["the lease deadline has passed", ({ control }) => void Object.assign(control, { mayAct: false })],
 ];
 
-/** Counts every call to the outside, and ends the term during call number `step`. */
+/** Counts every call to the outside, and ends the node's ownership of the lane (its term) during call number `step`. */
 function watch({ chain, ports }: StageBench, step: number, end: () => void) {
   const seen = { calls: 0, effects: [] as string[], afterwards: [] as string[] };
   const watched = (target: object, name: string, original: (...asked: unknown[]) => unknown) => {
@@ -116,8 +116,8 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
 };
 
 /**
- * A transaction mined in a block that is older than those the follower has in memory, so that the block's hash must be
- * requested. If `hash` is given, the transaction was mined in a block with that hash, which is not canonical.
+ * Makes a transaction mined in a block that is older than those in the node's memory, so that the node must request the
+ * block's hash. If `hash` is given, the transaction was mined in a block with that hash, which is not canonical.
  */
 async function mined(hash?: Hash): Promise<StageBench> {
   const bench = createStageBench({}, { settings: { confirmations: 2 } });
@@ -150,9 +150,9 @@ async function play({ bench, play }: Scene): Promise<void> {
   await bench.clock.advance(0);
 }
 
-describe.each(Object.entries(SCENES))("a lane that was about to %s", (_, scene) => {
+describe.each(Object.entries(SCENES))("a node that was about to %s on a lane", (_, scene) => {
   // protects [The fence] src/application/lane/term.ts
-  it.each(ENDINGS)("writes, signs and broadcasts nothing more once %s, at any step", async (_, end) => {
+  it.each(ENDINGS)("writes, signs and broadcasts nothing more for the lane once %s, at any step", async (_, end) => {
     const whole = await scene();
     const { effects } = watch(whole.bench, Number.POSITIVE_INFINITY, () => undefined);
     await play(whole);

@@ -1,5 +1,6 @@
 /**
- * A lane's due work: which transaction it concerns, and how far beyond the lane's lowest open transaction it may go.
+ * Which transactions of a lane are due to be sent again, and how far above the lane's lowest open transaction the node
+ * may send.
  */
 
 import { describe, expect, it } from "vitest";
@@ -26,11 +27,11 @@ function answered(nonce: number, answer: SubmitAnswer | null): Tracked {
 
 const nonces = (list: readonly Tracked[]) => list.map(({ nonce }) => nonce);
 
-describe("a transaction that is due", () => {
+describe("an in-flight transaction whose next check is due", () => {
   const judged: readonly SubmitAnswer[] = ["accepted", "alreadyKnown", "underpriced"];
 
   it.each(SUBMIT_ANSWERS)(
-    "after the response %s is either broadcast again or checked for staleness and fee, never both",
+    "is either broadcast again or checked for staleness and fee, never both, after the response %s",
     (answer) => {
       const lane = laneOf(answered(1, answer));
       expect(nonces(lane.toJudge(0))).toEqual(judged.includes(answer) ? [1] : []);
@@ -38,7 +39,7 @@ describe("a transaction that is due", () => {
     },
   );
 
-  it("without any response is broadcast again", () => {
+  it("is broadcast again if there was no response", () => {
     const lane = laneOf(answered(1, null));
     expect(nonces(lane.toSend(0, 10))).toEqual([1]);
     expect(lane.toJudge(0)).toEqual([]);
@@ -49,7 +50,7 @@ describe("a transaction that is due", () => {
     expect(nonces(lane.toJudge(0))).toEqual([1, 2, 3]);
   });
 
-  it("wakes only the activity that handles it", async () => {
+  it("starts only the background job that handles it", async () => {
     const woken: string[] = [];
     const lane = laneOf(paced(answered(1, "accepted"), { send: at(0) }));
     const waking = (who: string) =>
@@ -101,13 +102,13 @@ describe("the send window for a node that refuses future nonces", () => {
     expect(waits.at(-1)).toBeLessThanOrEqual(600_000);
   });
 
-  it("is not closed twice by one batch of refusals", () => {
+  it("treats a whole batch of refusals as a single one", () => {
     const lane = laneOf(due(1));
     for (let i = 0; i < 60; i++) happened(lane, futureRefused, { nowMs: 0, random: MIDDLE });
     expect(lane.openWindow(64, 2_000)).toBe(2);
   });
 
-  it("moves up when the lowest open transaction is mined: the next one, refused as too early, is due at once", () => {
+  it("moves up when the lowest open transaction is mined: the next transaction, refused as too early before, is sent at once", () => {
     const next = paced(answered(2, "nonceTooHigh"), { send: at(1_000_000) });
     const head = answered(1, "accepted");
     const lane = laneOf(head, next);

@@ -109,7 +109,7 @@ describe("the next broadcast time of a transaction loaded from the database", ()
     expect(due(overrides)).toEqual(expected);
   });
 
-  it("is never, for an accepted transaction, if resubmission is disabled", () => {
+  it("is never if a node accepted the transaction and resubmission is disabled", () => {
     expect(due({}, null)).toEqual(["alreadyKnown", NEVER]);
   });
 

@@ -32,7 +32,7 @@ describe("lanes checked by the periodic timer", () => {
     expect([...context.onChain]).toEqual([lane, atRest]);
   });
 
-  it("are no longer checked once their term ends, whatever is in flight", () => {
+  it("are no longer checked once the node no longer owns them, whatever is in flight", () => {
     const { context } = createChainBench();
     const lane = createOwnedLane({ tracking: [trackedRecord(4)] }, context);
     const tx = lane.unmined.get(4) as Tracked;
@@ -41,7 +41,7 @@ describe("lanes checked by the periodic timer", () => {
     expect(context.onChain.size).toBe(0);
   });
 
-  it("are also checked in every tick if they only watch blocks for reorgs", () => {
+  it("are also checked in every tick while their mined transactions are only watched for reorgs", () => {
     const { context } = createChainBench();
     const lane = createOwnedLane({ watched: [{ hash: `0x${"1".repeat(64)}`, number: 7 }] }, context);
     kickInFlight(context.onChain, 1);

@@ -70,8 +70,8 @@ function applied(write: LaneWrite): WriteOutcome {
   return { status: "applied", items: write.kind === "transition" ? write.items.map(() => "applied" as const) : [] };
 }
 
-describe("a planned state transition", () => {
-  it("changes memory at once, and names the state that the database must have", () => {
+describe("a planned state transition of a transaction", () => {
+  it("changes the owner's memory at once, and names the state that the database must have", () => {
     const tx = tracked(1);
     const { item } = plan(tx, "mine", { receipt: RECEIPT });
     expect(tx.status).toEqual({ state: "TRACKING", subState: "MINED" });
@@ -85,7 +85,7 @@ describe("a planned state transition", () => {
     });
   });
 
-  it("into a final state includes the completion, with the mined hash or else the newest", () => {
+  it("includes the completion if it leads to a final state, with the mined hash or else the newest hash", () => {
     const tx = tracked(1, { state: "TRACKING", subState: "MINED" });
     stored(tx, { receipt: RECEIPT });
     expect(plan(tx, "confirm").item.completion).toEqual({
@@ -100,14 +100,14 @@ describe("a planned state transition", () => {
     expect(plan(other, "reorg").item.completion?.txHash).toBe(hashNumber(22));
   });
 
-  it("that is illegal leaves memory unchanged", () => {
+  it("leaves memory unchanged if it is illegal", () => {
     const tx = tracked(1);
     expect(() => plan(tx, "confirm")).toThrow(IllegalTransition);
     expect(tx.status).toEqual({ state: "TRACKING", subState: "PENDING" });
   });
 });
 
-describe("committing planned transitions", () => {
+describe("committing planned state transitions of a lane's transactions", () => {
   function moves(count: number): readonly Planned[] {
     return Array.from({ length: count }, (_, n) => plan(tracked(n), "resubmit"));
   }
@@ -132,7 +132,7 @@ describe("committing planned transitions", () => {
     expect(second).toMatchObject({ state: "CONFIRMED", txHash: hashNumber(1), ageMs: 5_000 });
   });
 
-  it("in large numbers is split into pieces, and fails if one piece fails", async () => {
+  it("is split into pieces for large numbers, and fails if one piece fails", async () => {
     const { ports, lane, writes } = bench(applied);
     await commitPlanned(ports, lane, moves(450));
     expect(writes.map((write) => (write.kind === "transition" ? write.items.length : 0))).toEqual([200, 200, 50]);
@@ -146,20 +146,20 @@ describe("committing planned transitions", () => {
     expect(reloads).toEqual(["a write failed: away"]);
   });
 
-  it("reloads the lane if one transition finds another state, even if the others were applied", async () => {
+  it("reloads the lane if a transition finds another state in the database, even if the others were applied", async () => {
     const { ports, lane, reloads, telemetry } = bench(() => ({ status: "applied", items: ["applied", "conflict"] }));
     await expect(commitPlanned(ports, lane, moves(2))).rejects.toThrow(TermOver);
     expect(reloads).toEqual(["tx 1 was not TRACKING when it was to resubmit"]);
     expect(telemetry.of("tx.transition").map(({ txId }) => txId)).toEqual(["tx 0"]);
   });
 
-  it("ends the term if it is fenced, without an alert", async () => {
+  it("ends the node's ownership of the lane if the database fences the commit, without an alert", async () => {
     const { ports, lane, reloads, telemetry } = bench(() => ({ status: "fenced" }));
     await expect(commitPlanned(ports, lane, moves(1))).rejects.toThrow(TermOver);
     expect([reloads, telemetry.events]).toEqual([[], []]);
   });
 
-  it("fails with TermOver if the lane stopped meanwhile, and has no other effect", async () => {
+  it("fails with TermOver if the node stopped owning the lane meanwhile, and has no other effect", async () => {
     const { ports, lane } = bench((write, lane) => {
       lane.stop();
       return applied(write);

@@ -97,8 +97,8 @@ function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-describe("owning a lane", () => {
-  it("acquires a free lane once; afterwards it is returned from memory", async () => {
+describe("acquiring a lane", () => {
+  it("succeeds once for a free lane; afterwards the lane is returned from memory", async () => {
     const owned = await lanes.own(LANE);
     expect(owned.fence).toEqual({ lane: LANE, instanceId: "mine", token: 1 });
     expect(await lanes.own(LANE)).toBe(owned);
@@ -144,14 +144,14 @@ describe("owning a lane", () => {
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("is refused with the reason after a close; lanes already held stay available", async () => {
+  it("is refused with the reason after the node was closed; lanes already held stay available", async () => {
     const owned = await lanes.own(LANE);
     lanes.close("shutting down");
     expect(await lanes.own(LANE)).toBe(owned);
     await expect(lanes.own(LANES[1] as Lane)).rejects.toThrow("shutting down");
   });
 
-  it("waits for pending writes of an earlier load before it loads the lane", async () => {
+  it("waits for pending writes of the previously loaded state before it loads the lane", async () => {
     writing = deferred();
     const owning = lanes.own(LANE);
     await rest();
@@ -171,7 +171,7 @@ describe("owning a lane", () => {
     await expect(lanes.own(LANE)).rejects.toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
   });
 
-  it("fails if the node closes meanwhile, and the lane does not start", async () => {
+  it("fails if the node closes meanwhile, and no work on the lane begins", async () => {
     const load = store.loadLane.bind(store);
     store.loadLane = async (fence) => {
       lanes.close("shutting down");
@@ -201,7 +201,7 @@ describe("owning a lane", () => {
 });
 
 describe("claiming all free lanes", () => {
-  it("acquires the lanes that others do not hold, and resumes them", async () => {
+  it("acquires the lanes that no other node holds, and resumes them", async () => {
     await taken(LANES[1]);
     await lanes.claimAll();
     expect(lanes.all().map(({ lane }) => lane.signer)).toEqual(expect.arrayContaining([SIGNERS[0], SIGNERS[2]]));
@@ -217,7 +217,7 @@ describe("claiming all free lanes", () => {
     expect(lanes.claimOwed).toBe(false);
   });
 
-  it("stays due until it has succeeded", async () => {
+  it("is repeated until it has succeeded", async () => {
     store.cut();
     await expect(lanes.claimAll()).rejects.toThrow("away");
     expect(lanes.claimOwed).toBe(true);
@@ -226,7 +226,7 @@ describe("claiming all free lanes", () => {
     expect([lanes.claimOwed, lanes.size]).toEqual([false, 3]);
   });
 
-  it("stays due if an acquisition was in progress, because that may have run before the lane was freed", async () => {
+  it("is repeated if an acquisition was in progress, because that may have run before the lane was freed", async () => {
     await taken();
     const acquire = store.acquireLane.bind(store);
     store.acquireLane = async (...parameters) => {
@@ -242,7 +242,7 @@ describe("claiming all free lanes", () => {
     expect([lanes.size, lanes.claimOwed]).toEqual([3, false]);
   });
 
-  it("is no longer due after a close", async () => {
+  it("is not repeated after the node was closed", async () => {
     store.cut();
     await lanes.claimAll().catch(() => undefined);
     lanes.close("shutting down");
@@ -250,7 +250,7 @@ describe("claiming all free lanes", () => {
     expect(lanes.claimOwed).toBe(false);
   });
 
-  it("does not load a lane again that a create has resumed meanwhile, because both copies would act", async () => {
+  it("does not load a lane again that a create has resumed meanwhile, because two copies in memory would then act", async () => {
     const claim = store.claimLanes.bind(store);
     store.claimLanes = async (...parameters) => {
       const claimed = await claim(...parameters);
@@ -262,7 +262,7 @@ describe("claiming all free lanes", () => {
     expect(resumed.every(({ term }) => !term.hasEnded)).toBe(true);
   });
 
-  it("retries the load of a claimed lane later, because no other node can claim it", async () => {
+  it("retries the load of a claimed lane later, because no other node can claim that lane", async () => {
     const load = store.loadLane.bind(store);
     let failures = 1;
     store.loadLane = (fence) => (failures-- > 0 ? Promise.reject(new Error("away")) : load(fence));
@@ -274,7 +274,7 @@ describe("claiming all free lanes", () => {
 });
 
 describe("reloading a lane", () => {
-  it("drops the loaded state and loads it again under the same term", async () => {
+  it("drops the state in memory and loads it again, with the same fencing token", async () => {
     const owned = await lanes.own(LANE);
     lanes.reload(owned, "a write failed");
     expect(owned.term.hasEnded).toBe(true);
@@ -351,7 +351,7 @@ describe("reloading a lane", () => {
     expect(lanes.size).toBe(1);
   });
 
-  it("after a close only drops the lane", async () => {
+  it("only drops the lane after the node was closed", async () => {
     const owned = await lanes.own(LANE);
     lanes.close("shutting down");
     lanes.reload(owned, "away");
@@ -369,7 +369,7 @@ describe("a commit's changes to a lane", () => {
     expect([owned.cursor, owned.nonces.holes]).toEqual([9, [left.hole]]);
   });
 
-  it("are not applied to another term, nor to a loaded state that was dropped", async () => {
+  it("are not applied to memory if the ownership (term) has changed or the loaded state was dropped", async () => {
     const owned = await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 2, changes: [left] });
     lanes.reload(owned, "again");
@@ -378,7 +378,7 @@ describe("a commit's changes to a lane", () => {
   });
 
   // protects [Reads] src/application/lane/lanes.ts
-  it("that contradict the owner's memory cause a reload", async () => {
+  it("cause a reload if they contradict the owner's memory", async () => {
     await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 1, changes: [left, left] });
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([
@@ -390,7 +390,7 @@ describe("a commit's changes to a lane", () => {
 });
 
 describe("losing lanes", () => {
-  it("drops a fenced lane, and counts the event", async () => {
+  it("drops a lane after a fenced write, and counts the event", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose(owned.fence, "allocate");
     expect([owned.term.hasEnded, lanes.size]).toEqual([true, 0]);
@@ -400,14 +400,14 @@ describe("losing lanes", () => {
     expect(bench.telemetry.of("lane.stopped")).toMatchObject([{ reason: "fenced" }]);
   });
 
-  it("through a late message about an older term does not drop the newer term", async () => {
+  it("ignores a late message about an older term, and keeps the newer term", async () => {
     const owned = await lanes.own(LANE);
     lanes.lose({ ...owned.fence, token: 0 }, "transition");
     expect([owned.term.hasEnded, lanes.size]).toEqual([false, 1]);
     expect(bench.telemetry.of("lease.fenced").length).toBe(1);
   });
 
-  it("counts a skipped write as fenced if its term is over by the node's own deadline", async () => {
+  it("counts a skipped write as fenced if the node's own lease deadline has passed", async () => {
     const { fence } = await lanes.own(LANE);
     lanes.giveUp(fence, "allocate");
     expect(bench.telemetry.of("lease.fenced"), "put off").toEqual([]);
@@ -423,7 +423,7 @@ describe("losing lanes", () => {
     ]);
   });
 
-  it("all at once schedules no reload", async () => {
+  it("schedules no reload if all lanes are lost at once", async () => {
     await lanes.claimAll();
     expect(bench.telemetry.of("lanes.taken")).toEqual([{ type: "lanes.taken", acquired: LANES.length, takenOver: 0 }]);
     lanes.reload(lanes.all()[0] as OwnedLane, "away");

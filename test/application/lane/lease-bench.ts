@@ -22,13 +22,13 @@ export interface Holder {
   readonly lock: MemorySessionLock;
   readonly telemetry: RecordedTelemetry;
   /**
-   * Callbacks that the node received about lost and freed lanes. For a loss, the text includes whether the node was
-   * still allowed to act.
+   * Callbacks that the node received about lost and freed lanes, as texts. The text about a lost lane tells whether the
+   * node was still allowed to act for it.
    */
   readonly received: string[];
   /**
-   * Callbacks of the lease: "silent" if the node was silent for too long, "acquainted" once it has found out which
-   * other instances are live.
+   * Callbacks of the lease, as texts: "silent" if the node failed to renew it for too long, "acquainted" once the node
+   * has found out which other instances are live.
    */
   readonly noted: string[];
   readonly passed: Failpoint[];

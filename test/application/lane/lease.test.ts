@@ -30,7 +30,7 @@ describe("an instance of a node", () => {
     expect(lease.mayAct()).toBe(true);
   });
 
-  it("that cannot be registered fails the start", async () => {
+  it("makes the start fail if it cannot be registered", async () => {
     const { lease, store } = bench.holder("a");
     store.cut();
     await expect(lease.start()).rejects.toThrow("the database is away");
@@ -43,7 +43,7 @@ describe("polling of other instances by a node", () => {
     ["alone", [], 10],
     ["beside another", ["b"], 20],
     // protects [Many lanes] src/application/lane/lease.ts, src/application/lane/other-instances.ts
-  ] as const)("%s (other nodes: %s) happens %s times in ten seconds", async (_, others, looks) => {
+  ] as const)("%s (other nodes: %s) takes place %s times in ten seconds", async (_, others, looks) => {
     const { store } = await bench.started("a");
     for (const name of others) await bench.started(name);
     await bench.clock.advance(2_000);
@@ -129,7 +129,7 @@ describe("an instance that missed its renewal", () => {
     return made;
   }
 
-  it("has ended: the node registers a new one, and drops its lanes before anything may act again", async () => {
+  it("has ended: the node registers a new one, and drops its lanes before it signs or sends anything", async () => {
     const { lease, store, received, telemetry } = await expire();
     const first = lease.instanceId;
     store.heal();
@@ -140,7 +140,7 @@ describe("an instance that missed its renewal", () => {
     expect(lease.mayAct()).toBe(true);
   });
 
-  it("may not act while no new one can be registered", async () => {
+  it("may sign and send nothing while no new instance can be registered", async () => {
     const { lease, store } = await expire();
     store.registerInstance = () => Promise.reject(new Error("no room"));
     store.heal();
@@ -148,7 +148,7 @@ describe("an instance that missed its renewal", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("and finds a schema that is too new raises one alert, and may not act", async () => {
+  it("raises one alert, and may sign and send nothing, if the database schema is now too new", async () => {
     const { lease, store, telemetry } = await expire();
     store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
     store.heal();
@@ -158,7 +158,7 @@ describe("an instance that missed its renewal", () => {
     expect(alerts).toEqual([["SCHEMA_TOO_NEW", "CRITICAL", "upgrade"]]);
   });
 
-  it("and finds a supported schema again resolves the alert", async () => {
+  it("resolves that alert when the database schema is supported again", async () => {
     const { lease, store, telemetry } = await expire();
     const real = store.registerInstance;
     store.registerInstance = () => Promise.reject(new SchemaTooNew("upgrade"));
@@ -183,7 +183,7 @@ describe("an instance that missed its renewal", () => {
 });
 
 describe("a database whose history changed", () => {
-  it("is noticed by a renewal even without writes: a new instance is registered, and nothing may act before", async () => {
+  it("is noticed by a renewal even without writes: a new instance is registered before anything is signed or sent", async () => {
     const { lease, received, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory(true);
@@ -196,7 +196,7 @@ describe("a database whose history changed", () => {
     expect(telemetry.events).toContainEqual({ type: "feed.epochBegun", epoch: 2, mayHaveLost: true });
   });
 
-  it("leads to a new instance without waiting for a renewal if a write noticed it; two notices count as one change", async () => {
+  it("leads to a new instance at once if a write noticed it, without waiting for a renewal; two notices count as one change", async () => {
     const { lease, telemetry } = await bench.started("a");
     const before = lease.instanceId;
     bench.database.changeHistory();
@@ -209,7 +209,7 @@ describe("a database whose history changed", () => {
     expect(telemetry.events.filter(({ type }) => type === "alert")).toHaveLength(1);
   });
 
-  it("receives registration attempts with jitter until it accepts the new instance", async () => {
+  it("gets registration attempts at random intervals until it accepts the new instance", async () => {
     const { lease, store } = await bench.started("a");
     bench.database.changeHistory();
     store.cut();
@@ -223,7 +223,7 @@ describe("a database whose history changed", () => {
 });
 
 describe("ending a lease", () => {
-  it("by stop releases the lanes and marks the instance dead, and nothing more may act", async () => {
+  it("by stop, releases the lanes and marks the instance dead; nothing is signed or sent afterwards", async () => {
     const { lease, store } = await bench.started("a");
     await store.acquireLane(LANE, lease.instanceId);
     await lease.stop();
@@ -234,7 +234,7 @@ describe("ending a lease", () => {
     expect(bench.row(lease.instanceId)?.counter).toBe(1);
   });
 
-  it("by abandon writes nothing to the database", async () => {
+  it("by abandon, writes nothing to the database", async () => {
     const { lease, store } = await bench.started("a");
     await store.acquireLane(LANE, lease.instanceId);
     await lease.abandon();
@@ -243,7 +243,7 @@ describe("ending a lease", () => {
     expect(lease.mayAct()).toBe(false);
   });
 
-  it("before it was started has nothing to release", async () => {
+  it("before it was started, has nothing to release", async () => {
     await bench.holder("a").lease.stop();
     expect(bench.database.state.instances.size).toBe(0);
   });

@@ -22,7 +22,7 @@ function stayUnexpired({ lease, store }: Holder): void {
 }
 
 describe("other instances of the cluster", () => {
-  it("that have expired by the database's clock are declared dead soon after", async () => {
+  it("are declared dead soon after they have expired by the database's clock", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b");
     await dying.store.acquireLane(LANE, dying.lease.instanceId);
@@ -37,7 +37,7 @@ describe("other instances of the cluster", () => {
     expect(await heir.store.acquireLane(LANE, heir.lease.instanceId)).toMatchObject({ result: "takenOver" });
   });
 
-  it("whose counter is unchanged for lease plus clock skew on this node's clock are declared dead", async () => {
+  it("are declared dead if their counter is unchanged for lease plus clock skew on this node's clock", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -47,7 +47,7 @@ describe("other instances of the cluster", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("that renew in time are never declared dead", async () => {
+  it("are never declared dead if they renew in time", async () => {
     const [one, other] = [await bench.started("a"), await bench.started("b")];
     await bench.clock.advance(120_000);
     expect([one.received, other.received]).toEqual([[], []]);
@@ -55,7 +55,7 @@ describe("other instances of the cluster", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("with a longer lease than this node's are not declared dead between two renewals", async () => {
+  it("are not declared dead between two renewals if their lease is longer than this node's", async () => {
     const slow = await bench.started("a", undefined, LONG_LEASE);
     const quick = await bench.started("b");
     await bench.clock.advance(180_000);
@@ -64,7 +64,7 @@ describe("other instances of the cluster", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
-  it("with an unchanged counter are declared dead after their own lease, even if this node's lease is longer", async () => {
+  it("are declared dead after their own lease if their counter is unchanged, even if this node's lease is longer", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b", undefined, LONG_LEASE);
     stayUnexpired(dying);
@@ -74,7 +74,7 @@ describe("other instances of the cluster", () => {
     expect(heir.telemetry.of("instance.declaredDead")).toMatchObject([{ evidence: "stood-still" }]);
   });
 
-  it("with an unchanged counter are declared dead after their own lease, even if this node's lease is shorter", async () => {
+  it("are declared dead after their own lease if their counter is unchanged, even if this node's lease is shorter", async () => {
     const dying = await bench.started("a", undefined, LONG_LEASE);
     const heir = await bench.started("b");
     stayUnexpired(dying);
@@ -97,7 +97,7 @@ describe("other instances of the cluster", () => {
     );
   });
 
-  it("are not declared dead if their row arrived late: its age counts from the start of the read", async () => {
+  it("are not declared dead if their row was read slowly: its age counts from the start of the read", async () => {
     await bench.started("a");
     const slow = await bench.started("b");
     const instances = slow.store.instances.bind(slow.store);
@@ -117,7 +117,7 @@ describe("other instances of the cluster", () => {
     expect(verdicts).toEqual([]);
   });
 
-  it("that renew just before they are declared dead stay alive, because their counter has changed", async () => {
+  it("stay alive if they renew just before they are declared dead, because their counter has changed", async () => {
     const rival = await bench.started("a");
     const judge = await bench.started("b");
     const declare = judge.store.declareDead.bind(judge.store);
@@ -135,7 +135,7 @@ describe("other instances of the cluster", () => {
     expect(judge.received).toEqual([]);
   });
 
-  it("that shut down gracefully free their lanes, which is noticed once", async () => {
+  it("free their lanes when they shut down gracefully, which is noticed once", async () => {
     const leaving = await bench.started("a");
     const heir = await bench.started("b");
     await bench.clock.advance(1_000);
@@ -146,7 +146,7 @@ describe("other instances of the cluster", () => {
     expect(heir.received).toEqual(["freed"]);
   });
 
-  it("that started and stopped between two polls are noticed as well", async () => {
+  it("are noticed even if they started and stopped between two polls", async () => {
     const heir = await bench.started("b");
     await bench.clock.advance(600);
     const brief = await bench.started("a");
@@ -155,7 +155,7 @@ describe("other instances of the cluster", () => {
     expect(heir.received).toEqual(["freed"]);
   });
 
-  it("whose row was deleted are noticed as well", async () => {
+  it("are noticed as gone if their row was deleted", async () => {
     const heir = await bench.started("b");
     const vanished = await bench.started("a");
     await bench.clock.advance(600);

@@ -1,6 +1,6 @@
 /**
- * Lanes that are processed together: the end of one lane's term, or a database error about one lane, affects only that
- * lane.
+ * Lanes that are processed together: if the node loses one lane, or the database reports an error about one lane, only
+ * that lane is affected.
  */
 import { expect, it } from "vitest";
 import { trustedLanes } from "../../../src/application/chain/trust.ts";
@@ -24,7 +24,7 @@ async function bench() {
 }
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("a check of the chain's identity still clears the other lanes to continue if one lane's term has ended", async () => {
+it("a check of the chain's identity still lets the other lanes continue if the node has lost one lane", async () => {
   const { ports, context, ending, other } = await bench();
   for (const lane of [ending, other]) happened(lane, chainLookOwed);
   ending.stop("lost");
@@ -32,7 +32,7 @@ it("a check of the chain's identity still clears the other lanes to continue if 
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a check of the chain's identity still clears the other lanes to continue if the database read for one lane fails", async () => {
+it("a check of the chain's identity still lets the other lanes continue if the database read for one lane fails", async () => {
   const { ports, context, telemetry, ending: failing, other } = await bench();
   for (const lane of [failing, other]) happened(lane, chainLookOwed);
   let looks = 0;
@@ -45,13 +45,13 @@ it("a check of the chain's identity still clears the other lanes to continue if 
   expect(telemetry.of("alert").map(({ code, message }) => `${code} ${message}`)).toEqual([
     "PASS_FAILED whether chain 31337 is still the one that was known could not be judged for 1 of 2 lanes: Error: the connection was reset",
   ]);
-  // The failed lane still has to be compared with the chain, and the next pass does so.
+  // The lane whose check failed still has to be compared with the chain; the next pass does so.
   expect(failing.pace.lookOwed).toBe(true);
   expect(await trustedLanes({ ...ports, store }, context, [failing, other])).toEqual([failing, other]);
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a comparison with the chain reports the chain as distrusted if its count is too low and the database read fails", async () => {
+it("a comparison of a lane with the chain returns `distrusted` if the chain's count is too low and the database read fails", async () => {
   const { ports, context, telemetry, ending: failing } = await bench();
   happened(failing, chainJudged, null, 0);
   const settledBelow = () => Promise.reject(new Error("the connection was reset"));
@@ -61,7 +61,7 @@ it("a comparison with the chain reports the chain as distrusted if its count is 
 });
 
 // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
-it("a check of the chain's identity still clears the other lanes to continue if one lane cannot store the genesis hash", async () => {
+it("a check of the chain's identity still lets the other lanes continue if one lane cannot store the genesis hash", async () => {
   const { ports, context, control, ending: failing, other } = await bench();
   context.genesisHash = null;
   for (const lane of [failing, other]) happened(lane, chainLookOwed);
@@ -70,7 +70,7 @@ it("a check of the chain's identity still clears the other lanes to continue if 
 });
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("a comparison with the chain covers the other lanes if one lane's term has ended", async () => {
+it("a comparison of lanes with the chain covers the other lanes if the node has lost one lane", async () => {
   const { ports, context, telemetry, ending, other } = await bench();
   ending.stop("lost");
   await reconcile(ports, context, [ending, other]);
@@ -78,7 +78,7 @@ it("a comparison with the chain covers the other lanes if one lane's term has en
 });
 
 // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-it("receipts of a block reach the other lanes if one lane's term ends meanwhile", async () => {
+it("receipts of a block reach the other lanes even if the node loses one lane meanwhile", async () => {
   const { ports, context, control, writes, chain, simulated, ending, other } = await bench();
   const block = { ...simulated.blocks.byNumber(2), transactionHashes: [hashNumber(1), hashNumber(2)] } as Block;
   Object.assign(chain, { receiptsInBlock: async () => [receiptOf(1, block), receiptOf(2, block)] });

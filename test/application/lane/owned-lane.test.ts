@@ -60,9 +60,9 @@ function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = P
   }
 }
 
-describe("moving down into a nonce hole", () => {
+describe("moving down into a nonce gap", () => {
   // protects [Holes] src/domain/ledger/may-move.ts
-  it("is permitted to transactions that wait to be signed, unless their caller named the nonce", () => {
+  it("is permitted to unsigned transactions, unless their caller named the nonce", () => {
     const lane = createOwnedLane({ cursor: 5, tracking: [tracked(1)] });
     lane.backlog.enqueue([record(2), { ...record(3), pinned: true }, record(4)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
@@ -73,7 +73,7 @@ describe("moving down into a nonce hole", () => {
     ]);
   });
 
-  it("is refused to a transaction allocated before the database may have lost commits, because it may have been signed", () => {
+  it("is refused to a transaction allocated before a possible loss of database commits, because it may have been signed", () => {
     const lane = createOwnedLane({ cursor: 4, epochFloor: 3 });
     lane.backlog.enqueue([record(2), record(3)]);
     expect(lane.holders().map(({ nonce, movable }) => [nonce, movable])).toEqual([
@@ -91,7 +91,7 @@ describe("transactions that wait to be signed", () => {
     expect(signAll(lane, [])).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it("beyond the memory limit are read from the database later, each exactly once", () => {
+  it("are read from the database later, each exactly once, if they exceed the memory limit", () => {
     const lane = createOwnedLane({ cursor: 0 });
     const all = records(0, 3_000);
     lane.backlog.enqueue(all);
@@ -100,27 +100,27 @@ describe("transactions that wait to be signed", () => {
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("in the database at load time are read from their first nonce on", () => {
+  it("are read from their first nonce on if the database has some when the lane is loaded", () => {
     const lane = createOwnedLane({ cursor: 9, allocated: 4 });
     expect([lane.backlog.missingFrom(), lane.hasUnmined(), lane.idle]).toEqual([0, true, false]);
     expect(signAll(lane, records(5, 4))).toEqual([5, 6, 7, 8]);
   });
 
-  it("are not forgotten if they were allocated during a page read, which would leave a nonce gap", () => {
+  it("are not missed if they were allocated while a page is read, which would leave a nonce gap", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.missingFrom();
     const page = records(5, 1);
-    lane.backlog.enqueue(records(6, 2)); // Transactions 6 and 7 were committed after the page was read, and acknowledged before the page was returned.
+    lane.backlog.enqueue(records(6, 2)); // Transactions 6 and 7 were committed after the database read the page. The owner got the acknowledgement of that commit before it got the page.
     lane.backlog.refill(page, PAGE);
     expect(signAll(lane, records(5, 3))).toEqual([5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
   });
 
-  it("cause the page to be read again if they were allocated into a nonce gap during a page read", () => {
+  it("make the page be read again if they were allocated into a nonce gap while it was read", () => {
     const lane = createOwnedLane({ cursor: 8, allocated: 3 });
     lane.backlog.missingFrom();
     const page = records(5, 3);
-    lane.slipIn(record(4)); // Transaction 4 was committed after the page was read; its nonce is below all nonces of the page.
+    lane.slipIn(record(4)); // Transaction 4 was committed after the database read the page. Its nonce is below all nonces of the page.
     expect(lane.backlog.refill(page, PAGE)).toBe(false);
     expect(signAll(lane, records(4, 4))).toEqual([4, 5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
@@ -128,14 +128,14 @@ describe("transactions that wait to be signed", () => {
 
   it("are not signed twice if they appear on a page before their allocation is acknowledged", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
-    lane.backlog.refill(records(5, 3), PAGE); // The page was read after transactions 6 and 7 were committed and before their commit was acknowledged.
+    lane.backlog.refill(records(5, 3), PAGE); // The database read the page after transactions 6 and 7 were committed, but before the owner got the acknowledgement of that commit.
     lane.backlog.enqueue(records(6, 2));
     expect(signAll(lane, [])).toEqual([5, 6, 7]);
     lane.backlog.enqueue(records(7, 1));
     expect(signAll(lane, [])).toEqual([]);
   });
 
-  it("are signed once and in order, however page reads and allocations interleave", () => {
+  it("are signed once and in order, for every interleaving of page reads and allocations", () => {
     const steps = fc.array(
       fc.record({ allocate: fc.integer({ min: 1, max: 4 }), isQueued: fc.boolean(), read: fc.boolean() }),
     );
@@ -164,7 +164,7 @@ describe("transactions that wait to be signed", () => {
     );
   });
 
-  it("stay within the window above the lane's lowest open transaction", () => {
+  it("are signed only within the in-flight window above the lane's lowest open transaction", () => {
     const lane = createOwnedLane({ cursor: 20, tracking: [tracked(5), tracked(6), tracked(9)] });
     lane.backlog.enqueue(records(10, 10));
     expect(nonces(lane.toSign(8, 100))).toEqual([10, 11, 12]);
@@ -188,7 +188,7 @@ describe("transactions in flight", () => {
   });
 
   // protects [The fence] src/application/lane/owned-lane.ts
-  it("of a dropped lane copy leave the hash index of the newer copy unchanged", () => {
+  it("leave the hash index of a newer lane copy unchanged if their own copy was dropped", () => {
     const { context } = createChainBench();
     const old = createOwnedLane({ tracking: [tracked(1)] }, context);
     const fresh = createOwnedLane({ tracking: [tracked(1)] }, context);
@@ -200,7 +200,7 @@ describe("transactions in flight", () => {
     expect(context.hashes.get(hashNumber(1))?.lane).toBe(fresh);
   });
 
-  it("loaded from the database are checked for a receipt before they are broadcast", () => {
+  it("are checked for a receipt before they are broadcast if they were loaded from the database", () => {
     const lane = createOwnedLane({ tracking: [tracked(1), tracked(2, receipt(2, 50))] });
     expect(lane.toSend(1_000_000, 10)).toEqual([]);
     const tx = lane.unmined.get(1);
@@ -219,7 +219,7 @@ describe("transactions in flight", () => {
     expect(nonces(lane.toSend(100, 1))).toEqual([1]);
   });
 
-  it("move to the mined transactions with their receipt, and back if it is withdrawn", () => {
+  it("count as mined once they have a receipt, and as in flight again if a reorg withdraws it", () => {
     const lane = createOwnedLane({ tracking: [tracked(1)] });
     const tx = lane.unmined.get(1);
     if (tx === undefined) throw new Error("it is not there");
@@ -252,7 +252,7 @@ describe("blocks watched for reorgs", () => {
 });
 
 describe("a lane's own status", () => {
-  it("is idle only if nothing is waiting, in flight, being created or monitored for reorgs", () => {
+  it("is idle only if no transaction is waiting, in flight, being created or watched for reorgs", () => {
     const lane = createOwnedLane({ cursor: 3 });
     expect([lane.idle, lane.hasUnmined(), lane.pendingDepth(), lane.oldestPendingAt()]).toEqual([true, false, 0, null]);
     lane.count("creating", 1);

@@ -19,7 +19,7 @@ function allocated(txId: string, owner: string): Change {
   return { kind: "allocated", intent, nonce: 1, intake: null, at: new Date(0) };
 }
 
-describe("the count of a key's pending transactions on a lane", () => {
+describe("the count of an API key's pending transactions on a lane", () => {
   it.each<readonly [string, readonly Change[], number]>([
     ["nothing else happens", [], 2],
     ["one is mined, and was read as pending", [moved("a", "mine")], 1],

@@ -29,7 +29,10 @@ async function open(options: WorldOptions = {}): Promise<WorldNode> {
 const row = () => world.rows().at(-1);
 const sent = (entry: WorldNode, overrides = {}) => ops.sent(entry, overrides);
 
-/** Each entry leaves a transaction unfinished and returns what the database must hold of it. */
+/**
+ * Each entry brings a transaction into an unfinished state. It returns the fields that the database must then hold for
+ * the transaction.
+ */
 const ROADS: Readonly<Record<string, () => Promise<object>>> = {
   async "is signed and sent"() {
     await sent(await open());
@@ -114,7 +117,7 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
   },
 };
 
-describe("the owner's memory equals the database row of a transaction that", () => {
+describe("the owner's memory equals the database row for a transaction that", () => {
   it.each(Object.entries(ROADS))("%s", async (_, walk) => {
     const held = await walk();
     await world.clock.advance(1_000);

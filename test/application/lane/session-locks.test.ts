@@ -77,7 +77,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-  it("is detected in the first poll of a process that saw no lock when its own session began", async () => {
+  it("is detected in the first poll of a process if the dead node's lock was already gone when that process began its session", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
     kill(dying);
@@ -91,7 +91,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
-  it("is not assumed if the node's counter moved after the observer's own session had begun", async () => {
+  it("is not assumed if the node's heartbeat counter moved after the observer's own session had begun", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     living.lock.vanish();
@@ -105,7 +105,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is detected only by its lease if both the observer and the database server have just started", async () => {
+  it("is detected only by the end of its lease if both the observer and the database server have just started", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
     bench.database.restarted();
@@ -121,7 +121,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
-  it("is detected only by its lease if the node had published that it holds no lock", async () => {
+  it("is detected only by the end of its lease if the node had published that it holds no session lock", async () => {
     const [dying, heir] = await pair();
     dying.lock.cut();
     await bench.clock.advance(100);
@@ -133,7 +133,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("is detected only by its lease at a node without a session lock", async () => {
+  it("is detected only by the end of its lease at a node without a session lock", async () => {
     const [dying, heir] = await pair();
     heir.lock.cut();
     kill(dying);
@@ -142,7 +142,7 @@ describe("a node's crash", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
-  it("is detected only by its lease at a node whose own lock is on a server that others do not read", async () => {
+  it("is detected only by the end of its lease at a node whose own lock is on a server that others do not read", async () => {
     const [dying, heir] = await pair();
     heir.store.publishLock = async () => "unseen";
     heir.lock.interrupt();
@@ -152,7 +152,7 @@ describe("a node's crash", () => {
     expect(declared(heir)).toEqual([]);
   });
 
-  it("is not assumed after two polls if the node's counter moved between them", async () => {
+  it("is not assumed after two polls if the node's heartbeat counter moved between them", async () => {
     const [cut, observer] = await pair();
     cut.lock.vanish();
     const clock = bench.clock;
@@ -183,7 +183,7 @@ describe("when every database session of the server ends", () => {
   );
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
-  it("a starved process is not declared dead, even if it is silent for longer than all others", async () => {
+  it("a process without CPU time is not declared dead, even if it is silent for longer than all others", async () => {
     const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
     await bench.clock.advance(5_000);
     const [starved, ...others] = nodes as [Holder, Holder, Holder];
@@ -299,7 +299,7 @@ describe("a live process that loses its database session", () => {
 });
 
 describe("the loss of an instance", () => {
-  it("is reported once, however often registering the next one fails", async () => {
+  it("is reported once, however often the registration of the next instance fails", async () => {
     const [silent] = await pair();
     const register = silent.store.registerInstance.bind(silent.store);
     silent.store.registerInstance = () => Promise.reject(new Error("away"));
@@ -356,7 +356,8 @@ describe("an instance registration whose response was lost", () => {
 });
 
 /**
- * The registrations that a node attempts within a minute if it was declared dead and cannot register as a new instance.
+ * Counts how often a node tries to register within a minute, if it was declared dead and cannot register as a new
+ * instance.
  */
 async function failing(error: Error): Promise<{ before: string; tries: readonly InstanceRegistration[] }> {
   const { lease, store } = await bench.started("a");

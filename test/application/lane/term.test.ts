@@ -37,8 +37,8 @@ const ENDS: readonly [string, (bench: Bench) => void, late: number][] = [
   ["the lease deadline has passed", ({ control }) => void Object.assign(control, { mayAct: false, maySend: false }), 1],
 ];
 
-describe("a read within a lane's term", () => {
-  it("returns its result or error while the term lasts, even past the node's own deadline", async () => {
+describe("a read during a term (one node's ownership of a lane)", () => {
+  it("returns its result or error while the term lasts, even past the node's own lease deadline", async () => {
     const { term, control } = bench();
     control.mayAct = false;
     expect(await term.during(Promise.resolve(5))).toBe(5);
@@ -46,7 +46,7 @@ describe("a read within a lane's term", () => {
   });
 
   it.each<Ending>(["lost", "putOff"])(
-    "throws TermOver if the term ended meanwhile (%s), whatever its result",
+    "throws TermOver if the term ended meanwhile (%s), whatever the read returned",
     async (how) => {
       const { term, late } = bench();
       const read = deferred<number>();
@@ -60,7 +60,7 @@ describe("a read within a lane's term", () => {
     },
   );
 
-  it("that precedes a write is counted as a fenced write if the lane was lost, but not if the lane is reloaded", async () => {
+  it("is counted as a fenced write if a write was to follow and the lane was lost, but not if the lane is reloaded", async () => {
     const { term, late } = bench();
     term.end("putOff");
     await expect(term.during(Promise.resolve(5), "finality")).rejects.toThrow(TermOver);
@@ -74,7 +74,7 @@ describe("a read within a lane's term", () => {
   });
 });
 
-describe("a write within a lane's term", () => {
+describe("a write during a term (one node's ownership of a lane)", () => {
   it("has the term's fencing token", async () => {
     const { term, fence, writes, committed } = bench();
     const outcome = { status: "expired", holes: [] } as const;
@@ -94,7 +94,7 @@ describe("a write within a lane's term", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-  it.each(ENDS)("in progress returns its actual result even if %s meanwhile", async (_, end) => {
+  it.each(ENDS)("returns its actual result even if %s while it is in progress", async (_, end) => {
     for (const error of [null, new OutcomeUnknown("the connection broke")]) {
       const made = bench();
       const waiting = made.term.write({ kind: "suspend", suspended: true, decision: null as never });
@@ -107,7 +107,7 @@ describe("a write within a lane's term", () => {
   });
 
   // protects [The fence] src/application/lane/term.ts
-  it("with an unknown outcome throws OutcomeUnknown and reloads the lane; a write that was not made reloads nothing", async () => {
+  it("throws OutcomeUnknown and reloads the lane if its outcome is unknown; a write that was not made reloads nothing", async () => {
     const unknown = bench();
     unknown.committed.resolve(Promise.reject(new OutcomeUnknown("the connection broke")));
     for (let writes = 0; writes < 2; writes++) {
@@ -120,7 +120,7 @@ describe("a write within a lane's term", () => {
     expect(away.reloads).toEqual([]);
   });
 
-  it("that the database fenced ends the term", async () => {
+  it("ends the term if the database fenced it", async () => {
     const { term, committed } = bench();
     committed.resolve({ status: "fenced" });
     await expect(term.write({ kind: "expire" })).rejects.toThrow(TermOver);
@@ -132,7 +132,7 @@ describe("a write within a lane's term", () => {
     ["is too late after the lease deadline", ({ control }) => void Object.assign(control, { mayAct: false }), true],
     ["is a database failure if the lane is to be reloaded", ({ term }) => term.end("putOff"), false],
     ["is a database failure while the term lasts", () => undefined, false],
-  ])("that the database did not accept %s", async (_, end, isLate) => {
+  ])("reports why it failed if the database did not accept it: it %s", async (_, end, isLate) => {
     const made = bench();
     const waiting = made.term.write({ kind: "expire" });
     end(made);
@@ -141,7 +141,7 @@ describe("a write within a lane's term", () => {
   });
 });
 
-describe("a signature or a broadcast within a lane's term", () => {
+describe("a signature or broadcast during a term (one node's ownership of a lane)", () => {
   // protects [The fence] src/application/lane/term.ts
   it.each(ENDS)("is not begun if %s", async (_, end) => {
     const made = bench();
@@ -154,7 +154,7 @@ describe("a signature or a broadcast within a lane's term", () => {
     expect(made.late(), "nothing was ready to be written").toEqual([]);
   });
 
-  it("is not begun, if it is a broadcast, while other nodes may mistake a lost session lock for a crash", async () => {
+  it("is not begun, if it is a broadcast, while the node has lost its session lock, because others may assume a crash", async () => {
     const { term, control, committed } = bench();
     control.maySend = false;
     let begun = 0;
@@ -166,7 +166,7 @@ describe("a signature or a broadcast within a lane's term", () => {
   });
 
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("waits during a kill of the signer, and a broadcast is not continued at another endpoint", async () => {
+  it("waits during a kill of the signer; an interrupted broadcast is not continued at another endpoint", async () => {
     const { term, control } = bench();
     const asked: boolean[] = [];
     await term.send(async (mayStill) => {
@@ -184,7 +184,7 @@ describe("a signature or a broadcast within a lane's term", () => {
     expect(begun).toBe(1);
   });
 
-  it("that ends after the lane was lost is counted as fenced", async () => {
+  it("is counted as fenced if it ends after the lane was lost", async () => {
     const { term, late } = bench();
     const answer = deferred<string>();
     const waiting = [term.sign(() => answer.promise), term.send(() => answer.promise)];
@@ -195,8 +195,8 @@ describe("a signature or a broadcast within a lane's term", () => {
   });
 });
 
-describe("the end of a lane's term", () => {
-  it("stops everything; past the node's own deadline, results of writes are still recorded but no work begins", () => {
+describe("the end of a term (one node's ownership of a lane)", () => {
+  it("stops everything; if only the node's own lease deadline has passed, results of writes are still recorded", () => {
     const { term, control } = bench();
     const begun = () => [term.begin(() => "noted"), term.work(() => "worked")];
     expect(begun()).toEqual(["noted", "worked"]);
@@ -208,7 +208,7 @@ describe("the end of a lane's term", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("ends an activity without an error, and the activity can be kicked again", async () => {
+  it("ends a background job without an error, and the job can be started again", async () => {
     const { term } = bench();
     const errors: unknown[] = [];
     let runs = 0;
@@ -228,7 +228,7 @@ describe("the end of a lane's term", () => {
   });
 
   // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
-  it("is returned as false to callers that continue without the lane, and other errors are rethrown", async () => {
+  it("is reported as false to callers that continue without the lane; other errors are rethrown", async () => {
     expect(await quietly(Promise.resolve(5))).toBe(true);
     expect(await quietly(Promise.reject(new TermOver()))).toBe(false);
     await expect(quietly(Promise.reject(new TypeError("a mistake of ours")))).rejects.toThrow(TypeError);

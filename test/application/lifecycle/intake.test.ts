@@ -33,7 +33,7 @@ describe("intents inserted in a caller's own database transaction", () => {
     expect(entry.events.some(({ type }) => type === "nonce.allocated")).toBe(true);
   });
 
-  it("with an existing request id become its alias, or FAILED_FINAL if the payload differs", async () => {
+  it("become an alias of the existing transaction if their request id exists, or FAILED_FINAL if the payload differs", async () => {
     world = new World();
     const entry = await world.startNode();
     const original = await world.settle(entry.node.api.create(transfer({ requestId: "same" })));
@@ -50,7 +50,7 @@ describe("intents inserted in a caller's own database transaction", () => {
     });
   });
 
-  it("that would be refused become FAILED_FINAL/REJECTED without a nonce; later ones proceed", async () => {
+  it("become FAILED_FINAL/REJECTED without a nonce if they would be refused; later intents proceed", async () => {
     world = new World();
     const doomed = `0x${"dd".repeat(20)}` as const;
     world.chain.revertCallsTo(doomed, "0x");
@@ -67,7 +67,7 @@ describe("intents inserted in a caller's own database transaction", () => {
     expect(feed.items.map(({ txId, state }) => [txId, state])).toContainEqual([refused.txId, "FAILED_FINAL"]);
   });
 
-  it("wait while the chain is unavailable, and no later one overtakes them", async () => {
+  it("wait while the chain is unavailable, and no later intent overtakes them", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer()));

@@ -3,14 +3,14 @@ import { countCalls, LANES, signersOf, startWithLanes } from "../../support/many
 import { transfer } from "../../support/world.ts";
 
 /**
- * Number of lanes that get creates before the measurement: a steady rate is recognised only after a few tenths of a
- * second.
+ * Number of lanes that get creates before the measurement starts. The node recognises a steady rate of creates only
+ * after a few tenths of a second.
  */
 const FIRST = LANES / 2;
 
 describe("a thousand lanes with one create per millisecond", () => {
   // protects [Many lanes] src/application/writer/committer.ts
-  it("share reads and commits: at most about one of each per ten creates", async () => {
+  it("share database reads and commits: at most about one of each per ten creates", async () => {
     const { world, entry } = await startWithLanes(LANES);
     onTestFinished(() => world.close());
     const { node, store, events } = entry;

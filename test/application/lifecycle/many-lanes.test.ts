@@ -39,7 +39,7 @@ describe("a thousand idle lanes", () => {
     // Each lane is compared with the chain once in five minutes.
     expect(reconciled.length).toBeGreaterThan(LANES / 6);
     expect(calls.instants.size / 60).toBeLessThanOrEqual(3);
-    // Requests with the same answer for all lanes are sent once for all of them.
+    // A request whose answer is the same for all lanes is sent only once.
     expect(calls.byName.get("identity")).toBeLessThan(LANES / 20);
   });
 

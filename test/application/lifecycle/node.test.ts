@@ -101,7 +101,7 @@ describe("closing a node", () => {
     checkInvariants(world);
   });
 
-  it("ends at once if nothing was done, and later creates get UNAVAILABLE", async () => {
+  it("ends at once if the node did nothing, and later creates get UNAVAILABLE", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.close());
@@ -109,8 +109,8 @@ describe("closing a node", () => {
   });
 });
 
-describe("abandoning a node", () => {
-  it("releases nothing, so that it looks like a crash to other nodes", async () => {
+describe("abandoning a node (closing it without a shutdown)", () => {
+  it("releases no lane, so that it looks like a crash to other nodes", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 3);
@@ -319,7 +319,7 @@ describe("a node's stream of blocks", () => {
   });
 });
 
-it("an invalid request in a batch fails alone, whatever its mistake", async () => {
+it("an invalid request in a batch is refused alone, whatever is wrong with it", async () => {
   world = new World();
   const { node } = await world.startNode();
   const circle: Record<string, unknown> = {};

@@ -22,8 +22,8 @@ async function create(node: Awaited<ReturnType<World["startNode"]>>, count: numb
   await world.settle(Promise.all(Array.from({ length: count }, () => node.node.api.create(transfer()))));
 }
 
-describe("broadcasts", () => {
-  it("whose responses are lost are repeated, and the chain still gets one transaction per nonce", async () => {
+describe("broadcasts of transactions", () => {
+  it("are repeated if their responses are lost, and the chain still gets one transaction per nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     world.holdBlocks();
@@ -40,7 +40,7 @@ describe("broadcasts", () => {
     expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
   });
 
-  it("that did not reach the chain node are repeated with the same bytes", async () => {
+  it("are repeated with the same bytes if they did not reach the chain node", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 25 });
@@ -51,7 +51,7 @@ describe("broadcasts", () => {
     expect(world.chain.witness.length).toBe(5);
   });
 
-  it("refused for lack of funds are repeated until there are funds, with the reason stored meanwhile", async () => {
+  it("are repeated until there are funds if they were refused for lack of funds, with the reason stored meanwhile", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry, 1);
@@ -68,7 +68,7 @@ describe("broadcasts", () => {
     expect(world.rows().every(({ lastError }) => lastError === null)).toBe(true);
   });
 
-  it("that fail repeatedly in the same way do not fill the history", async () => {
+  it("do not fill the history if they fail repeatedly in the same way", async () => {
     world = new World({ settings: SLOW_POLLS });
     const entry = await world.startNode();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
@@ -82,7 +82,7 @@ describe("broadcasts", () => {
     checkInvariants(world);
   });
 
-  it("that fail with changing numbers in the message count as the same failure", async () => {
+  it("count as the same failure if only numbers in the error message change", async () => {
     world = new World({ settings: SLOW_POLLS });
     const entry = await world.startNode();
     let balance = 0;
@@ -100,7 +100,7 @@ describe("broadcasts", () => {
     expect(world.rows()[0]?.history.length).toBeLessThan(6);
   });
 
-  it("stay within the in-flight window, in nonce order; other transactions wait in the database", async () => {
+  it("stay within the in-flight window, in nonce order; later transactions wait in the database", async () => {
     world = new World({ settings: { inFlightWindow: 50 } });
     const entry = await world.startNode();
     world.holdBlocks();
@@ -114,7 +114,7 @@ describe("broadcasts", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
-  it("that the node's mempool dropped are repeated after the resubmit interval", async () => {
+  it("are repeated after the resubmit interval if the node's mempool dropped the transaction", async () => {
     world = new World({ settings: { resubmitIntervalMs: 5_000 } });
     const entry = await world.startNode();
     world.holdBlocks();

@@ -5,7 +5,7 @@ let world: World;
 afterEach(() => world.close());
 
 describe("one transaction", () => {
-  it("goes from create to CONFIRMED, with every step in its history", async () => {
+  it("goes from create to CONFIRMED, with every state change in its history", async () => {
     world = new World();
     const { node } = await world.startNode();
     const created = await world.settle(node.api.create(transfer({ requestId: "42" })));
@@ -21,7 +21,7 @@ describe("one transaction", () => {
     expect(world.chain.account(SIGNER).nonce).toBe(1);
   });
 
-  it("that reverts on chain becomes FAILED_FINAL/REVERTED with its receipt", async () => {
+  it("becomes FAILED_FINAL/REVERTED with its receipt if it reverts on chain", async () => {
     world = new World();
     world.chain.revertMined(() => true);
     const { node } = await world.startNode();
@@ -33,7 +33,7 @@ describe("one transaction", () => {
 });
 
 describe("many transactions of one signer", () => {
-  it("created at once get consecutive nonces, are all CONFIRMED, and each is broadcast once", async () => {
+  it("get consecutive nonces if created at once, are all CONFIRMED, and each is broadcast once", async () => {
     world = new World();
     const { node } = await world.startNode();
     const created = await world.settle(Promise.all(Array.from({ length: 1_000 }, () => node.api.create(transfer()))));

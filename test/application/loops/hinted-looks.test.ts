@@ -12,7 +12,7 @@ const POLL_MS = 16_000;
 let loop: ChainLoop | null = null;
 afterEach(() => loop?.stop());
 
-/** A loop without lanes that has read the chain's newest block once. */
+/** Makes a chain loop without lanes, which has read the chain's newest block once. */
 async function following() {
   const { chain, simulated, telemetry } = createChainBench();
   const clock = createManualClock();
@@ -53,7 +53,7 @@ describe("a hint about a new block", () => {
     expect(looks()).toBe(3);
   });
 
-  it("that is repeated endlessly causes a few reads per interval, not one read for each hint", async () => {
+  it("causes only a few reads per interval if it is repeated endlessly, not one read for each hint", async () => {
     const { clock, hint, looks } = await following();
     for (let ms = 0; ms < POLL_MS - 100; ms += 10) {
       hint();

@@ -117,7 +117,7 @@ describe("housekeeping (retention)", () => {
   });
 
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("releases a lane without a signer after some batches, and if the database fails in between", async () => {
+  it("releases a lane whose signer no node holds after some batches, and also if the database fails in between", async () => {
     let batches = 0;
     const removeOld = async () => {
       if (++batches > 15) throw new Error("gone");
@@ -175,7 +175,7 @@ describe("housekeeping (retention)", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("deletes rows of its own lanes under their fencing tokens, except lanes held after the database's history changed", async () => {
+  it("deletes rows of its own lanes under their fencing tokens, except lanes suspended after the database's history changed", async () => {
     const [fine, unreconciled, held] = [
       anOwnedLane(),
       anOwnedLane({ ledger: ledgerOf(false) }),

@@ -32,13 +32,13 @@ async function look(waits: WhatWaits): Promise<Look> {
   return { asked, lanes };
 }
 
-describe("pending work from other nodes for a node's lanes", () => {
+describe("a node's search for pending work that other nodes left for its lanes", () => {
   // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/node-core.ts
-  it("costs one database query if there is none, and no lane is examined", async () => {
+  it("costs one database query if there is none, and examines no lane", async () => {
     expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
   });
 
-  it("is dequeued by kind: intents for lanes that may allocate nonces, requests for all lanes", async () => {
+  it("reads intents for lanes that may allocate nonces, and requests for all lanes", async () => {
     const both = await look({ intents: true, requests: true });
     expect(both).toEqual({ asked: ["the database", "intents", "news", "requests"], lanes: [[open], [open, held]] });
     expect((await look({ intents: true, requests: false })).asked).toEqual(["the database", "intents"]);

@@ -63,7 +63,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/application/detours/holes.ts
-  it("costs nothing while no transaction waits above it", async () => {
+  it("costs no transaction while no other transaction waits above it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -93,7 +93,7 @@ describe("a nonce with an expired reservation", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is checked at the same time as others, so that checking many does not take many times as long", async () => {
+  it("is checked at the same time as others, so that many checks take little longer than one", async () => {
     world = new World();
     const entry = await world.startNode();
     const startedMs = world.clock.monotonicMs();
@@ -104,7 +104,7 @@ describe("a nonce with an expired reservation", () => {
     checkInvariants(world);
   });
 
-  it("is not filled if the chain node holds the key: the transaction above it becomes STUCK", async () => {
+  it("is not filled if the chain node holds the signer's key: the transaction above it becomes STUCK", async () => {
     world = new World({ nodeSigners: [SIGNER], signers: [] });
     const entry = await world.startNode();
     await reserve(entry);
@@ -123,7 +123,7 @@ const METHODS = {
   "pending count": "eth_getTransactionCount",
 } as const;
 
-/** Disables all but one of the sources by which the node can find a waiting transaction. */
+/** Disables all but one of the sources from which the node can learn of a transaction that waits in a mempool. */
 function leaveOnly({ rpc, faults }: WorldNode, source: Source): void {
   faults.lookUpByNonce(source === "look-up");
   const counts = rpc.transactionCountEverywhere.bind(rpc);
@@ -143,19 +143,22 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   };
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)("is found by the %s alone, and no placeholder is signed for its nonce", async (source) => {
-    world = new World();
-    const entry = await world.startNode();
-    leaveOnly(entry, source);
-    await hidden(entry);
-    await world.clock.advance(60_000);
-    expect(placeholders()).toEqual([]);
-    world.chain.dropAllTransactions();
-    await world.until(() => placeholders().length === 1);
-  });
+  it.each(SOURCES)(
+    "is found even if only the %s shows it, and no placeholder is signed for its nonce",
+    async (source) => {
+      world = new World();
+      const entry = await world.startNode();
+      leaveOnly(entry, source);
+      await hidden(entry);
+      await world.clock.advance(60_000);
+      expect(placeholders()).toEqual([]);
+      world.chain.dropAllTransactions();
+      await world.until(() => placeholders().length === 1);
+    },
+  );
 
   // protects [Reservations] src/application/detours/holes.ts
-  it.each(SOURCES)("may exist while the %s does not respond, so no placeholder is signed", async (source) => {
+  it.each(SOURCES)("is assumed to exist while the %s does not respond, so no placeholder is signed", async (source) => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -170,7 +173,7 @@ describe("a caller's transaction at an expired reservation's nonce", () => {
   });
 
   // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
-  it("is searched for again for the full time after it was seen and then disappeared", async () => {
+  it("is searched for again for the full time if it was seen and then disappeared", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: "30s" });
@@ -240,7 +243,7 @@ describe("a late caller, after its reservation expired,", () => {
   });
 
   // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
-  it("gets a CONFLICT that names the placeholder which took the nonce", async () => {
+  it("gets a CONFLICT that names the placeholder transaction that now has the nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -259,8 +262,8 @@ describe("a late caller, after its reservation expired,", () => {
   });
 
   /**
-   * Two callers submit different payloads at every step of the placeholder: its last checks, its signing and its
-   * commit.
+   * Two callers submit different payloads while Fencepost fills the expired nonce with a placeholder: during its last
+   * checks, its signing and its commit.
    */
   it.each([0, 1, 2, 3, 5, 8])(
     // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
@@ -303,9 +306,9 @@ describe("a late caller, after its reservation expired,", () => {
 
 describe("placeholders for expired reservations on one lane", () => {
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
-  it("are limited per hour: beyond that the transaction above becomes STUCK with the reason, until the next hour", async () => {
+  it("are limited per hour: beyond the limit, the transaction above becomes STUCK with the reason, until the next hour", async () => {
     world = new World({ settings: { maxReservationRepairs: 1 } });
-    // 20 seconds before the full hour of the database's clock.
+    // Advance the database's clock to 20 seconds before the full hour.
     await world.clock.advance(3_580_000);
     const entry = await world.startNode();
     const [first, second] = [await reserve(entry), await reserve(entry)];
@@ -337,7 +340,7 @@ describe("placeholders for expired reservations on one lane", () => {
     expect(row(behind)?.state).toBe("CONFIRMED");
   });
 
-  it("continue under the next owner, which searches for the caller's transaction anew", async () => {
+  it("are continued by the next owner, which first searches for the caller's transaction anew", async () => {
     world = new World();
     const first = await world.startNode();
     const { reservationId } = await reserve(first, { ttl: "30s" });
@@ -357,7 +360,7 @@ describe("placeholders for expired reservations on one lane", () => {
 
 describe("reservations of one API key on one lane", () => {
   // protects [Reservations] src/domain/ledger/reserve.ts
-  it("are limited by the setting; an expired one counts until its nonce is used", async () => {
+  it("are limited by the setting; an expired reservation counts until its nonce is used", async () => {
     world = new World({ settings: { maxReservations: 2 } });
     const entry = await world.startNode();
     const kept = [await reserve(entry), await reserve(entry, { ttl: "10m" })];

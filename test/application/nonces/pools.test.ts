@@ -76,7 +76,7 @@ describe("creates for a pool", () => {
     expect(signers.slice(3)).toEqual(signers.slice(0, 3));
   });
 
-  it("go to the lane with the shortest queue that is not suspended, or to a suspended lane if all are", async () => {
+  it("go to the lane with the shortest queue that is not suspended, or to a suspended lane if all lanes are suspended", async () => {
     const entry = await start();
     world.holdBlocks();
     for (const signer of [A, A, B]) await create(entry, transfer({ signer }));
@@ -92,7 +92,7 @@ describe("creates for a pool", () => {
     expect(await create(entry, toPool())).toMatchObject({ outcome: "created", state: "ALLOCATED" });
   });
 
-  it("reach lanes of other nodes, by their queue lengths in the database", async () => {
+  it("reach lanes of other nodes, whose queue lengths are read from the database", async () => {
     const [first, second] = await startTwo();
     world.holdBlocks();
     const ofFirst = SIGNERS.filter((signer) => world.ownerOf(signer) === "node-1");
@@ -108,7 +108,7 @@ describe("creates for a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("count for their lane at once, before they have a nonce and before other nodes' queues are read again", async () => {
+  it("count for the queue length of their lane at once, before they have a nonce and before other nodes' queues are read again", async () => {
     const [first] = await startTwo();
     world.holdBlocks();
     for (let n = 0; n < 3; n++) await create(first, transfer({ signer: A }));
@@ -122,7 +122,7 @@ describe("creates for a pool", () => {
     expect(spread(later)).toEqual([2, 2, 2]);
   });
 
-  it("in one batch are independent: refused items do not affect the others", async () => {
+  it("are independent within one batch: refused items do not affect the others", async () => {
     const entry = await start();
     const batch = [toPool({ requestId: "a" }), toPool({ pool: "none" }), toPool({ requestId: "a" }), transfer()];
     const results = await world.settle(entry.node.api.createBatch(batch));
@@ -202,7 +202,7 @@ describe("a request id used with a pool", () => {
   });
 
   // protects [Pools] src/application/stages/1-create/pools.ts
-  it("returns the transaction accepted on one lane, even if another lane would refuse the create", async () => {
+  it("returns the transaction accepted on one lane, even if another lane would now refuse the create", async () => {
     const entry = await start();
     world.chain.setBalance(B, 0n);
     const gate = deferred<void>();
@@ -221,7 +221,7 @@ describe("a request id used with a pool", () => {
     expect(other).toMatchObject({ code: "SUBMISSION_REJECTED" });
   });
 
-  it("with another payload is refused, and the error names the existing transaction", async () => {
+  it("is refused with another payload, and the error names the existing transaction", async () => {
     const entry = await start();
     const { txId } = await create(entry, toPool({ requestId: "once" }));
     const payload = { ...(toPool().payload as object), value: "2" };
@@ -229,7 +229,7 @@ describe("a request id used with a pool", () => {
     expect(error).toMatchObject({ code: "REQUEST_ID_REUSED", extras: { txId } });
   });
 
-  it("is shared with direct creates for the pool's signers, in both directions", async () => {
+  it("is also recognised in creates sent directly to one of the pool's signers, and vice versa", async () => {
     const entry = await start();
     const direct = await create(entry, transfer({ signer: C, requestId: "direct" }));
     expect(await create(entry, toPool({ requestId: "direct" }))).toMatchObject({
@@ -256,7 +256,7 @@ describe("a request id used with a pool", () => {
     expect(await world.settle(last.node.api.transactionByRequest(asked))).toMatchObject({ txId, lane });
   });
 
-  it("of a create that awaits approval finds it on the same lane, before and after it gets a nonce", async () => {
+  it("finds a create that awaits approval on the same lane, before and after it gets a nonce", async () => {
     const policies = policiesOf({ signers: { "*": { requireApproval: { aboveValue: "0", expiresAfter: "60s" } } } });
     const entry = await start({ policies });
     const request = toPool({ requestId: "big" });
@@ -270,7 +270,7 @@ describe("a request id used with a pool", () => {
     expect(world.database.state.poolChoices.size).toBe(1);
   });
 
-  it("of another API key is refused without naming its transaction", async () => {
+  it("is refused if another API key used it, without naming that key's transaction", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(toPool({ requestId: "once" }), "ann"));
     const error = await world.refusal(entry.node.api.create(toPool({ requestId: "once" }), "bob"));
@@ -345,8 +345,8 @@ describe("the balances of a pool's signers", () => {
   });
 });
 
-describe("a request for an unusable pool", () => {
-  it("with an unknown name gets UNKNOWN_SIGNER with the existing names; invalid fields are named by their path", async () => {
+describe("a create for a pool that cannot be used", () => {
+  it("gets UNKNOWN_SIGNER with the existing names if the pool is unknown; invalid fields are named by their path", async () => {
     const entry = await start();
     const error = await refused(entry, toPool({ pool: "payroll" }));
     expect(error).toMatchObject({ code: "UNKNOWN_SIGNER" });
@@ -370,7 +370,7 @@ describe("a request for an unusable pool", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  it("whose lanes' queues are all full gets QUEUE_FULL, until one of them has space", async () => {
+  it("gets QUEUE_FULL if the queues of all lanes are full, until one of them has space", async () => {
     const gate = deferred<void>();
     world = new World({ node: { pools: POOLS, queueLimit: 1 } });
     const entry = await world.startNode({
@@ -386,7 +386,7 @@ describe("a request for an unusable pool", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/pools.ts
-  it("whose signers the API key does not all cover gets FORBIDDEN, and errors do not name the pool to that key", async () => {
+  it("gets FORBIDDEN if the API key does not cover all of the pool's signers, and no error names the pool to that key", async () => {
     const entry = await start();
     const limits = (...signers: readonly Address[]) => ({ signers: new Set(signers), chains: null });
     const ask = (of: ReturnType<typeof limits>, pool = "payouts") => entry.node.api.create(toPool({ pool }), "key", of);
@@ -400,7 +400,7 @@ describe("a request for an unusable pool", () => {
     expect(outside).toMatchObject({ code: "FORBIDDEN", extras: { rule: "chains" } });
   });
 
-  it("in a policy dry run gets INVALID_REQUEST, because a dry run needs one signer", async () => {
+  it("gets INVALID_REQUEST in a policy dry run, because a dry run needs one signer", async () => {
     const entry = await start();
     const error = await world.refusal(entry.node.api.checkPolicy(toPool()));
     expect(error).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "signer" } });
@@ -408,7 +408,7 @@ describe("a request for an unusable pool", () => {
 });
 
 describe("the transaction of a pool's create", () => {
-  it("is found by request id with the pool's name or the chosen signer, but not with both", async () => {
+  it("is found by its request id and either the pool's name or the chosen signer, but not with both", async () => {
     const entry = await start();
     const { txId, lane } = await create(entry, toPool({ requestId: "once" }));
     const find = (query: object) => entry.node.api.transactionByRequest({ requestId: "once", ...query });

@@ -77,10 +77,10 @@ function start(failpoint: Failpoint, nth: number, onCrash: () => void): Promise<
 
 describe.each(NONCE_FAILPOINTS)("a crash right after %s", (failpoint) => {
   it.each([1, 2])(
-    "(occurrence %i) leaves every nonce held by one transaction, and everything is mined",
+    "leaves every nonce with exactly one transaction, and everything is mined (occurrence %i)",
     async (nth) => {
-      // With an in-flight window of one, only the lane's lowest open transaction is signed. The later ones may move to
-      // another nonce.
+      // With an in-flight window of one, only the lane's lowest open transaction is signed. Later transactions may
+      // still move to another nonce.
       world = new World({ settings: { holePolicy: "heal", inFlightWindow: 1 } });
       let crashed = false;
       const refuse = (entry: WorldNode) => entry.signer.refuse(({ value }) => value === 666n);

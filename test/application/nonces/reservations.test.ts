@@ -39,7 +39,7 @@ const suspended = (entry: WorldNode, action: "suspend" | "resume") =>
   );
 
 describe("a reserved nonce", () => {
-  it("is used by the caller's signed transaction, which is broadcast, resubmitted and tracked like any other", async () => {
+  it("is used by the caller's signed transaction, which is broadcast, resubmitted and confirmed like any other", async () => {
     world = new World({ settings: { resubmitIntervalMs: 1_000 } });
     const entry = await world.startNode();
     const before = await create(entry);
@@ -80,7 +80,7 @@ describe("a reserved nonce", () => {
     expect(world.database.state.reservations()).toHaveLength(1);
   });
 
-  it("cannot have a request id that a transaction already has", async () => {
+  it("cannot be reserved with a request id that a transaction already has", async () => {
     world = new World();
     const entry = await world.startNode();
     await world.settle(entry.node.api.create(transfer({ requestId: "taken" })));
@@ -155,7 +155,7 @@ describe("a reserved nonce", () => {
   });
 
   // protects [Reservations] src/application/detours/another-attempt.ts
-  it("is only tracked, never broadcast, if the caller sent the transaction itself", async () => {
+  it("causes no broadcast if the caller sent the transaction itself: the node only waits for its outcome", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -229,7 +229,7 @@ describe("a reserved nonce", () => {
 
 describe("a released nonce", () => {
   // protects [Holes] src/application/lane/owned-lane.ts
-  it("is given to the next transaction, and to no other", async () => {
+  it("is given to the next transaction, and only to that one", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -269,7 +269,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Holes] src/application/stages/3-sign/sign.ts
-  it("is filled by the unsigned transactions above it, which all move down in order", async () => {
+  it("is used by the unsigned transactions above it, which all move down by one in order", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId } = await reserve(entry);
@@ -288,7 +288,7 @@ describe("a released nonce", () => {
   });
 
   // protects [Holes] src/application/lane/lane-nonces.ts
-  it("that a foreign transaction used is not given out again: the next transaction gets a nonce above it", async () => {
+  it("is not given out again if another program used it: the next transaction gets a nonce above it", async () => {
     world = new World();
     const entry = await world.startNode();
     await create(entry);
@@ -313,7 +313,7 @@ describe("a released nonce", () => {
     await world.until(() => world.database.state.holes().length === 0);
   });
 
-  it("below signed transactions makes the lowest of them STUCK with the reason, until a new transaction gets the nonce", async () => {
+  it("makes the lowest signed transaction above it STUCK with the reason, until a new transaction gets the nonce", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry);
@@ -387,7 +387,7 @@ describe("a nonce reservation that expires", () => {
   );
 
   // protects [Holes] src/application/detours/holes.ts
-  it("is left to an operator if so configured: the transaction above becomes STUCK, and names the nonce and the reason", async () => {
+  it("is left to an operator if so configured: the transaction above becomes STUCK, with the nonce and the reason", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -405,7 +405,7 @@ describe("a nonce reservation that expires", () => {
   });
 
   // protects [Holes] src/application/detours/change-payload.ts
-  it("is repaired by one action: a placeholder fills the nonce, and the transaction above keeps its own payload", async () => {
+  it("is repaired by one operator action: a placeholder fills the nonce, and the transaction above keeps its own payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
     const { reservationId, nonce, behind } = await expired(entry);
@@ -452,7 +452,7 @@ describe("a nonce reservation that expires", () => {
   });
 
   // protects [Reservations] src/domain/nonces/holes.ts
-  it("does not free its nonce: the next transaction gets a nonce above it", async () => {
+  it("does not make its nonce available: the next transaction gets a nonce above it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { nonce } = await reserve(entry, { ttl: 1 });
@@ -475,7 +475,7 @@ describe("a nonce reservation that expires", () => {
     checkInvariants(world);
   });
 
-  it("leaves no nonce gap if the caller had sent its transaction: nothing is stuck, and an alert reports it", async () => {
+  it("leaves no nonce gap if the caller had sent its transaction: no transaction is stuck, and an alert reports it", async () => {
     world = new World();
     const entry = await world.startNode();
     const { reservationId, nonce } = await reserve(entry, { ttl: 1 });
@@ -495,7 +495,7 @@ describe("a nonce reservation that expires", () => {
 
 describe("a transaction that its signer refuses permanently", () => {
   // protects [Holes] src/application/stages/3-sign/sign.ts
-  it("releases its nonce and is final at once, and the transactions above move down", async () => {
+  it("ends at once and releases its nonce, and the transactions above move down", async () => {
     world = new World();
     const entry = await world.startNode();
     entry.signer.refuse(({ value }) => value === 666n);
@@ -524,7 +524,7 @@ describe("a transaction that its signer refuses permanently", () => {
 });
 
 describe("a transaction that no chain node accepts", () => {
-  /** Makes every node of the chain refuse the payload. */
+  /** Makes every node of the chain refuse transactions with this test's payload. */
   const refusing = () => {
     const submit = world.chain.submit.bind(world.chain);
     const refusal = { answer: "rejected", code: -32_000, message: "transaction type not supported" } as const;
@@ -576,7 +576,7 @@ describe("a transaction that no chain node accepts", () => {
   });
 
   // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
-  it("is not cancelled if a node had accepted it earlier, because that node may still mine it", async () => {
+  it("is not cancelled if a node had accepted it earlier, because it may still be mined", async () => {
     world = new World({ settings: { holePolicy: "heal", resubmitIntervalMs: 2_000 } });
     const entry = await world.startNode();
     world.holdBlocks();

@@ -48,7 +48,7 @@ function withoutSigner({ signer }: WorldNode): () => void {
   };
 }
 
-describe("validUntil of a create", () => {
+describe("the validUntil deadline of a create", () => {
   // protects [Times and holds] src/domain/ledger/allocate.ts
   it("must be in the future by the database's clock; otherwise nothing is accepted", async () => {
     const entry = await start();
@@ -62,7 +62,7 @@ describe("validUntil of a create", () => {
   });
 
   // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/transaction/fingerprint.ts
-  it("is shown and compared between repeats, and a repeat after it has passed still returns the transaction", async () => {
+  it("is shown and is part of the comparison with repeats; a repeat after the deadline still returns the transaction", async () => {
     const entry = await start();
     const asked = transfer({ requestId: "once", validUntil: within(30_000) });
     const { txId } = await world.settle(entry.node.api.create(asked));
@@ -119,7 +119,7 @@ describe("a transaction that expires before it is signed", () => {
   });
 
   // protects [Holes] src/domain/ledger/may-move.ts
-  it("is cancelled at its nonce if a transaction above cannot move down because its caller named the nonce", async () => {
+  it("is cancelled with its own nonce if a transaction above cannot move down, because its caller named that nonce", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
     const first = await ops.create(entry, { validUntil: within(5_000) });
@@ -288,7 +288,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
-  it("is CONFIRMED if the original is mined, and its history says that it was too late to expire", async () => {
+  it("is CONFIRMED if the original is mined instead of the cancel, and its history says that it was too late to expire", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -351,7 +351,7 @@ describe("a transaction that expires after it was sent", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("is not cancelled while its lane is suspended, and explain says so", async () => {
+  it("is not cancelled while its lane is suspended, and explain says that the lane is suspended", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
@@ -399,8 +399,8 @@ describe("a transaction that expires after it was sent", () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
-    // The first cancel waits for the unavailable chain. Meanwhile a second query for expired transactions reads the
-    // present state, and its response is delayed.
+    // The first cancel waits because the chain is unavailable. Meanwhile a second query for expired transactions reads
+    // the database, and its response is delayed.
     const back = entry.faults.inject({ kind: "unavailable" });
     const late = deferred<void>();
     const { loadExpiring } = entry.store;

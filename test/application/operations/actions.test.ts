@@ -27,7 +27,7 @@ function received(address: Address): bigint {
 const GWEI = 1_000_000_000n;
 
 describe("the action cancel", () => {
-  it("that succeeds uses the nonce for an empty transaction, and the feed says CANCELLED", async () => {
+  it("uses the nonce for an empty transaction if it succeeds, and the feed says CANCELLED", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -54,7 +54,7 @@ describe("the action cancel", () => {
   });
 
   // protects [Operators] src/application/lane/owned-lane.ts, src/application/stages/7-complete/complete.ts
-  it("that loses the race leaves the mined original as the reported outcome", async () => {
+  it("leaves the original as the reported outcome if the original is mined first", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -77,7 +77,7 @@ describe("the action cancel", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/operations/transaction-actions.ts
-  it("on a mined transaction is refused with its block, and nothing is signed", async () => {
+  it("is refused on a mined transaction, with its block, and nothing is signed", async () => {
     const node = await start({ settings: { confirmations: 50 } });
     const txId = await ops.create(node);
     await world.until(() => ops.row(txId).subState === "MINED");
@@ -105,7 +105,7 @@ describe("the action cancel", () => {
   });
 
   // protects [Operators] src/domain/transaction/attempts.ts
-  it("leaves the older attempt tracked, but never broadcasts it again", async () => {
+  it("keeps waiting for the older attempt, but never broadcasts it again", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -130,7 +130,7 @@ describe("the action cancel", () => {
   });
 
   // protects [Operators] src/application/detours/another-attempt.ts
-  it("overtakes a reprice in preparation: the caller's payload is never signed after its cancel", async () => {
+  it("overtakes a reprice that is being prepared: the caller's payload is never signed after its cancel", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -149,7 +149,7 @@ describe("the action cancel", () => {
     await ops.act(node, "cancel", { txId });
     gate.resolve();
     await world.clock.advance(5_000);
-    // The loop may reprice the cancel, but everything that it signs from now on is the cancel.
+    // The automatic repricing may raise the cancel's fees, but everything that is signed from now on is a cancel.
     const later = ops.row(txId).attempts.slice(1);
     const decoded = await Promise.all(
       later.map(({ rawTransaction }) => createFakeCodec().decodeTransaction(rawTransaction ?? "0x")),
@@ -163,7 +163,7 @@ describe("the action cancel", () => {
     checkInvariants(world);
   });
 
-  it("repeated with higher fees signs another cancel that pays more", async () => {
+  it("signs another cancel that pays more if it is repeated with higher fees", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -178,7 +178,7 @@ describe("the action cancel", () => {
 });
 
 describe("the action replace", () => {
-  it("gives the nonce to another payload; the caller's payload stays visible", async () => {
+  it("gives the nonce to another payload; the caller's original payload stays visible", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -240,7 +240,7 @@ describe("a transaction that waits to be signed", () => {
     checkInvariants(world);
   });
 
-  it("keeps its change after a crash right after the response", async () => {
+  it("keeps an operator's change even if the node crashes right after the response", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -280,11 +280,11 @@ describe("a transaction that waits to be signed", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts, src/application/stages/3-sign/sign.ts
-  it("is not signed while its change is being committed", async () => {
+  it("is not signed while an operator's change to it is being committed", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node, { payload: { to: TO, value: "1", gas: 21_000 } });
-    // A transaction without fees of its own waits until the fee market can be read.
+    // A transaction whose request names no fees waits until the fee market can be read.
     const back = node.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });
     await world.clock.advance(1_000);
     await ops.lane(node, "resume");
@@ -332,7 +332,7 @@ describe("a transaction that waits to be signed", () => {
 });
 
 describe("the action reprice", () => {
-  it("without fees signs the same payload for at least a tenth more", async () => {
+  it("signs the same payload with fees at least 10 % higher if none are given", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -346,7 +346,7 @@ describe("the action reprice", () => {
   });
 
   // protects [Operators] src/application/detours/change-payload.ts
-  it("uses the given fees, even above five times the first, and refuses fees that are too low", async () => {
+  it("uses the given fees, even above five times the first fee, and refuses fees that are too low", async () => {
     const node = await start();
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -362,7 +362,8 @@ describe("the action reprice", () => {
       maxFeePerGas: 140n * GWEI,
       maxPriorityFeePerGas: 2n * GWEI,
     });
-    // A reprice without fees is subject to the loop's own limit, which the current price has already reached.
+    // An operator's reprice that names no fees is subject to the limit of automatic repricing, which the current price
+    // has already reached.
     await world.until(() => ops.row(txId).acceptedOrdinal === 2);
     await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({
       code: "CONFLICT",
@@ -372,7 +373,7 @@ describe("the action reprice", () => {
 });
 
 describe("a signer that does not sign a cancel", () => {
-  it("(refusing permanently or failing for now) leaves nothing stored, and the error says which of the two it was", async () => {
+  it("leaves nothing stored, and the error says whether it refused permanently or failed temporarily", async () => {
     const node = await start();
     const { signer } = node;
     world.holdBlocks();
@@ -410,7 +411,7 @@ describe("the action resubmit", () => {
   });
 
   // protects [Operators] src/application/operations/transaction-actions.ts
-  it("returns a STUCK transaction to tracking, and the feed reports the final outcome", async () => {
+  it("makes a STUCK transaction pending again, and the feed reports the final outcome", async () => {
     const node = await start({ settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -429,7 +430,7 @@ describe("the action resubmit", () => {
 describe("an operator's action", () => {
   it.each(["cancel", "reprice"] as const)(
     // protects [Operators] src/application/operations/transaction-actions.ts
-    "(%s) whose commit was not confirmed is found in the database, and not performed twice",
+    "is found in the database, and not performed twice, if its commit was not confirmed (%s)",
     async (action) => {
       const node = await start();
       world.holdBlocks();
@@ -514,7 +515,7 @@ describe("the action suspend on a lane", () => {
     expect(ops.row(txId).submitAttempts).toBe(submitAttempts);
   });
 
-  it("is undone in memory if the database did not commit it", async () => {
+  it("is reverted in memory if the database did not commit it", async () => {
     const node = await start();
     await ops.create(node);
     node.store.failNextCommit("unavailable");

@@ -7,7 +7,7 @@ function limit(most: number, withinMs: number) {
 }
 
 describe("a rate limit", () => {
-  it("permits the configured number in any interval of the given length, separately for each key", () => {
+  it("permits the configured number of calls in any interval of the given length, separately for each key", () => {
     const { clock, limit: rate } = limit(2, 1_000);
     expect([rate.take("a"), rate.take("a"), rate.take("a"), rate.take("b")]).toEqual([true, true, false, true]);
     clock.nowMs = 999;
@@ -16,7 +16,7 @@ describe("a rate limit", () => {
     expect([rate.take("a"), rate.take("a"), rate.take("a")]).toEqual([true, true, false]);
   });
 
-  it("slides: refused calls do not count, and old calls are forgotten", () => {
+  it("uses a sliding window: refused calls do not count, and old calls are forgotten", () => {
     const { clock, limit: rate } = limit(2, 1_000);
     rate.take("a");
     clock.nowMs = 600;

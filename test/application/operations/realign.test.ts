@@ -16,7 +16,7 @@ async function start({ elsewhere }: { readonly elsewhere?: Faults } = {}): Promi
   return entry;
 }
 
-/** Makes an endpoint repeat a false count until the node believes it. */
+/** Makes an endpoint report the same false transaction count until the node believes it. */
 async function pushedTo(entry: WorldNode, count: number): Promise<void> {
   entry.faults.lieAboutNonce(() => count);
   await world.clock.advance(60_000);
@@ -29,8 +29,8 @@ function cursor(): number | null | undefined {
   return [...world.database.state.lanes.values()][0]?.cursor;
 }
 
-describe("the action realign on a lane", () => {
-  it("lowers a next nonce that a false count had raised, and creates continue below it", async () => {
+describe("the action realign, which sets a lane's next nonce from the chain,", () => {
+  it("lowers a next nonce that a false transaction count had raised, and creates continue from there", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;
@@ -46,7 +46,7 @@ describe("the action realign on a lane", () => {
     expect(lane?.decisions[0]).toMatchObject({ action: "realign", actor: "operator:ops", reason: "maintenance" });
   });
 
-  it("does not go below the requested nonce, and never raises the next nonce", async () => {
+  it("does not lower the next nonce below the requested one, and never raises it", async () => {
     const entry = await start();
     world.database.state.lanes.forEach((lane) => {
       lane.cursor = 600;
@@ -55,7 +55,7 @@ describe("the action realign on a lane", () => {
     expect(await operated.lane(entry, "realign", { nonce: 50 })).toMatchObject([{ cursor: 42 }]);
   });
 
-  it("never goes below a nonce that may have been sent", async () => {
+  it("never lowers the next nonce to one that may have been sent", async () => {
     const entry = await start();
     world.holdBlocks();
     await pushedTo(entry, 600);
@@ -64,7 +64,7 @@ describe("the action realign on a lane", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
-  it("never goes below the chain's mined or pending count", async () => {
+  it("never lowers the next nonce below the chain's mined or pending count", async () => {
     const entry = await start();
     world.holdBlocks();
     world.chain.mineForeign(SIGNER, 2);
@@ -86,7 +86,7 @@ describe("the action realign on a lane", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
-  it("waits for an endpoint that lags behind or does not respond, and changes nothing if that lasts", async () => {
+  it("waits for an endpoint that lags behind or does not respond, and changes nothing if that continues", async () => {
     const elsewhere = new Faults();
     const entry = await start({ elsewhere });
     elsewhere.pinHead(0);

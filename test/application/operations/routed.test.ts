@@ -69,7 +69,7 @@ describe("an action sent to a node that does not own the lane", () => {
     expect(ops.row(txId).nonce).toBe(0);
   });
 
-  it("in basic mode is refused with the owner's URL", async () => {
+  it("is refused with the owner's URL in basic mode (nodes do not forward)", async () => {
     const { owner, other } = await two({ node: { mode: "basic" } });
     const txId = await ops.create(owner);
     await expect(ops.act(other, "cancel", { txId })).rejects.toMatchObject({
@@ -88,7 +88,7 @@ describe("an action sent to a node that does not own the lane", () => {
   });
 
   // protects [Operators] src/application/operations/operations.ts
-  it("for another lane's reservation is refused, and nothing is done", async () => {
+  it("is refused if it is about another lane's reservation, and nothing is done", async () => {
     const { owner, other } = await two();
     const { reservation } = await reserve(other);
     const { reservationId } = reservation;
@@ -108,7 +108,7 @@ describe("an action from a newer node", () => {
     ["act", "hasten", { request: { reason: "because", until: "noon" } }],
   ] as const)(
     // protects [Operators] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts
-    "(%s: %s) that the owner does not support yet is refused with that reason",
+    "is refused with that reason if the owner does not support it yet (%s: %s)",
     async (name, action, fields) => {
       const { owner } = await two();
       world.holdBlocks();

@@ -55,7 +55,7 @@ function alerts(node: WorldNode): readonly string[] {
   return node.events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
 }
 
-describe("the stuck hook, for an old transaction that blocks its lane,", () => {
+describe("the stuck hook, called for an old transaction that blocks its lane,", () => {
   // protects [The hook] src/application/operations/stuck-hook.ts
   it("gets the transaction's full context, and its decision CANCEL is performed, audited and counted", async () => {
     const decision = { action: "CANCEL", reason: "too old", severity: "ERROR", audit: { ticket: 7 } };
@@ -131,7 +131,7 @@ describe("the stuck hook, for an old transaction that blocks its lane,", () => {
   });
 
   // protects [The hook] src/application/detours/change-payload.ts
-  it("is called again, but the same decision signs nothing twice, also after a takeover", async () => {
+  it("is called again, but signs nothing twice if it returns the same decision, also after a takeover", async () => {
     const node = await start({ action: "CANCEL", reason: "too old" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -148,9 +148,9 @@ describe("the stuck hook, for an old transaction that blocks its lane,", () => {
     checkInvariants(world);
   });
 
-  it("whose node crashes after the decision is called again by the new owner, and one cancel is made", async () => {
+  it("is called again by the new owner if its node crashes after the decision, and one cancel is made", async () => {
     const node = await start((): StuckDecision => {
-      // The node crashes here, after its hook has decided.
+      // The node crashes at this point, after its hook has decided.
       world.crash(node);
       return { action: "CANCEL", reason: "too old" };
     });
@@ -167,7 +167,7 @@ describe("the stuck hook, for an old transaction that blocks its lane,", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts, src/application/detours/another-attempt.ts
-  it("that decides after the lease was lost causes no signature, and the new owner's hook decides", async () => {
+  it("causes no signature if it decides after the lease was lost, and the new owner's hook decides", async () => {
     let answer: (decision: StuckDecision) => void = () => undefined;
     const node = await start(
       () =>
@@ -215,7 +215,7 @@ describe("the stuck hook, for an old transaction that blocks its lane,", () => {
     expect(ops.kinds(again)).toEqual(["initial", "reprice"]);
   });
 
-  it("that decides after the transaction was mined causes no signature and no alert", async () => {
+  it("causes no signature and no alert if it decides after the transaction was mined", async () => {
     const node = await start(async (): Promise<StuckDecision> => {
       world.chain.mine();
       await world.clock.sleep(2_000);
@@ -233,7 +233,7 @@ describe("the stuck hook, for an old transaction that blocks its lane,", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("that decides after an operator cancelled the transaction has its outdated decision dropped", async () => {
+  it("has its decision dropped as outdated if an operator cancelled the transaction meanwhile", async () => {
     const node = await start(async ({ txId }: StuckContext): Promise<StuckDecision> => {
       await node.node.api.act({ action: "cancel", txId, request: { reason: "mine" }, actor: "operator:ops" });
       return { action: "REPLACE", reason: "r", payload: { to: TO, value: "5", gas: 21_000 } };
@@ -258,7 +258,7 @@ describe("the stuck hook, for an old transaction that blocks its lane,", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("may return NOOP, stored once; `stuck` makes the transaction STUCK, and `manual` leaves it to operators", async () => {
+  it("may return NOOP, which is stored once; with `stuck` the transaction becomes STUCK, with `manual` it is left to operators", async () => {
     const node = await start({ action: "NOOP", reason: "wait" });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -282,9 +282,9 @@ describe("the stuck hook, for an old transaction that blocks its lane,", () => {
   });
 });
 
-describe("the stuck hook is called", () => {
+describe("the stuck hook", () => {
   // protects [The hook] src/application/loops/stuck-watch.ts
-  it("for a rejected transaction, a deep queue, used-up attempts and an old transaction, each with its own trigger", async () => {
+  it("is called for a rejected transaction, a deep queue, used-up attempts and an old transaction, each with its own trigger", async () => {
     const node = await start({ action: "NOOP", reason: "r" }, { settings: { alertHeadAgeMs: 3_600_000 } });
     world.holdBlocks();
     await refusedByNodes(node, 1);
@@ -320,7 +320,7 @@ describe("the stuck hook is called", () => {
   });
 
   // protects [The hook] src/application/loops/stuck-watch.ts
-  it("for no transaction on a suspended lane, and each alert is raised once while it lasts", async () => {
+  it("is not called for a transaction on a suspended lane, and each alert is raised once while it lasts", async () => {
     const node = await start({ action: "CANCEL", reason: "r" }, { settings: { alertOldestAgeMs: 5_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -334,7 +334,7 @@ describe("the stuck hook is called", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("every half minute for one transaction, whatever it returns", async () => {
+  it("is called every half minute for one transaction, whatever it returns", async () => {
     let n = 0;
     const node = await start(() => ({ action: "NOOP", reason: `r ${n++}` }));
     world.holdBlocks();
@@ -347,7 +347,7 @@ describe("the stuck hook is called", () => {
   });
 
   // protects [The hook] src/application/operations/stuck-hook.ts
-  it("at most ten times a minute for one lane", async () => {
+  it("is called at most ten times a minute for one lane", async () => {
     const settings = { alertHeadAgeMs: 3_600_000 };
     const node = await start({ action: "NOOP", reason: "r" }, { settings });
     world.holdBlocks();
@@ -409,7 +409,7 @@ describe("the action resolve", () => {
     expect(step?.decision).toMatchObject({ actor: "hook", audit: { requestedBy: "operator:ops", request: "because" } });
   });
 
-  it("on a transaction that waits to be signed changes what is signed", async () => {
+  it("changes what will be signed if the transaction still waits to be signed", async () => {
     const node = await start({ action: "CANCEL", reason: "r" });
     await ops.lane(node, "suspend");
     const txId = await ops.create(node);
@@ -420,7 +420,7 @@ describe("the action resolve", () => {
     expect(ops.kinds(txId)).toEqual(["cancel"]);
   });
 
-  it("without a configured hook needs an action; a failing hook is reported as UNAVAILABLE", async () => {
+  it("needs an explicit action if no hook is configured; a failing hook is reported as UNAVAILABLE", async () => {
     world = new World();
     ops = new OperatedWorld(world);
     const bare = await world.startNode();
@@ -447,7 +447,7 @@ describe("the action resolve", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  it("performs the given action; NOOP returns a STUCK transaction to tracking", async () => {
+  it("performs the given action; NOOP makes a STUCK transaction pending again", async () => {
     const node = await start(
       { action: "NOOP", reason: "r" },
       { settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000 } },

@@ -39,7 +39,7 @@ function asked() {
 
 describe("an action forwarded to the lane's owner", () => {
   // protects [Operators] src/application/operations/reservations.ts, src/application/operations/lane-actions.ts
-  it("names the only chain of the forwarding node, because the owner may serve several", async () => {
+  it("names the chain explicitly, even if the forwarding node has only one, because the owner may serve several", async () => {
     const { operations, forwarded } = asked();
     await operations.reserveNonce({ signer: SIGNER }, "wallet");
     const actionRequest = {
@@ -62,14 +62,14 @@ describe("an action forwarded to the lane's owner", () => {
 
 describe("an action received from another node", () => {
   // protects [Operators] src/application/operations/operations.ts
-  it("that fails with an unexpected error returns UNAVAILABLE and asks the caller to check the outcome", async () => {
+  it("returns UNAVAILABLE and asks the caller to check the outcome if it fails with an unexpected error", async () => {
     const { offered } = asked();
     const fees = { type: "legacy", gasPrice: 1n } as const;
     const unsigned = { ...LANE, nonce: 0, to: TO, data: "0x", value: 0n, gas: 21_000n, accessList: [], fees } as const;
     const [signed] = await new FakeSigner([SIGNER]).sign(SIGNER, [unsigned]);
     const body = { reservationId: "r", request: { rawTransaction: signed?.rawTransaction } };
     const request = { action: "submitReserved", body, owner: null };
-    // The chain's context is an empty object here, so the first access to it throws.
+    // In this test the chain's context is an empty object, so the first access to one of its fields throws.
     const done = offered.get("submitReserved")?.({ key: laneKey(LANE), lane: LANE } as OwnedLane, request);
     await expect(done).rejects.toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("look at") });
   });

@@ -37,7 +37,7 @@ async function stuck(entry: WorldNode, behind = 2): Promise<string> {
 const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null } as const;
 
 describe("the attention list", () => {
-  it("is empty if nothing is wrong, before and after a transaction", async () => {
+  it("is empty if nothing is wrong, both before and after a transaction", async () => {
     const entry = await start();
     expect(await look(entry)).toMatchObject({ items: [], more: 0 });
     await world.settle(entry.node.api.create(transfer()));
@@ -46,7 +46,7 @@ describe("the attention list", () => {
     expect(await look(entry)).toMatchObject({ items: [], more: 0 });
   });
 
-  it("shows a stuck transaction with its explanation's sentence and actions, and the number of transactions behind it", async () => {
+  it("shows a stuck transaction with the explanation, its actions, and the number of transactions behind it", async () => {
     const entry = await start({ settings: STUCK_SOON });
     const txId = await stuck(entry);
     const [first] = (await look(entry)).items;
@@ -127,9 +127,9 @@ describe("the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts, src/adapters/postgres/statements/cluster-past.ts
-  it("shows an unavailable signer on every node", async () => {
+  it("shows, on every node, that a signer is unavailable", async () => {
     const entry = await start();
-    // The other node does not have the signer's key; a node with the key would be given the lane.
+    // Start the other node without the signer's key: if it had the key, the lane would move to it.
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
     await world.clock.advance(5 * SECOND);
     entry.signer.sign = () => Promise.reject(new Error("connection refused"));
@@ -187,7 +187,7 @@ describe("a limited API key, reading the attention list,", () => {
   const limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
 
   // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
-  it("sees items of its signers and general items, and no count of the others", async () => {
+  it("sees items of its signers and general items, and no count of other signers' items", async () => {
     const entry = await start();
     const suspend = (signer: string) =>
       world.settle(
@@ -205,7 +205,7 @@ describe("a limited API key, reading the attention list,", () => {
   });
 
   // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
-  it("is refused another chain, and the nonce overview of another signer", async () => {
+  it("is refused if it names another chain, or requests the nonce overview of another signer", async () => {
     const entry = await start();
     const key = { ...ANYBODY, name: "shop", chains: new Set([CHAIN_ID]), signers: limits.signers };
     const api = limitedTo(key, entry.node.api);
@@ -305,7 +305,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("of lasting conditions stay until they are resolved, with the time of the first alert", async () => {
+  it("stay until they are resolved if they report a lasting condition, with the time of the first alert", async () => {
     const { clock, alerts } = begin();
     const since = clock.now();
     alerts.observe(raised("RECONCILIATION_FAILED"));
@@ -317,7 +317,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts
-  it("use bounded memory, and lasting ones stay visible during an alert storm", () => {
+  it("use bounded memory, and alerts about lasting conditions stay visible during an alert storm", () => {
     const { alerts } = begin();
     alerts.observe(raised("RECONCILIATION_FAILED"));
     for (let n = 0; n < 1_000; n++) alerts.observe({ ...raised("NONCE_GIVEN_UP"), txId: `tx-${n}` });
@@ -328,7 +328,7 @@ describe("raised alerts in the attention list", () => {
   });
 
   // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
-  it("are listed separately as past, newest first, if all of them are over", async () => {
+  it("are listed separately as past, newest first, if none of them is still active", async () => {
     const entry = await start();
     const alerts = new RecentAlerts(world.clock);
     const findings = async () => alerts.shown();

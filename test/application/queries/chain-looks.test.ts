@@ -13,7 +13,7 @@ afterEach(() => world.close());
 
 const OUTCOME = { logs: [], more: 0, revert: null };
 
-/** Starts a node and records all chain requests that it makes for API readers, with their responses. */
+/** Starts a node and records every request that it sends to the chain on behalf of API readers. */
 async function start(answer: (asked: number) => Promise<Partial<ShownOutcome> | null> = async () => ({})) {
   world = new World();
   ops = new OperatedWorld(world);
@@ -34,7 +34,7 @@ const look = async ({ node }: WorldNode, txId: string): Promise<TransactionView[
 
 describe("the on-chain details of a transaction", () => {
   // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
-  it("are requested from the chain only if the caller includes them", async () => {
+  it("are requested from the chain only if the caller asks for them with the transaction", async () => {
     const { entry, asked } = await start();
     const txId = await ops.create(entry);
     expect(await look(entry, txId)).toMatchObject({ kind: "unmined", logs: [] });

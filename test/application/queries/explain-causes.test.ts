@@ -1,4 +1,7 @@
-/** The causes that explain.test.ts does not cover, each produced for real. Together the two files cover every cause. */
+/**
+ * Tests the causes that explain.test.ts does not cover, each with a real occurrence. Together the two files cover every
+ * cause.
+ */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { explanationOf } from "../../../src/application/queries/explain.ts";

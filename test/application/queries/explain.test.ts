@@ -102,7 +102,7 @@ describe("explain, for a pending transaction,", () => {
     expect(explanation.summary).toMatch(/node node-1 acts for it, its lease ends in \d+ s/);
   });
 
-  it("says WAITING_BEHIND, and names the transaction it waits for", async () => {
+  it("says WAITING_BEHIND, and names the earlier transaction that must be mined first", async () => {
     const entry = await open();
     world.holdBlocks();
     const first = await create(entry);
@@ -114,7 +114,7 @@ describe("explain, for a pending transaction,", () => {
     expect(explanation.blockedBy).toEqual({ txId: first, nonce: row(first)?.nonce });
   });
 
-  it("says WAITING_FOR_WINDOW too if it is not sent yet because the window is full", async () => {
+  it("says WAITING_FOR_WINDOW too if it is not sent yet because the in-flight window is full", async () => {
     const entry = await open({ settings: { inFlightWindow: 2 } });
     world.holdBlocks();
     await create(entry);

@@ -1,7 +1,7 @@
 /**
- * Every action that explain offers must work. For every waiting transaction of every scenario, each offered action is
- * carried out exactly as offered, in a new test environment. Following the first action repeatedly gets the transaction
- * mined.
+ * Every action that `explain` offers must work. For every waiting transaction of every scenario, each offered action is
+ * carried out exactly as offered, in a new test environment. If the first offered action is carried out again and
+ * again, the transaction gets mined.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
@@ -61,7 +61,7 @@ describe.each(Object.entries(WORLDS))("the actions that explain offers, if %s,",
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
-  it("lead to a final state of every transaction if the first one is performed repeatedly", async () => {
+  it("lead every transaction to a final state if the first offered action is performed again and again", async () => {
     const here = await begin(make);
     for (const txId of here.txIds) {
       for (let moves = 0; moves < FIRST_MOVES_AT_MOST; moves++) {
@@ -81,7 +81,7 @@ describe.each(Object.entries(WORLDS))("the actions that explain offers, if %s,",
   });
 });
 
-/** Remedies that no request to this API can perform. */
+/** Remedies that no request to Fencepost's API can perform. */
 const OUTSIDE: ReadonlySet<string> = new Set([
   "FUND_SIGNER",
   "RAISE_CEILING",

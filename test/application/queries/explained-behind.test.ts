@@ -17,7 +17,7 @@ async function begin(name: string): Promise<Waiting> {
   return waiting;
 }
 
-describe("explain, for a transaction behind another one,", () => {
+describe("the explanation of a transaction that waits behind another one", () => {
   it.each([
     ["the head is stuck because it offers too little", "reprice"],
     ["the head was sent again too often", "reprice"],
@@ -26,7 +26,7 @@ describe("explain, for a transaction behind another one,", () => {
     ["the first is held back before it is signed", "resume"],
     ["the window is full behind a head that offers too little", "reprice"],
     // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  ])("names the transaction it waits for, and offers the actions that help that one: %s", async (name, action) => {
+  ])("names the transaction ahead, and offers the actions that help the one ahead: %s", async (name, action) => {
     const { world: here, entry, txIds } = await begin(name);
     const [head = "", ...behind] = txIds;
     const of = await here.settle(entry.node.api.explain(head));
@@ -59,7 +59,7 @@ describe("explain, for a transaction behind another one,", () => {
   );
 
   it.each(["a hole is below, and the head is stuck for it", "a hole is below"])(
-    "names a missing nonce below it, and offers only the action that fills that nonce: %s",
+    "names the missing nonce below, and offers only the action that fills that nonce: %s",
     async (name) => {
       const { world: here, entry, txIds } = await begin(name);
       for (const txId of txIds) {
@@ -73,7 +73,7 @@ describe("explain, for a transaction behind another one,", () => {
   );
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
-  it("names a held transaction between it and the lane's lowest open transaction", async () => {
+  it("names a held transaction that is in between, above the lane's lowest open transaction", async () => {
     const { world: here, entry, txIds } = await begin("the second is held back");
     const [, held, third = ""] = txIds;
     const { blockedBy, actions } = await here.settle(entry.node.api.explain(third));
@@ -81,7 +81,7 @@ describe("explain, for a transaction behind another one,", () => {
     expect(actions[0]).toMatchObject({ action: "resume", path: `/api/v1/tx/${held}/resume` });
   });
 
-  it("names only the nonce it waits for if the API key may not see that transaction", async () => {
+  it("names only the nonce of the transaction ahead if the API key may not see that transaction", async () => {
     const { world: here, entry, txIds } = await begin("the head is held back");
     const { api } = entry.node;
     const explanation = await here.settle(api.explain(txIds[1] ?? "", { blockerByNonce: true }));
@@ -90,7 +90,7 @@ describe("explain, for a transaction behind another one,", () => {
     expect(explanation.summary).not.toMatch(/because/);
   });
 
-  it("says who suspended its lane, and why", async () => {
+  it("says who suspended the lane, and why", async () => {
     world = new World();
     const ops = new OperatedWorld(world);
     const entry = await world.startNode();

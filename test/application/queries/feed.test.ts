@@ -66,7 +66,7 @@ describe("a page of the completions feed", () => {
   });
 
   it.each([-1, 1.5, Number.NaN, "7" as unknown as number])(
-    "is refused with the path `after` if after is %s, and nothing is read",
+    "is refused before anything is read, with `after` as the path of the error, if `after` is %s",
     async (after) => {
       const made = bench(5);
       const answer = made.ask({ after });
@@ -76,7 +76,7 @@ describe("a page of the completions feed", () => {
     },
   );
 
-  it("is read in one snapshot: an epoch that begins just afterwards changes neither its epoch nor its items", async () => {
+  it("is read in one snapshot: if a new epoch begins just afterwards, the page keeps its epoch and items", async () => {
     const { ask, clock, said, position } = bench(2);
     const answer = ask({ after: 0, epoch: 1 });
     Object.assign(position, { epoch: 2, epochStartsAfter: 2 });
@@ -89,14 +89,14 @@ describe("a page of the completions feed", () => {
     ]);
   });
 
-  it("that is empty returns the reader's own position as `next`", async () => {
+  it("returns the reader's own position as `next` if the page is empty", async () => {
     const { ask, clock } = bench(5);
     const answer = ask({ after: 5 });
     await clock.advance(0);
     expect(answer.page).toEqual({ epoch: 1, items: [], next: 5 });
   });
 
-  it("leads through `next` to every completion exactly once", async () => {
+  it("leads to every completion exactly once if the reader follows `next`", async () => {
     const { ask, clock } = bench(23);
     const seen: number[] = [];
     for (let after = 0; ; ) {
@@ -195,7 +195,7 @@ describe("a feed reader with a wrong position", () => {
     ]);
   });
 
-  it("that had not finished the old epoch misses nothing if it resumes where EPOCH_CHANGED says", async () => {
+  it("misses no completion of the old epoch if it resumes where EPOCH_CHANGED says", async () => {
     const { ask, clock, position } = bench(20);
     Object.assign(position, { epoch: 2, epochStartsAfter: 15 });
     const answer = ask({ after: 7, epoch: 1 });

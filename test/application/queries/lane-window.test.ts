@@ -36,7 +36,7 @@ describe("the in-flight window of a lane", () => {
     expect(await windowOf(entry)).toEqual({ configured: 3, open: 3, inFlight: 0, limitedBy: null });
   });
 
-  it("shrinks to the next nonce if the endpoint refuses future nonces", async () => {
+  it("shrinks to one transaction, at the next nonce, if the endpoint refuses future nonces", async () => {
     const entry = await start();
     world.chain.pool.change({ futureNonces: "refuseUnmined" });
     await create(entry, 6);

@@ -114,7 +114,7 @@ describe("one cause in the attention list", () => {
   });
 });
 
-describe("the `since` of a diagnosis", () => {
+describe("the beginning of a problem in a diagnosis", () => {
   const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null, resubmitIntervalMs: 2_000 } as const;
 
   async function stuck(entry: WorldNode): Promise<Date> {
@@ -149,7 +149,7 @@ describe("the `since` of a diagnosis", () => {
     expect(found).toMatchObject([{ id: first?.id, since: first?.since }]);
   });
 
-  it("names the same block, or none, as long as the price stays too low", async () => {
+  it("stays the same block in `sinceBlock`, or becomes unknown, as long as the price stays too low", async () => {
     const entry = await start({ settings: NEVER_STUCK });
     world.holdBlocks();
     const txId = await ops.sent(entry);
@@ -168,7 +168,7 @@ describe("the `since` of a diagnosis", () => {
 });
 
 describe("the numbers in a diagnosis", () => {
-  it("come from the latest observation of a resubmission surge, with its time", async () => {
+  it("come from the latest observation, whose time is given, not from the start of the problem", async () => {
     const clock = createManualClock();
     const alerts = new RecentAlerts(clock);
     const watch = new NodeWatch({ clock, telemetry: { emit: (event) => alerts.observe(event) } });

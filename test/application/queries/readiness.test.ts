@@ -2,7 +2,10 @@ import { describe, expect, it } from "vitest";
 import { type ReadinessParts, readiness } from "../../../src/application/queries/readiness.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
 
-/** A node that serves chains 1 and 10. It has read blocks of the chains in `up`; the others are unreachable. */
+/**
+ * A node that serves chains 1 and 10. It has read blocks of the chains listed in `up`; a chain not listed is
+ * unreachable.
+ */
 async function parts(up: readonly number[], overrides: Partial<ReadinessParts> = {}): Promise<ReadinessParts> {
   const benches = [1, 10].map((chainId) => createChainBench({ chain: { chainId } }));
   for (const { chain, context } of benches) {

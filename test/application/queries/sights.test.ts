@@ -31,7 +31,7 @@ describe("the overview query", () => {
     expect(view.timeToFinalitySeconds?.p95).toBeGreaterThanOrEqual(view.timeToFinalitySeconds?.p50 ?? 0);
   });
 
-  it("is limited to the key's own signers and has no rates, for a restricted API key", async () => {
+  it("shows a restricted API key only its own signers, and no rates", async () => {
     const entry = await start();
     await ops.create(entry);
     await world.settle(entry.node.api.create(transfer({ signer: SIGNERS[1] })));
@@ -43,7 +43,7 @@ describe("the overview query", () => {
     });
   });
 
-  it("with a revision number waits until one of its values changes", async () => {
+  it("waits, if the request has a revision number, until a value of the overview changes", async () => {
     const entry = await start();
     world.holdBlocks();
     await world.clock.advance(2_000);
@@ -75,7 +75,7 @@ describe("the search query", () => {
     [`0x${"AB".repeat(32)}`, ["requestIds", "txHash"]],
     ["50% off_", ["requestIds"]],
     ["9-1", ["requestIds"]],
-  ])("for %s searches only %s", (text, looked) => {
+  ])("looks for the text %s only among %s", (text, looked) => {
     expect(Object.keys(termsOf(text)).sort()).toEqual(looked);
   });
 
@@ -103,7 +103,7 @@ describe("the search query", () => {
   });
 });
 
-describe("the nonce ruler of a lane", () => {
+describe("the nonce ruler (the display of a lane's nonces)", () => {
   it("shows final, in-flight and waiting nonces, starting a little below the first open one", async () => {
     const entry = await start({ settings: { inFlightWindow: 2 } });
     for (let n = 0; n < 3; n++) await ops.create(entry);
@@ -138,7 +138,7 @@ describe("the nonce ruler of a lane", () => {
     expect(await world.refusal(stranger)).toMatchObject({ code: "UNKNOWN_SIGNER" });
   });
 
-  it("accepts a range of 2,000 nonces above the lane's next nonce and shows no spans for it", async () => {
+  it("returns no spans for a range of 2,000 nonces above the lane's next nonce", async () => {
     const entry = await start();
     await ops.create(entry);
     const far = await world.settle(entry.node.api.nonceRuler(SIGNER, { from: 1, to: 2_000 }));

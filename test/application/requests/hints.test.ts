@@ -40,11 +40,11 @@ describe("a misspelt field of a request", () => {
     [{ payload: { to: TO, signer: TO } }, "payload.signer", "signer` beside `payload"],
     [{ payload: { to: TO, nonce: 7 } }, "payload.nonce", "nonce` beside `payload"],
     [{ payload: { to: TO, functionName: "f()", args: [] } }, "payload.functionName", "function"],
-  ])("in a create is refused with a hint at the correct name: %j", (body, path, meant) => {
+  ])("is refused in a create with a hint at the correct name: %j", (body, path, meant) => {
     expect(create(body)).toEqual({ code: "INVALID_REQUEST", path, hint: `did you mean \`${meant}\`?` });
   });
 
-  it("in a transaction action, a lane action or a reservation is refused with the same kind of hint", () => {
+  it("is refused in a transaction action, a lane action or a reservation with the same kind of hint", () => {
     expect(actionRequest("cancel", { maxfee: "1" })).toMatchObject({
       path: "maxfee",
       hint: "did you mean `maxFeePerGas`?",

@@ -34,12 +34,12 @@ function complaint(input: unknown): string | undefined {
 }
 
 describe("a request that is not an object", () => {
-  it.each([null, undefined, 5, "text", true, [], [request()]])("(%j) is refused as a whole", (input) => {
+  it.each([null, undefined, 5, "text", true, [], [request()]])("is refused as a whole: %j", (input) => {
     expect(complaint(input)).toBe("");
   });
 });
 
-describe("a create request with an invalid field", () => {
+describe("a create request", () => {
   it.each([
     ["unknown", request({ colour: "red" }), "colour"],
     ["nonce negative", request({ nonce: -1 }), "nonce"],
@@ -77,11 +77,11 @@ describe("a create request with an invalid field", () => {
     ["chain id words", request({ chainId: "mainnet" }), "chainId"],
     ["chain id beyond what a number holds", request({ chainId: "9007199254740993" }), "chainId"],
     ["chain id with a leading zero", request({ chainId: "01" }), "chainId"],
-  ])("is refused with the path of the field: %s", (_, input, path) => {
+  ])("is refused with the path of the invalid field: %s", (_, input, path) => {
     expect(complaint(input)).toBe(path);
   });
 
-  it("is refused if the metadata are circular or nested deeper than the stack", () => {
+  it("is refused if its metadata are circular or nested too deeply for the call stack", () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     expect(complaint(request({ metadata: circle }))).toBe("metadata");
@@ -89,12 +89,12 @@ describe("a create request with an invalid field", () => {
     expect(complaint(request({ metadata: deep }))).toBe("metadata");
   });
 
-  it("is not refused for metadata that contain an escaped NUL as plain text", () => {
+  it("is accepted if its metadata contain an escaped NUL as plain text", () => {
     const metadata = { x: "\\u0000", y: "\\\\u0000", z: "😀" };
     expect(intentOf(request({ metadata })).metadata).toEqual(metadata);
   });
 
-  it("treats null and absent alike for optional fields", () => {
+  it("may give an optional field as null, which equals an absent field", () => {
     expect(intentOf(request({ requestId: null, metadata: null }))).toMatchObject({ requestId: null, metadata: null });
   });
 });
@@ -113,7 +113,7 @@ describe("the request id of a create", () => {
     ["an object", {}],
     ["an array", ["a"]],
     ["a boolean", false],
-  ])("is refused with its path: %s", (_, requestId) => {
+  ])("is refused if it is invalid, with the path of the field: %s", (_, requestId) => {
     expect(complaint(request({ requestId }))).toBe("requestId");
   });
 

@@ -83,7 +83,7 @@ describe("the raw fields of a payload", () => {
     ["an unknown field", { to: TO, nonce: 4 }, "payload.nonce"],
     ["a field of another form", { to: TO, bytecode: "0x00" }, "payload.to"],
     ["a field that every object has", JSON.parse(`{"to":"${TO}","constructor":1}`), "payload.constructor"],
-  ])("are refused with the path of the field: %s", (_, payload, path) => {
+  ])("are refused if one of them is invalid, with its path: %s", (_, payload, path) => {
     expect(complaint(payload)).toBe(path);
   });
 
@@ -137,7 +137,7 @@ describe("an ABI call in a payload", () => {
     ["a name that is no text", { to: TO, function: 7, abi: [TRANSFER], args: [] }, "payload.function"],
     ["an ABI without functions", { to: TO, abi: [], args: [] }, "payload.abi"],
     ["an ABI of lines without functions", { to: TO, function: [], args: [] }, "payload.function"],
-  ])("is refused with the path of the field: %s", (_, payload, path) => {
+  ])("is refused if it is invalid, with the path of the wrong field: %s", (_, payload, path) => {
     expect(complaint(payload)).toBe(path);
   });
 
@@ -163,7 +163,7 @@ describe("a contract deployment in a payload", () => {
     ["with arguments but no constructor", { bytecode: "0x60fe", args: [1] }, "payload.args"],
     ["with an ABI that is no list", { bytecode: "0x60fe", abi: "x" }, "payload.abi"],
     ["with data", { bytecode: "0x60fe", data: "0x" }, "payload.data"],
-  ])("is refused with the path of the field: %s", (_, payload, path) => {
+  ])("is refused if it is invalid, with the path of the wrong field: %s", (_, payload, path) => {
     expect(complaint(payload)).toBe(path);
   });
 });
@@ -187,7 +187,7 @@ describe("the access list of a payload", () => {
     ["with keys that are no list", [{ address: TO, storageKeys: KEY }], "payload.accessList.0.storageKeys"],
     ["with a key too short", [{ address: TO, storageKeys: [KEY, "0xab"] }], "payload.accessList.0.storageKeys.1"],
     ["with a key that is no text", [{ address: TO, storageKeys: [5] }], "payload.accessList.0.storageKeys.0"],
-  ])("is refused with the path of the field: %s", (_, accessList, path) => {
+  ])("is refused if it is invalid, with the path of the wrong field: %s", (_, accessList, path) => {
     expect(complaint({ to: TO, accessList })).toBe(path);
   });
 });
@@ -229,7 +229,7 @@ describe("the fees and the type of a payload", () => {
     ["a gas price that is negative", { gasPrice: "-5" }, "payload.gasPrice"],
     ["a cap over 2^256", { maxFeePerGas: (1n << 256n).toString() }, "payload.maxFeePerGas"],
     ["a tip that is fractional", { maxPriorityFeePerGas: 0.1 }, "payload.maxPriorityFeePerGas"],
-  ])("are refused with the path of the field: %s", (_, fields, path) => {
+  ])("are refused if they are invalid, with the path of the wrong field: %s", (_, fields, path) => {
     expect(complaint({ to: TO, ...fields })).toBe(path);
   });
 });

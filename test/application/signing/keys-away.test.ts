@@ -30,7 +30,7 @@ async function pair(): Promise<Pair> {
   return { first, second, signer };
 }
 
-/** From here on, this node's signer does not sign with this key. Counts the requests to it and its signatures. */
+/** From now on, this node's signer fails to sign with this key. Counts the signing requests and the signatures made. */
 function takeAway({ signer }: WorldNode, key: Address) {
   const sign = signer.sign.bind(signer);
   const state = { failed: 0, signed: 0, isAway: true };
@@ -64,7 +64,7 @@ describe("a lane owner with an unreachable signer", () => {
   afterEach(() => world.close());
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("hands the lane to a node with a working signer after a lease with three failures, and all transactions confirm", async () => {
+  it("hands the lane to a node with a working signer after a whole lease with three or more failures; all transactions confirm", async () => {
     const { first, second, signer } = await pair();
     const away = takeAway(first, signer);
     const there = takeAway(second, signer);
@@ -125,7 +125,7 @@ describe("a lane owner with an unreachable signer", () => {
     checkInvariants(world);
   });
 
-  it("gets the lane back when its signer's unreachable mark expires, and keeps it once it signs", async () => {
+  it("gets the lane back when the mark of its signer as unreachable expires, and keeps the lane once the signer signs", async () => {
     const { first, signer } = await pair();
     const state = takeAway(first, signer);
     await world.settle(first.node.api.create(transfer({ signer })));
@@ -144,7 +144,10 @@ describe("a lane owner with an unreachable signer", () => {
 describe("the keys that a node reports as unreachable", () => {
   const key: Address = `0x${"11".repeat(20)}`;
 
-  /** Requests a signature once per lease; the signer gives the listed answers in order. */
+  /**
+   * Requests a signature once per lease. The signer gives the listed answers in order. Returns the keys that the node
+   * then reports as unreachable.
+   */
   async function asked(...answers: readonly (Error | readonly SignedTransaction[])[]): Promise<readonly Address[]> {
     const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };
     const left = [...answers];

@@ -19,7 +19,7 @@ async function start(options: WorldOptions = {}): Promise<WorldNode> {
   return world.startNode();
 }
 
-/** Loses the first commit of an attempt and runs `meanwhile`. */
+/** Makes the first commit that contains a signed attempt fail, and runs `meanwhile` at that time. */
 function loseFirstAttempt({ store }: WorldNode, meanwhile: () => void): void {
   const commit = store.commit.bind(store);
   let isLost = false;
@@ -62,7 +62,7 @@ describe("a payload that was signed but never committed", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/backlog.ts
-  it("gives its nonce to the next transaction if its own transaction is given up", async () => {
+  it("frees its nonce for the next transaction if its own transaction is given up", async () => {
     const node = await start();
     const payload = { ...(transfer().payload as object), value: "666" };
     loseFirstAttempt(node, () => node.signer.refuse(({ value }) => value === 666n));
@@ -79,7 +79,7 @@ describe("a payload that was signed but never committed", () => {
 
 describe("a signer that refuses to sign", () => {
   // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("leaves the sent attempt in place if it refuses a higher price, with one CANNOT_RESIGN alert", async () => {
+  it("causes one CANNOT_RESIGN alert if it refuses a higher price, and the attempt already sent stays in place", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
     const txId = await ops.sent(node);
@@ -98,7 +98,7 @@ describe("a signer that refuses to sign", () => {
   });
 
   // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
-  it("is named in the history of the stuck transaction if it refuses the placeholder too", async () => {
+  it("is named in the history of the stuck transaction if it also refuses the placeholder transaction", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
     await world.settle(node.node.api.create(transfer()));

@@ -20,7 +20,7 @@ async function start(options: WorldOptions = {}): Promise<WorldNode> {
   return world.startNode();
 }
 
-/** From here on, nothing is signed for the first signer. Counts the requests to it. */
+/** From now on, nothing is signed for the first signer. Counts the signing requests for it. */
 function takeAway({ signer }: WorldNode, failure: () => Error = () => new Error("connection refused")) {
   const sign = signer.sign.bind(signer);
   const state = { asked: 0, isAway: true };
@@ -54,7 +54,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts
-  it("does not count as reachable if a request was refused without using the key: one alert, no faster retries", async () => {
+  it("still counts as unreachable after it refused a request without using its key: one alert, no faster retries", async () => {
     const node = await start();
     let refuses = false;
     const state = takeAway(node, () => {
@@ -174,7 +174,7 @@ describe("an unreachable signer", () => {
   });
 
   // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
-  it("does not cause reloads of a lane with a nonce hole whose placeholder cannot be signed", async () => {
+  it("does not cause repeated reloads of a lane whose nonce gap needs a placeholder to be signed", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
     await world.settle(node.node.api.create(transfer()));
@@ -192,7 +192,7 @@ describe("an unreachable signer", () => {
   });
 });
 
-describe("an unreachable signer that is needed to sign with less gas", () => {
+describe("an unreachable signer that must sign a transaction again with less gas", () => {
   // protects [Signers] src/application/detours/reprice.ts
   it("leaves the transaction waiting, neither failed nor STUCK, until it responds", async () => {
     const [cap, needed] = [16_777_216n, 14_191_170n];
@@ -218,7 +218,8 @@ describe("an unreachable signer that is needed to sign with less gas", () => {
       state: "CONFIRMED",
       attempts: [{ kind: "initial" }, { kind: "reprice", gas: cap }],
     });
-    // The transaction is not STUCK in between: an unreachable signer is no evidence about its price.
+    // The transaction does not become STUCK while the signer is unreachable, because that says nothing about the
+    // transaction's price.
     expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
   });
 });
@@ -250,7 +251,8 @@ describe("a signer whose signatures differ each time", () => {
       made.push(...signed.map(({ txHash }) => txHash));
       return signed;
     };
-    // The first commit of an attempt is not carried out; the second one is, but its response is lost.
+    // The first commit that stores a signed attempt is not carried out. The second one is carried out, but its response
+    // is lost.
     const results = ["lost", "unheard"];
     const commit = store.commit.bind(store);
     store.commit = async (writes) => {

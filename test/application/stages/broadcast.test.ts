@@ -20,7 +20,7 @@ import {
 
 interface Wired extends StageBench {
   readonly sent: Hex[][];
-  /** One entry per list in `sent`: true if that list was sent to every endpoint. */
+  /** One entry per list of payloads in `sent`: true if that list was sent to every endpoint. */
   readonly everywhere: boolean[];
   /** The chain node's answer to every submission from now on. */
   says: SubmitAnswer;
@@ -74,7 +74,7 @@ describe("broadcasting signed transactions", () => {
     const again = { claimed: true, send: AT_ONCE, answer: null };
     paced(only(bench), { ...again, rawTransaction: "0x01" });
     await run(bench);
-    // Bytes that no node has accepted yet.
+    // The next bytes to send are new: no chain node has accepted them yet.
     paced(only(bench), { ...again, rawTransaction: "0x03", sendOrdinal: 2 });
     await run(bench);
     expect(bench.sent).toEqual([["0x01"], ["0x01", "0x02"], ["0x03"]]);
@@ -153,7 +153,7 @@ describe("no transaction is broadcast", () => {
   it.each<[string, (bench: Wired) => void]>([
     ["the lane stopped", ({ lane }) => lane.stop()],
     ["the lease deadline passed", ({ control }) => void Object.assign(control, { mayAct: false })],
-  ])("if %s while the send was being claimed", async (_, lose) => {
+  ])("if %s while the right to send was being committed", async (_, lose) => {
     const bench = wired(paced(due(1), { claimed: false }));
     bench.control.meanwhile = () => lose(bench);
     await run(bench);
@@ -161,7 +161,7 @@ describe("no transaction is broadcast", () => {
     expect(bench.sent).toEqual([]);
   });
 
-  it("if the claim was not committed", async () => {
+  it("if its claim (the stored right to send) was not committed", async () => {
     for (const answer of [() => ({ status: "fenced" }) as const, () => new Error("away")]) {
       const bench = wired(paced(due(1), { claimed: false }));
       bench.control.answer = answer;
@@ -170,7 +170,7 @@ describe("no transaction is broadcast", () => {
     }
   });
 
-  it("that was mined while the others were being claimed", async () => {
+  it("if it was mined while the right to send the others was being committed", async () => {
     const [first, second] = [paced(due(1, "0x01"), { claimed: false }), due(2, "0x02")];
     const bench = wired(first, second);
     bench.control.meanwhile = () => mineIn(bench.lane, second, receiptOf(2, { number: 9, hash: "0x09" }));
@@ -181,7 +181,7 @@ describe("no transaction is broadcast", () => {
 
 describe("resubmitting a transaction", () => {
   // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts
-  it("first commits a claim, then sends the raw transaction stored in the database", async () => {
+  it("first commits a claim (the right to send once), then sends the raw transaction stored in the database", async () => {
     const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = ({ txId, ordinal }) => `0x${txId.slice(3)}${ordinal}` as Hex;
     const sentAtClaim: number[] = [];
@@ -194,7 +194,7 @@ describe("resubmitting a transaction", () => {
     expect(bench.passed).toContain("resubmit.claimed");
   });
 
-  it("needs a new claim each time, since one send uses it up whatever the response", async () => {
+  it("needs a newly committed right to send each time, since one send uses it up whatever the response", async () => {
     const bench = wired(due(1));
     bench.says = "unknown";
     await run(bench);
@@ -204,7 +204,7 @@ describe("resubmitting a transaction", () => {
     expect(eventsOf(bench.writes)).toEqual(["submitFailed tx 1", "resubmit tx 1"]);
   });
 
-  it("claims nothing if the lane stopped while the raw transaction was read", async () => {
+  it("commits no right to send if the lane stopped while the raw transaction was read", async () => {
     const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = () => {
       bench.lane.stop();
@@ -224,7 +224,7 @@ describe("an endpoint's response to a broadcast", () => {
     ["insufficientFunds", 1_000, 2_000],
     ["rejected", 2_500, 5_000],
   ])(
-    "of %s causes a retry after %i to %i ms, is stored as lastError, and decides nothing",
+    "(%s) causes a retry after %i to %i ms, is stored as lastError, and decides nothing",
     async (answer, least, most) => {
       const bench = wired(due(1));
       bench.says = answer;
@@ -244,7 +244,7 @@ describe("an endpoint's response to a broadcast", () => {
     },
   );
 
-  it("that repeats is retried with growing pauses, and stored once", async () => {
+  it("causes retries with growing pauses if it repeats, and is stored once", async () => {
     const bench = wired(due(1));
     bench.says = "unknown";
     const waits: number[] = [];
@@ -258,7 +258,7 @@ describe("an endpoint's response to a broadcast", () => {
     expect(eventsOf(bench.writes)).toEqual(["submitFailed tx 1"]);
   });
 
-  it("that accepts the transaction clears its lastError", async () => {
+  it("clears the transaction's lastError if it accepts the transaction", async () => {
     const bench = wired(due(1));
     bench.says = "insufficientFunds";
     await run(bench);
@@ -288,7 +288,7 @@ describe("an endpoint's response to a broadcast", () => {
     expect(bench.telemetry.of("lease.fenced")).toMatchObject([{ write: "broadcast", stoppedBy: "deadline" }]);
   });
 
-  it("for a transaction that was mined meanwhile is reported and changes nothing", async () => {
+  it("is reported and changes nothing if the transaction was mined meanwhile", async () => {
     const bench = wired(due(1));
     bench.says = "nonceConsumed";
     bench.duringSend = () => mineIn(bench.lane, only(bench), receiptOf(1, { number: 9, hash: "0x09" }));
@@ -298,7 +298,7 @@ describe("an endpoint's response to a broadcast", () => {
     expect(only(bench).pace).toMatchObject({ send: NEVER, failures: 0 });
   });
 
-  it("that cannot be stored causes a reload of the lane and ends the broadcast", async () => {
+  it("causes a reload of the lane and ends the broadcast if it cannot be stored", async () => {
     const bench = wired(due(1));
     bench.control.answer = () => new Error("away");
     await run(bench);

@@ -18,7 +18,7 @@ async function create(entry: WorldNode, count: number): Promise<void> {
   for (let index = 0; index < count; index++) await world.settle(entry.node.api.create(transfer()));
 }
 
-/** One settled transaction, so that the node has loaded the lane; then no more blocks are mined. */
+/** Starts a node and settles one transaction, so that the node has the lane in memory. Then mining stops. */
 async function knownLane(options: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
   world = new World(options);
   const entry = await world.startNode();
@@ -42,7 +42,7 @@ async function losesNonces(entry: WorldNode, ours: number, foreign: number): Pro
 
 describe("a nonce that another program used", () => {
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("fails our transaction with the foreign hash once that is final, and later transactions continue", async () => {
+  it("fails our transaction, with the foreign transaction's hash, once the foreign one is final; later transactions continue", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 3, 1);
     world.releaseBlocks();
@@ -142,7 +142,7 @@ describe("a nonce that another program used", () => {
     ["supports look-ups by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
     // protects [Another program at the key] src/application/chain/find-sent.ts
   ])(
-    "out of reach of a pruned node decides nothing, raises an alert, and is found once the node %s",
+    "decides nothing and raises an alert if a pruned node cannot show its transaction, and is found once the node %s",
     async (_, learn) => {
       const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
       const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
@@ -289,7 +289,7 @@ describe("a nonce that only seems to be used by another program", () => {
     expect(world.rows()[1]?.state).toBe("CONFIRMED");
   });
 
-  it("confirms our transaction if the send response and the receipt were both missed", async () => {
+  it("is recognised as used by our own transaction if the send response and the receipt were both missed", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "loseReply" }, { method: "eth_sendRawTransaction", times: 1 });
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
@@ -329,7 +329,7 @@ describe("use of a nonce by another program, with several nodes or endpoints,", 
   });
 
   // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
-  it("is withdrawn if the transaction found for it is of another signer, and that transaction is not used again", async () => {
+  it("is withdrawn if the transaction found for the nonce is of another signer, and that transaction is not used again", async () => {
     world = new World();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });
     await create(entry, 1);

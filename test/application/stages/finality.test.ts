@@ -34,7 +34,9 @@ async function at(height: number, settings: Partial<ChainSettings> = {}): Promis
   return bench;
 }
 
-/** One of our transactions, mined in block `number`; in the canonical block if no hash is given. */
+/**
+ * Makes one of our transactions, mined in block `number`; in the canonical block of that number if no hash is given.
+ */
 function mined(bench: StageBench, nonce: number, number: number, hash?: Hash): Tracked {
   const tx = due(nonce);
   bench.lane.track(tx);
@@ -153,7 +155,7 @@ describe("finality of a mined transaction", () => {
 
   it("is not stored if the lane stopped meanwhile", async () => {
     const bench = await at(200);
-    mined(bench, 1, 10); // The block is older than those the follower has in memory, so its hash must be requested.
+    mined(bench, 1, 10); // The block is older than those that the node has in memory, so the node must request the block's hash.
     const blocksByNumber = bench.chain.blocksByNumber.bind(bench.chain);
     Object.assign(bench.chain, {
       blocksByNumber: (numbers: readonly number[]) => {
@@ -192,9 +194,10 @@ describe("finality of a mined transaction", () => {
   });
 });
 
-describe("a receipt that is verified before finality", () => {
+describe("a receipt that may make a transaction final", () => {
   /**
-   * Replaces the results of verifying receipts by `verdict`. Returns a record of the receipts that were to be verified.
+   * Replaces the check of receipts: each check returns the result of `verdict`. Returns the list of receipts that were
+   * to be checked.
    */
   function answering(bench: StageBench, verdict: (asked: Settling) => ReceiptVerdict): (readonly Settling[])[] {
     const questions: (readonly Settling[])[] = [];
@@ -214,7 +217,7 @@ describe("a receipt that is verified before finality", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
-  it("is queried once per block for all lanes, and only if it is deep enough", async () => {
+  it("is queried once per block for all lanes, and only once its block is deep enough", async () => {
     const bench = await at(20);
     const another = createOwnedLane({}, bench.context);
     for (const nonce of [1, 2]) mined(bench, nonce, 10);
@@ -226,7 +229,7 @@ describe("a receipt that is verified before finality", () => {
   });
 
   // protects [False receipts] src/application/stages/6-finality/finality.ts
-  it("of a hash given by a caller must have our signer and nonce", async () => {
+  it("must have our signer and nonce if a caller gave its hash", async () => {
     const bench = await at(20);
     for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
       const tx = mined(bench, index + 1, 10);
@@ -346,7 +349,7 @@ describe("a receipt that is verified before finality", () => {
     },
   );
 
-  it("is not written again if the agreed one equals the stored one", async () => {
+  it("is not written again if the receipt that the endpoints agree on equals the stored one", async () => {
     const bench = await at(20);
     const { receipt } = mined(bench, 1, 10);
     answering(bench, () => ({ kind: "agreed", receipt: { ...(receipt as Receipt), transactionIndex: 7 } }));
@@ -425,7 +428,7 @@ describe("a transaction whose block left the chain", () => {
   // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
   it("keeps its receipt if no endpoint can report on that height", async () => {
     const bench = await at(20);
-    mined(bench, 1, 25, hashNumber(25)); // Block 25 is above the newest block that the follower has: the endpoint went back to an older block.
+    mined(bench, 1, 25, hashNumber(25)); // Block 25 is above the newest block that the node knows now, because the endpoint went back to an older block.
     bench.lane.watched.set(hashNumber(26), 26);
     await withdraw(bench);
     expect(bench.writes).toEqual([]);
@@ -536,7 +539,7 @@ describe("a transaction whose block left the chain", () => {
 });
 
 describe("monitoring a final transaction for reorgs", () => {
-  it("ends beyond its depth and not before, first in the database", async () => {
+  it("ends once the block is beyond the required depth, not before, and first in the database", async () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(36), 36);
     bench.lane.watched.set(hashNumber(37), 37);

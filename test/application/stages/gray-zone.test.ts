@@ -53,7 +53,7 @@ describe("a signer whose key is in the chain node", () => {
     expect(results(entry)).toEqual([]);
   });
 
-  it("has payload, nonce and fees committed and claimed before the node receives them", async () => {
+  it("has payload, nonce, fees and the right to send committed before the node receives anything", async () => {
     world = new World({ signers: [], nodeSigners: [SIGNER] });
     const entry = await world.startNode();
     const stored: boolean[] = [];
@@ -81,7 +81,7 @@ describe("a signer whose key is in the chain node", () => {
   });
 });
 
-describe("a second payload for a key in the chain node", () => {
+describe("a second payload for one nonce of a key in the chain node", () => {
   it("is never made by repricing or by an operator; the first one is resent and confirmed", async () => {
     const entry = await knownLane({ resubmitIntervalMs: 5_000, holePolicy: "heal" });
     world.chain.setBaseFee(50_000_000_000n);
@@ -226,7 +226,7 @@ describe("a send with an unknown result, for a key in the chain node,", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
-  it("blocks the transactions behind it, so that only one result is unknown", async () => {
+  it("blocks the transactions behind it, so that at most one send of the lane has an unknown result", async () => {
     const entry = await knownLane();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
     await create(entry, 4);

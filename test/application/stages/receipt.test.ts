@@ -24,7 +24,7 @@ async function at(height: number, nonces: readonly number[] = [1]): Promise<Stag
   return bench;
 }
 
-/** The follower's newest block, with the hashes of these nonces' transactions in it. */
+/** Returns the newest block that the node knows, extended by the hashes of the transactions with these nonces. */
 function holding(bench: StageBench, ...nonces: readonly number[]): Block {
   return { ...(bench.context.follower.head as Block), transactionHashes: [hashNumber(999), ...nonces.map(hashNumber)] };
 }
@@ -44,7 +44,7 @@ function tx(bench: StageBench, nonce: number): Tracked {
 }
 
 describe("a new block", () => {
-  it("gives its receipts to tracked transactions, in one write per lane", async () => {
+  it("gives its receipts to the node's open transactions, in one write per lane", async () => {
     const bench = await at(5, [1, 2, 3]);
     const block = holding(bench, 1, 2);
     answering(bench, () => [receiptOf(1, block), receiptOf(2, block)]);
@@ -56,7 +56,7 @@ describe("a new block", () => {
     expect(bench.passed).toEqual(["receipt.found", "receipt.committed"]);
   });
 
-  it("without our transactions causes no receipt request", async () => {
+  it("causes no receipt request if it contains none of our transactions", async () => {
     const bench = await at(5);
     const counter = answering(bench, () => []);
     expect(await receiptsOfBlocks(bench.ports, bench.context, [holding(bench)])).toEqual([]);
@@ -79,7 +79,7 @@ describe("a new block", () => {
     expect(bench.telemetry.of("receipt.checked").map(({ result }) => result)).toEqual(["error", "found", "found"]);
   });
 
-  it("that left the chain during the receipt request gives no receipts", async () => {
+  it("gives no receipts if it left the chain during the receipt request", async () => {
     const bench = await at(5);
     const block = holding(bench, 1);
     Object.assign(bench.chain, {
@@ -125,7 +125,7 @@ describe("a new block", () => {
     expect(bench.writes).toEqual([]);
   });
 
-  it("is one of at most receiptWorkers whose receipts are read at the same time", async () => {
+  it("waits if the receipts of receiptWorkers other blocks are being read", async () => {
     const bench = createStageBench({}, { settings: { receiptWorkers: 3 } });
     bench.simulated.mine(20);
     await bench.context.follower.advance();

@@ -19,7 +19,7 @@ function waiting(count: number, payload = PRICED): StageBench {
 }
 
 describe("the sign stage", () => {
-  it("commits the attempt with its claim before the attempt can be sent", async () => {
+  it("commits a signed attempt together with the right to send it, before it can be sent", async () => {
     const bench = waiting(2);
     const trackedAtCommit: number[] = [];
     bench.control.meanwhile = () => void trackedAtCommit.push(bench.lane.unmined.size);
@@ -157,7 +157,7 @@ describe("a transaction to be signed", () => {
     ]);
   });
 
-  it("with an access list gets type 2930 if the market's type is legacy", async () => {
+  it("gets type 2930 if it has an access list and the market's type is legacy", async () => {
     const bench = createStageBench({ cursor: 1 }, { chain: { baseFee: null } });
     bench.simulated.mine();
     const accessList = [{ address: TO, storageKeys: [] }];

@@ -24,7 +24,7 @@ const sends = (txId: string) => ops.row(txId).submitAttempts;
 const events = (txId: string) => ops.row(txId).history.map(({ event }) => event);
 const refusal = (request: Promise<unknown>) => world.refusal(request);
 
-/** A transaction that was sent and then held back by an operator. */
+/** A transaction that was sent and that an operator then put on hold. */
 async function held(entry: WorldNode, overrides: Parameters<typeof transfer>[0] = {}): Promise<string> {
   const txId = await ops.sent(entry, overrides);
   await ops.act(entry, "suspend", { txId });
@@ -59,7 +59,7 @@ describe("a sent transaction that is held", () => {
     expect(entry.events.filter((event) => event.type === "alert")).toEqual([]);
     await ops.act(entry, "resume", { txId });
     await world.clock.advance(10_000);
-    // The time until the transaction counts as STUCK starts anew: the time on hold is not counted.
+    // After a hold, the time until the transaction counts as STUCK starts anew; the time on hold is not counted.
     expect(ops.row(txId).state).toBe("TRACKING");
     world.chain.setBaseFee(1_000_000_000n);
     world.releaseBlocks();
@@ -128,12 +128,12 @@ describe("a sent transaction that is held", () => {
   });
 
   // protects [Times and holds] src/application/detours/expiry.ts
-  it("causes no signature until it is resumed, if the hold came after its validUntil but before its cancellation", async () => {
+  it("gets its cancellation signed only after it is resumed, if the hold came between its validUntil and the cancellation", async () => {
     const entry = await start();
     world.holdBlocks();
     const txId = await ops.sent(entry, { validUntil: within(5_000) });
     await ops.lane(entry, "suspend");
-    // A suspended lane sends nothing, so the cancel is due and waits.
+    // The deadline passes, so a cancel is due; but the suspended lane sends nothing, so the cancel waits.
     await world.clock.advance(30_000);
     await ops.act(entry, "suspend", { txId });
     const signatures = countSignatures(entry);
@@ -177,8 +177,8 @@ describe("a sent transaction that is held", () => {
     expect(summary).toMatch(
       /waits behind nonce 0, which is TRACKING: it is held back \(operator:ops: because\).*let nonce 0 go on/,
     );
-    // Transactions behind a held one are signed and sent as far as the in-flight window allows, as behind any unmined
-    // transaction.
+    // Transactions behind one that is on hold are signed and sent as far as the in-flight window allows, as behind any
+    // unmined transaction.
     expect(sends(behind)).toBeGreaterThan(0);
     await ops.act(entry, "resume", { txId });
     world.releaseBlocks();

@@ -5,7 +5,7 @@ import { SIGNER, SIGNERS, type World, type WorldNode } from "../../support/world
 
 const OTHER_SIGNER = SIGNERS.find((signer) => signer !== SIGNER) as (typeof SIGNERS)[number];
 const ACTOR = "operator:ops";
-/** Far longer than any send takes; the exact length does not matter. */
+/** Time in ms far longer than any send takes; the exact length does not matter. */
 const A_WHILE_MS = 5_000;
 
 let world: World;
@@ -38,7 +38,7 @@ async function expectSilence(): Promise<void> {
 
 describe("a kill of all signers", () => {
   // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
-  it("accepts creates but sends nothing, on every node, until it is ended", async () => {
+  it("lets every node accept creates but send nothing, until it is ended", async () => {
     await start();
     const answer = await kill(other);
     expect(answer).toEqual({
@@ -74,7 +74,7 @@ describe("a kill of all signers", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
-  it("raises an alert on every node, and explains why a transaction waits", async () => {
+  it("raises an alert on every node, and is named in the explanation of a waiting transaction", async () => {
     await start();
     await kill(other);
     const txId = await ops.create(owner);
@@ -93,7 +93,7 @@ describe("a kill of all signers", () => {
     }
   });
 
-  it("requested twice is one kill, and one request ends it", async () => {
+  it("is one kill even if it is requested twice, and one request ends it", async () => {
     await start();
     const [first, second] = [await kill(owner), await kill(other)];
     expect(second.kills).toEqual(first.kills);
@@ -103,7 +103,7 @@ describe("a kill of all signers", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("requested again before the node has read the end of the previous one is a new kill and applies", async () => {
+  it("applies as a new kill, even if the node has not yet read that the previous one ended", async () => {
     await start();
     await kill(owner);
     await world.database.connect().endKills({ signer: null, actor: ACTOR, reason: "over" }, []);
@@ -117,7 +117,7 @@ describe("a kill of all signers", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("requested repeatedly is listed once by every node", async () => {
+  it("is listed once by every node, even if it is requested repeatedly", async () => {
     await start();
     for (const node of [owner, other, owner]) expect((await kill(node)).kills).toHaveLength(1);
     expect((await kill(owner, SIGNER)).kills.map(({ signer }) => signer)).toEqual([null, SIGNER]);
@@ -158,7 +158,7 @@ describe("a kill of one signer", () => {
 
 describe("a kill during a database or network failure", () => {
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("reaches a node with a hanging database through the requested node, within a second", async () => {
+  it("is forwarded within a second, by the node that received it, to a node with a hanging database", async () => {
     await start();
     owner.store.pause();
     const { durable, nodes } = await kill(other);
@@ -167,7 +167,7 @@ describe("a kill during a database or network failure", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/node-instance.ts
-  it("is read from the database within a second by a node that cannot be reached", async () => {
+  it("is read from the database within a second by a node that other nodes cannot reach", async () => {
     await start();
     world.network.silence(owner.url);
     const asked = other.node.api.kill({ signer: null, request: undefined, actor: ACTOR });
@@ -176,7 +176,7 @@ describe("a kill during a database or network failure", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("stops the requested node and the others at once if its database hangs; the row is stored later", async () => {
+  it("stops the node that received it and the others at once, even if that node's database hangs; the row is stored later", async () => {
     await start();
     other.store.pause();
     const atMs = world.clock.monotonicMs();
@@ -192,7 +192,7 @@ describe("a kill during a database or network failure", () => {
   });
 
   // protects [The kill switch] src/application/cluster/kill-switch.ts
-  it("that was not stored survives a crash of the requested node, because a notified node stores it", async () => {
+  it("survives a crash of the node that received it but did not store it, because a notified node stores it", async () => {
     await start();
     const storeOf = [owner, other].map(({ store }) => store);
     for (const store of storeOf) store.pause();

@@ -18,7 +18,7 @@ const OTHER_SIGNER = SIGNERS.find((signer) => signer !== SIGNER) as (typeof SIGN
 const ACTOR = "operator:ops";
 const COUNT = 20;
 const EVERY_MS = 100;
-/** Longer than all sends of a test would take one after the other. */
+/** Time in ms that is longer than all sends of a test would take one after the other. */
 const A_WHILE_MS = 2 * COUNT * EVERY_MS;
 const ANSWERED_WITHIN_MS = 250;
 
@@ -56,7 +56,7 @@ async function threeOfTwenty(entry: WorldNode): Promise<readonly string[]> {
   return created.map(({ txId }) => txId);
 }
 
-/** Duration of the request, by the simulated clock. */
+/** Waits for a request to end, and returns its duration by the simulated clock. */
 async function timed(request: Promise<unknown>): Promise<number> {
   const atMs = world.clock.monotonicMs();
   await world.settle(request);
@@ -84,7 +84,7 @@ describe.each(STOPS)("the stop (%s) after three of twenty sends", (_, stop, goOn
   });
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts, src/domain/chain/answers.ts
-  it("leaves unsent transactions with their claims and without a stored response, and they are sent when it ends", async () => {
+  it("leaves unsent transactions with their right to send and without a stored response; they are sent when it ends", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
     await world.settle(stop(entry));
@@ -192,7 +192,10 @@ describe("a signed transaction that was not sent", () => {
 });
 
 describe("a send that waits for a connection", () => {
-  /** A transaction that is created, signed and claimed for sending; its bytes are sent when `connect` is called. */
+  /**
+   * Makes a transaction that is signed and whose send is stored as claimed, but that waits for a connection. Calling
+   * `connect` lets its bytes be sent.
+   */
   async function waiting(entry: WorldNode): Promise<{ readonly txId: string; readonly connect: () => Promise<void> }> {
     const { promise: connected, resolve } = deferred();
     const submit = entry.rpc.submit.bind(entry.rpc);
@@ -210,7 +213,7 @@ describe("a send that waits for a connection", () => {
   }
 
   // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
-  it("does not start after the lease deadline, although its claim was in time", async () => {
+  it("does not start after the lease deadline, although the right to send was committed in time", async () => {
     const entry = await start();
     const { txId, connect } = await waiting(entry);
     entry.store.pause();

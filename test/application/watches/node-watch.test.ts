@@ -27,7 +27,7 @@ function submission(first: boolean): TelemetryEvent {
   return { type: "submit.answered", ...tx, answer: "accepted", detail: null, first, sinceCreatedMs: null };
 }
 
-/** A node with no chain and no lane: it watches only itself. */
+/** A node without chains and lanes, so that only the conditions of the node itself are checked. */
 function quietWatch() {
   const clock = createManualClock();
   const events: TelemetryEvent[] = [];
@@ -117,7 +117,7 @@ describe("an alert about a lane", () => {
     expect(said(events).slice(2)).toEqual([["LOW_BALANCE", "resolved"]]);
   });
 
-  it("stays one alert while the lane's lowest open transaction changes, and is resolved with the first one's id", () => {
+  it("stays one alert while the lane's lowest open transaction changes, and is resolved with its original transaction id", () => {
     const events: TelemetryEvent[] = [];
     const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
     const old = { severity: "WARNING", code: "HEAD_OF_LINE_OLD", message: "m", lane } as const;

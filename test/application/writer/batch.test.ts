@@ -57,7 +57,7 @@ describe("queued allocations of one lane", () => {
     expect(mergeAllocations([only])[0]).toBe(only);
   });
 
-  it("use the highest nonce floor of those merged", () => {
+  it("use the highest nonce floor (lowest permitted nonce) among them", () => {
     const floorOf = (...floors: readonly (number | null)[]) => {
       const [merged] = mergeAllocations(floors.map((floor) => entry(floored(1, floor, "x"))));
       return merged?.write.kind === "allocate" ? merged.write.floor : undefined;
@@ -84,7 +84,7 @@ describe("queued allocations of one lane", () => {
   });
 });
 
-describe("a write that is split after a failure", () => {
+describe("a write that must be split after a failure", () => {
   it("becomes one write per item, for the same lane", () => {
     const whole = entry(moves(3, "a", "b"));
     const pieces = splitEntry(whole);
@@ -92,7 +92,7 @@ describe("a write that is split after a failure", () => {
     expect(pieces.every(({ write, weight }) => write.fence === whole.write.fence && weight === 1)).toBe(true);
   });
 
-  it("stays whole if it has one item or is of another kind", () => {
+  it("stays whole if it has only one item, or is of a kind that cannot be split", () => {
     for (const write of [moves(1, "a"), { kind: "align", fence: fence(1), floor: 4 } as const]) {
       const whole = entry(write);
       expect(splitEntry(whole)).toEqual([whole]);
@@ -109,7 +109,7 @@ describe("a write that is split after a failure", () => {
     expect(whole.answer.outcome).toEqual({ status: "applied", items: ["applied", "applied", "conflict"] });
   });
 
-  it("of allocations can return both refused and created items, with the highest next nonce", () => {
+  it("can return both refused and created items, with the highest next nonce, if it is an allocation", () => {
     const whole = entry(allocation(1, "a", "b", "c"));
     const [a, b, c] = splitEntry(whole);
     a?.resolve(allocated(5));
@@ -122,7 +122,7 @@ describe("a write that is split after a failure", () => {
     });
   });
 
-  it("of state transitions fails as a whole if one part fails", () => {
+  it("fails as a whole if it contains state transitions and one part fails", () => {
     const whole = entry(moves(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
@@ -146,7 +146,7 @@ describe("a write that is split after a failure", () => {
     expect(whole.answer).toMatchObject({ outcome: null, error: { name: "OutcomeUnknown" } });
   });
 
-  it("of state transitions is fenced if its lane was lost midway", () => {
+  it("is fenced if it contains state transitions and its lane was lost midway", () => {
     const whole = entry(moves(1, "a", "b"));
     const [a, b] = splitEntry(whole);
     a?.resolve({ status: "applied", items: ["applied"] });
@@ -171,7 +171,7 @@ describe("the weight of a queued write", () => {
       false,
     ],
   ])(
-    "for %s follows from its rows, and the entry says whether it completes a transaction",
+    "follows from its rows for %s, and the queue entry says whether the write completes a transaction",
     (_, write, weight, completes) => {
       expect(entry(write)).toMatchObject({ weight, completes });
     },

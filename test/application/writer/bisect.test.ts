@@ -26,7 +26,7 @@ async function writeAll(
   readonly results: readonly Result[];
   readonly committed: readonly string[];
   readonly calls: number;
-  /** Results reported to lanes and to writers, in this order. */
+  /** Records, in order, which results were reported to lanes and to callers. */
   readonly notified: readonly string[];
   /** Log lines about writes that could not be stored. */
   readonly logged: readonly string[];
@@ -89,7 +89,7 @@ describe("a write that the database refuses", () => {
   });
 
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
-  it("fails alone in its allocation, and the other items are created", async () => {
+  it("fails only the refused item of an allocation, and the other items are created", async () => {
     const write = allocation(1, "a", "bad", "c");
     const { results, committed, logged } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
     expect(committed.toSorted()).toEqual(["a", "c", "d"]);
@@ -104,7 +104,7 @@ describe("a write that the database refuses", () => {
   });
 
   // protects [Many lanes] src/application/writer/batch.ts
-  it("in an allocation that is then fenced makes its outcome unknown, even if the items before it only await approval", async () => {
+  it("makes the outcome of its allocation unknown if the allocation is fenced later, even if earlier items only await approval", async () => {
     const waits = { result: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
     const answer = (write: LaneWrite): WriteOutcome =>
       idsOf(write).includes("a") ? { status: "allocated", items: [waits], cursor: 0 } : { status: "fenced" };
@@ -112,14 +112,14 @@ describe("a write that the database refuses", () => {
     expect(results[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
   });
 
-  it("among state transitions fails only its own write", async () => {
+  it("fails only itself, not other writes, if it contains state transitions", async () => {
     const { results, committed } = await writeAll([moves(1, "a", "bad"), moves(2, "b")], new Set(["bad"]));
     expect(results[0]).toMatchObject({ error: { name: "BatchRefused" } });
     expect(results[1]).toMatchObject({ outcome: { status: "applied" } });
     expect(committed.toSorted()).toEqual(["a", "b"]);
   });
 
-  it("that cannot be split fails as a whole", async () => {
+  it("fails as a whole if it cannot be split", async () => {
     const unwatch: LaneWrite = { kind: "unwatch", fence: allocation(1).fence, throughBlock: 5 };
     const { results } = await writeAll([unwatch, moves(2, "b")], new Set(["unwatch"]));
     expect(results[0]).toMatchObject({ error: { name: "BatchRefused" } });
@@ -131,7 +131,7 @@ describe("a write that the database refuses", () => {
     ["moves", moves(1, "unread"), ["b"]],
   ] as const)(
     // protects [Many lanes] src/application/writer/committer.ts, src/adapters/postgres/session/errors.ts
-    "because the ledger was not loaded for %s fails only that write, and no request is called unstorable",
+    "fails alone if the ledger was not loaded for %s, and no request is called unstorable",
     async (_, write, expected) => {
       const lacks = (ids: readonly string[]) => {
         if (ids.includes("unread")) throw new NotLoaded("transaction unread");
@@ -143,7 +143,7 @@ describe("a write that the database refuses", () => {
     },
   );
 
-  it("anywhere in a batch leaves all others committed once, in order, each with its own result", async () => {
+  it("leaves all other writes of its batch committed once, in order, each with its own result, wherever it is in the batch", async () => {
     const batches = fc.array(
       fc.record({
         lane: fc.integer({ min: 1, max: 4 }),

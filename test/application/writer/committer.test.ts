@@ -136,8 +136,8 @@ describe("the committer, while incoming requests wait to be read", () => {
 });
 
 /**
- * Number of small commits that may start without waiting after a pause. At a low rate, each counts as a tenth of the
- * usual interval, and three intervals may be used in advance.
+ * Number of small commits that may start without waiting after a pause. At a low rate, a commit uses up a tenth of the
+ * usual interval between commits, and three intervals may be used in advance.
  */
 const AT_ONCE = 30;
 
@@ -287,7 +287,7 @@ describe("a commit of queued writes", () => {
     expect(store.call(2).writes.map(idsOf)).toEqual([["f"]]);
   });
 
-  it("weighs other kinds of writes by the number of their rows", async () => {
+  it("weighs writes such as intake results by the number of their rows", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
     const results = ["x", "y", "z"].map((of, intakeId) => ({ intakeId, result: "alias" as const, of }));
     void committer.write({ kind: "settleIntake", fence: fence(1), results });
@@ -312,7 +312,7 @@ describe("database transactions in flight", () => {
     expect(store.mostInFlight).toBe(2);
   });
 
-  it("contain completions in only one of them, and other writes overtake the completions that wait", async () => {
+  it("include only one that contains completions; other writes overtake the completions that wait", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     void committer.write(completion(1, "a"));
     void committer.write(completion(2, "b"));
@@ -327,7 +327,7 @@ describe("database transactions in flight", () => {
     expect(store.call(2).writes.map(idsOf)).toEqual([["b"]]);
   });
 
-  it("treat a refused intake row as a completion, but not an alias", async () => {
+  it("treat a refused intake row as a completion, but not an intake row that repeats a known request", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
     const refused = { intakeId: 1, result: "refused", event: "refuse", reason: "no" } as const;
     void committer.write(completion(1, "a"));
@@ -417,7 +417,7 @@ describe("a commit that finds the database busy", () => {
   });
 
   // protects [Short of time] src/application/writer/committer.ts
-  it("for state transitions lets creates of the same lane overtake them, in order", async () => {
+  it("lets creates of the same lane overtake its state transitions, in order", async () => {
     const { committer, store, clock } = bench();
     const moved = watch(committer.write(moves(1, "m")));
     const own = watch(committer.write(allocation(1, "a")));
@@ -483,7 +483,7 @@ describe("a batch whose commit fails", () => {
   it.each([
     ["unavailable", new StoreUnavailable("away")],
     ["unknown", new OutcomeUnknown("who knows")],
-  ])("(%s) fails its writes with that error, and also writes planned on top of them", async (_, error) => {
+  ])("(%s) fails its writes, and the writes planned on top of them, with the same error", async (_, error) => {
     const { committer, store, clock, telemetry } = bench();
     const first = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
@@ -517,7 +517,7 @@ describe("a batch whose commit fails", () => {
     expect(givenUp.length).toBe(3);
   });
 
-  it("because the database history changed reports HistoryChanged", async () => {
+  it("reports HistoryChanged if the database history changed", async () => {
     const { committer, store, clock, histories } = bench();
     const write = watch(committer.write(moves(1, "a")));
     await clock.advance(5);
@@ -569,7 +569,7 @@ describe("waiting for an idle committer", () => {
     expect([one.state, all.state]).toEqual(["done", "done"]);
   });
 
-  it("for ten thousand lanes scans the queue once, so that a draining node is not blocked", async () => {
+  it("scans the queue once for ten thousand lanes, so that a draining node is not blocked", async () => {
     const LANES = 10_000;
     const { committer, clock } = bench({ batchSize: 2 * LANES });
     for (let each = 1; each <= LANES; each++) void committer.write(moves(each, `t${each}`));

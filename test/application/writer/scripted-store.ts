@@ -20,9 +20,9 @@ export class ScriptedStore {
   readonly calls: Call[] = [];
   inFlight = 0;
   mostInFlight = 0;
-  /** If set, answers each commit at once; may throw. */
+  /** If set, this function supplies the result of each commit at once; it may throw. */
   reply: ((writes: readonly LaneWrite[]) => readonly WriteOutcome[]) | null = null;
-  /** Changes of lanes that a commit reports. */
+  /** Supplies the changes of lanes that a commit reports. */
   changes: (writes: readonly LaneWrite[]) => readonly LaneChanges[] = () => [];
 
   async commit(writes: readonly LaneWrite[]): Promise<Committed> {

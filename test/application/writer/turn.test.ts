@@ -42,7 +42,7 @@ describe("a database transaction of the writer", () => {
     expect(left.flatMap(({ write }) => idsOf(write))).toEqual(["n"]);
   });
 
-  it("contains no write of a lane in flight, and no completion while another transaction has one", () => {
+  it("excludes lanes that another open transaction writes, and contains no completions while another one contains some", () => {
     const queue = [moves(1, "a"), allocation(1, "b"), completion(2, "c"), moves(2, "d"), allocation(2, "e")].map(entry);
     const { taken } = new Turns(100).next(queue, { ...FREE, busyShards: new Set([1]), completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(["e"]);
@@ -96,21 +96,21 @@ describe("creates of many lanes", () => {
   const late = (write: LaneWrite): Entry => ({ ...entry(write), passedBy: 3 });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for an overtaken state transition that itself waits for a suspension queued behind them", () => {
+  it("do not wait for a state transition that they overtook, if it must wait for a suspension queued behind them", () => {
     const queue = [...many.map(entry), entry(suspension(1)), late(moves(1, "m"))];
     const { taken } = new Turns(100).next(queue, FREE);
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("do not wait for an overtaken completion while another transaction holds the feed's counter", () => {
+  it("do not wait for a completion that they overtook while another transaction holds the feed's counter", () => {
     const queue = [late(completion(1, "m")), ...[...many, allocation(9, "c8")].map(entry)];
     const { taken } = new Turns(100).next(queue, { ...FREE, completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 9));
   });
 
   // protects [Short of time] src/application/writer/turn.ts
-  it("wait in a full queue for a state transition that they overtook three times, even if it exceeds its share", () => {
+  it("wait in a full queue for a state transition that they overtook three times, even if that transition exceeds its share", () => {
     const turns = new Turns(20);
     const creates = ids("p", 40).map((id) => entry(allocation(1, id)));
     const first = late(moves(1, "m0"));
@@ -148,7 +148,7 @@ describe("creates of many lanes", () => {
 });
 
 describe("the writer, with a queue full of creates,", () => {
-  it("commits the creates first, and reserves an eighth for state transitions of their lane", () => {
+  it("commits the creates first, and reserves an eighth of its capacity for state transitions of their lane", () => {
     const turns = new Turns(60);
     let queue: readonly Entry[] = ids("m", 100).map((id) => entry(moves(1, id)));
     let moved = 0;
@@ -180,12 +180,12 @@ describe("the writer, with a queue full of creates,", () => {
       taken.push(next.taken.filter(({ write }) => write.kind === "transition").length);
       queue = next.left;
     }
-    // Each turn may include two transitions. The first write has six: it waits for the second turn, and then four are
-    // deducted from the shares of later turns.
+    // Each commit has a share of two state changes. The first write contains six: it waits for the second commit, and
+    // the four above the share are deducted from later commits.
     expect(taken).toEqual([0, 1, 0, 0, 1, 0, 0, 0]);
   });
 
-  it("keeps the share of transitions while the lane is in flight", () => {
+  it("keeps the share that is reserved for transitions while a commit of the lane is in flight", () => {
     const turns = new Turns(10);
     const first = turns.next([entry(moves(1, "m")), entry(allocation(1, ...ids("a", 12)))], FREE);
     expect(read(first.left)).toEqual(["transition 1"]);
@@ -201,7 +201,7 @@ describe("the writer, with a queue full of creates,", () => {
     expect(new Turns(10).next(queue, FREE).left).toEqual([]);
   });
 
-  it("lets no write overtake a suspension, which does not wait for a share", () => {
+  it("commits a suspension without waiting for a share, and lets no write overtake it", () => {
     const queue = [moves(1, "m"), suspension(1), allocation(1, ...ids("a", 12))].map(entry);
     expect(read(new Turns(10).next(queue, FREE).taken)).toEqual(["transition 1", "suspend 1", "allocate 12"]);
     const held = new Turns(2).next([moves(1, "m", "n", "o"), suspension(1), allocation(1, "a")].map(entry), FREE);
@@ -218,7 +218,8 @@ describe("the writer, while incoming requests wait to be read", () => {
     const turns = new Turns(200);
     const first = turns.next([moves(1, ...ids("m", 64)), allocation(1, ...ids("a", 64))].map(entry), CROWDED);
     expect(read(first.taken)).toEqual(["allocate 64"]);
-    // The callers were answered and their next requests have not arrived yet, so the lane is kept free for them.
+    // The callers got their responses and have not sent their next requests yet, so the lane is kept free for those
+    // requests.
     const between = new Turns(200).next(first.left, CROWDED);
     expect(read(between.taken)).toEqual([]);
     expect(read(turns.next([...first.left, entry(allocation(1, "b"))], CROWDED).taken)).toEqual([
@@ -264,7 +265,7 @@ describe("the writer's queue", () => {
     { minLength: 1, maxLength: 60 },
   );
 
-  it("is drained completely: every turn takes something, in order except for creates that overtake transitions", () => {
+  it("is drained completely: each round commits something, in order except for creates that overtake transitions", () => {
     fc.assert(
       fc.property(script, fc.integer({ min: 1, max: 8 }), (steps, batchSize) => {
         const turns = new Turns(batchSize);

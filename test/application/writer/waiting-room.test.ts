@@ -50,7 +50,7 @@ function endings(store: ScriptedStore): readonly number[] {
 }
 
 describe("the write of an accepted broadcast", () => {
-  it("waits for other writes, and is committed alone after a limit", async () => {
+  it("waits for other writes, and is committed alone after a time limit", async () => {
     const { clock, store, committer } = bench();
     const written = committer.write(answer(1, answered("a")));
     await clock.advance(ANSWERS_WAIT_MS - 1);
@@ -88,7 +88,7 @@ describe("the write of an accepted broadcast", () => {
     expect(store.calls.map(({ writes }) => writes.map(idsOf))).toEqual([[["b"]]]);
   });
 
-  it("does not wait if it holds the hash from a node that signs, because that hash is stored nowhere else", async () => {
+  it("does not wait if it contains a hash from a chain node that signs, because that hash is stored nowhere else", async () => {
     const { clock, store, committer } = bench();
     const identified = { ordinal: 1, txHash: `0x${"1".repeat(64)}` } as const;
     void committer.write(answer(1, answered("a", { identified: identified as never })));
@@ -131,7 +131,7 @@ describe("the write of a found receipt", () => {
     expect(clock.armedTimers, "no timer is left behind").toBe(0);
   });
 
-  it("is committed after a limit without the completion, together with later accepted broadcasts", async () => {
+  it("is committed after a time limit without the completion, together with later accepted broadcasts", async () => {
     const { clock, store, committer } = bench();
     const written = committer.write(answer(1, mined("a")));
     await clock.advance(RECEIPTS_WAIT_MS - 1);
@@ -183,7 +183,7 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
     expect(endings(store)).toEqual([9]);
   });
 
-  it("is not made earlier by other writes of its lane", async () => {
+  it("is not made earlier because of other writes of its lane", async () => {
     const { clock, store, committer } = bench();
     void committer.write(ending(1, 7));
     void committer.write(moves(1, "a"));
@@ -214,7 +214,7 @@ describe("the write that ends the monitoring of blocks for reorgs", () => {
   });
 
   // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
-  it("is made lane by lane, and a repeated request does not lose its lane's place", async () => {
+  it("is made lane by lane, and a repeated request does not lose its lane's place in the order", async () => {
     const { clock, store, committer } = bench();
     for (const n of [1, 2, 3]) void committer.write(ending(n, n));
     await clock.advance(ENDINGS_WAIT_MS);

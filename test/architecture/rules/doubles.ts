@@ -6,8 +6,8 @@ const CONTRACT = /^test\/contracts\/.+\.contract\.ts$/;
 const TEST = /\.test\.ts$/;
 
 /**
- * Test doubles that no contract suite verifies, and contract suites that run only against the double or only against
- * the real adapter.
+ * Finds test doubles that no contract suite verifies, and contract suites that run only against the double or only
+ * against the real adapter.
  */
 export function dishonestDoubles(tests: readonly SourceFile[]): readonly string[] {
   const byPath = new Map(tests.map((file) => [file.path, file]));

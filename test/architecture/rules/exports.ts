@@ -2,7 +2,7 @@ import { isNode, type Node, nameOf, nodesIn, resolveFrom, type SourceFile, walk 
 import { declaredNames } from "./names.ts";
 
 export interface Readers {
-  /** The files that may use an export, including tests. */
+  /** The files in which an export may be used, including tests. */
   readonly files: readonly SourceFile[];
   /** Files whose exports are part of the public interface. */
   readonly entries: readonly string[];
@@ -37,7 +37,7 @@ function takenName({ type, imported, local }: Node): string {
   return type === "ImportNamespaceSpecifier" ? "*" : (nameOf(imported ?? local) ?? "default");
 }
 
-/** Types are exempt: an export may exist only to name a part of a signature. */
+/** Exported types are exempt: they may exist only to name a part of a signature. */
 const TYPES = new Set(["TSInterfaceDeclaration", "TSTypeAliasDeclaration"]);
 
 function exportedValues({ program }: SourceFile): readonly string[] {

@@ -60,7 +60,7 @@ function currentDate({ type, callee, arguments: given }: Node): string | null {
   return type === "CallExpression" || (Array.isArray(given) && given.length === 0) ? "new Date()" : null;
 }
 
-/** Whether an identifier is a reference, not the name of a member, a key or a parameter. */
+/** True if an identifier is a reference, and not the name of a member, a key or a parameter. */
 function isReference(node: Node, parent: Node | undefined): boolean {
   if (parent === undefined) return true;
   if (parent.type === "MemberExpression") return parent.object === node || parent.computed === true;
@@ -68,7 +68,7 @@ function isReference(node: Node, parent: Node | undefined): boolean {
   return !["MethodDefinition", "PropertyDefinition"].includes(parent.type);
 }
 
-/** Types such as `typeof setTimeout` call nothing. */
+/** A type such as `typeof setTimeout` only names the function and does not call it. */
 function isTypeLevel({ type, expression }: Node): boolean {
   return type.startsWith("TS") && !isNode(expression);
 }

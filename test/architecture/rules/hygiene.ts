@@ -2,7 +2,7 @@ import { isNode, lineOf, type Node, nameOf, nodesIn, type SourceFile, walk } fro
 import { importsOf } from "./imports.ts";
 
 const RUNNERS = new Set(["describe", "it", "suite", "test"]);
-/** Banned test modifiers. `fails` and `todo` are skips that look like passes. */
+/** Banned test modifiers. With `fails` and `todo`, a test is in effect skipped but looks as if it passed. */
 const EVASIONS = new Set(["fails", "only", "retry", "runIf", "skip", "skipIf", "todo"]);
 const TIMERS = new Set(["setInterval", "setTimeout"]);
 
@@ -63,7 +63,7 @@ function replacement(node: Node): string | null {
   return isVariables(nodesIn(node.arguments)[0]) ? "process.env" : null;
 }
 
-/** Whether an expression is `process.env` or one of its variables. */
+/** True if an expression is `process.env` or one of its variables. */
 function isVariables(value: unknown): boolean {
   if (!isNode(value) || value.type !== "MemberExpression") return false;
   return (nameOf(value.object) === "process" && nameOf(value.property) === "env") || isVariables(value.object);

@@ -3,14 +3,17 @@ import { isNode, lineOf, type Node, nameOf, nodesIn, resolveFrom, type SourceFil
 export interface Import {
   readonly from: string;
   readonly line: number;
-  /** The imported path from the repository's root, or a package or `node:` module as written. */
+  /**
+   * The imported file as a path from the repository's root; or the name of the package or `node:` module as written in
+   * the import.
+   */
   readonly target: string;
   readonly isRelative: boolean;
-  /** Whether the import disappears in compilation: `import type`, or every name in it is marked `type`. */
+  /** True if the import disappears in compilation: `import type`, or every name in it is marked `type`. */
   readonly isTypeOnly: boolean;
   /**
-   * Whether the module is loaded only when the code runs, or in a thread of its own. Importing this file then does not
-   * load it.
+   * True if the module is loaded only later, when the code runs, or in a separate thread. Importing this file then does
+   * not load it.
    */
   readonly isLazy: boolean;
 }
@@ -88,18 +91,18 @@ interface Layer {
 
 const CORE = ["src/domain", "src/ports"];
 const EVERY_ADAPTER = "src/adapters/*";
-/** An adapter behind a port of the core: it does not depend on its callers. */
+/** Adapters that the core calls through a port. They must not depend on their callers. */
 const DRIVEN = { imports: CORE };
 
 /**
- * Allowed imports per layer. A package may be imported by one layer; each exception is listed here. Node's own modules
- * are for adapters and main; the domain may use `node:crypto` for hashing.
+ * Allowed imports per layer. A package may be imported by one layer only, with the exceptions listed here. Node's own
+ * modules are for adapters and main; the domain may use `node:crypto` for hashing.
  */
 const LAYERS: Readonly<Record<string, Layer>> = {
   "src/domain": { imports: [], packages: ["node:crypto"] },
   "src/ports": { imports: ["src/domain"], packages: [] },
   "src/application": { imports: CORE, packages: [] },
-  // Types of ABIs come from viem.
+  // The contract layer takes its types of ABIs from viem.
   "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["viem"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
   // Wallet libraries run in the caller's process: they use only the public interface and load no code of a node.
@@ -111,7 +114,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/adapters/system": { ...DRIVEN, packages: ["node:*", "pino", "prom-client"] },
   "src/adapters/telemetry": { ...DRIVEN, packages: ["node:*", "@opentelemetry/api"] },
   "src/adapters/webhooks": { ...DRIVEN, packages: ["node:*", "undici"] },
-  // The sender and the receiver of requests between nodes share the names of the wire format.
+  // The sending and the receiving side of requests between nodes share the names of the wire format.
   "src/adapters/peers": { imports: [...CORE, "src/contract"], packages: ["node:*", "undici"] },
   "src/adapters/http": {
     imports: [...CORE, "src/application", "src/contract"],
@@ -124,12 +127,13 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   "src/adapters/dashboard/public": { imports: [], packages: [] },
   "src/adapters/dashboard": { imports: ["src/contract", "src/client"], packages: ["node:*"] },
-  // The developer's own database and chain, independent of the node that `fencepost dev` starts on them.
+  // The database and chain that `fencepost dev` provides for a developer. They do not depend on the node that it starts
+  // on them.
   "src/main/dev/embedded": {
     imports: [...DRIVEN.imports, "src/main/node/version.ts"],
     packages: ["node:*", "@nomicfoundation/edr", "viem"],
   },
-  // The only file that reads package.json.
+  // version.ts is the only file that reads package.json.
   "src/main/node/version.ts": { imports: [], packages: ["node:*"] },
   "src/main": {
     imports: [
@@ -141,7 +145,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       "src/main/dev/embedded",
       "src/main/node/version.ts",
     ],
-    // `pg` is for the type of a caller's own client (`send(intent, { client })`), and for the databases of
+    // `pg` is needed for the type of a caller's own client (`send(intent, { client })`), and for the databases of
     // `fencepost/testing`.
     packages: ["node:*", "jiti", "pg"],
     typesOf: ["typebox"],
@@ -152,8 +156,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 const APPLICATION = "src/application";
 
 /**
- * The folders of the application, lowest first: each may import those before it and none after it. Files outside these
- * folders (types of the interface, settings) count as lowest; authority.ts, which every call passes, counts as highest.
+ * The folders of the application, lowest first: each may import the folders before it and none after it. Files outside
+ * these folders (types of the interface, settings) count as lowest. authority.ts counts as highest, because every API
+ * call passes through it.
  */
 const FLOORS: readonly string[] = [
   "requests",

@@ -67,7 +67,7 @@ function heldAs(node: Node, ancestors: readonly Node[]): string | null {
 }
 
 /**
- * Whether a variable outlives its function: an inner function uses it, and the outer function returns a function or an
+ * True if a variable outlives its function: an inner function uses it, and the outer function returns a function or an
  * object of functions.
  */
 function isCaptured(around: Node, name: string): boolean {
@@ -112,7 +112,7 @@ function keyOf(declaration: Node, kinds: ReadonlySet<string>, knowsIds: boolean)
 }
 
 /**
- * Whether the declaration does not show its type: it has no annotation, or the annotation is a property of another type
+ * True if the declaration does not show its type: it has no annotation, or the annotation is a property of another type
  * (`Other["field"]`).
  */
 function isHidden(annotation: unknown): boolean {

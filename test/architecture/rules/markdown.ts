@@ -22,7 +22,7 @@ interface Passage {
   readonly kind: "prose" | "span" | "block";
 }
 
-/** Everything that a document names and that does not exist. */
+/** Finds everything that a document names but that does not exist. */
 export function brokenReferences(path: string, facts: Facts): readonly string[] {
   const passages = passagesOf(facts.read(path));
   const judge = (passage: Passage): readonly string[] => {
@@ -72,7 +72,10 @@ function headingsOf(text: string): readonly string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => anchorOf(title));
 }
 
-/** Base folders of paths in documents: the root, or src if a page is only about the code. */
+/**
+ * Folders to which a path in a document may be relative: the root, or a folder of src if the page is only about the
+ * code.
+ */
 const BASES = ["", "src/", "src/application/"];
 const OUR_FOLDER = /^(src|test|docs|scripts|bench|bin|\.ci)\//;
 const FILE_NAME = /\.(ts|js|mjs|md|sql|json|html|css)$/;
@@ -90,7 +93,7 @@ function isMissing(span: string, facts: Facts): boolean {
     FILE_NAME.test(span) ||
     OUR_FOLDER.test(span) ||
     BASES.some((base) => first !== "*" && isThere(`${base}${first}`, facts.files));
-  // A media type is not a path of the repository.
+  // `application/json` looks like a path under src, but it is a media type.
   if (!isPath || span === "application/json") return false;
   return expand(span).some((path) => !BASES.some((base) => isThere(`${base}${path}`, facts.files)));
 }

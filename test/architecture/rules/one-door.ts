@@ -1,10 +1,11 @@
 import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tree.ts";
 
-/** Files that may check whether a lane, or the node itself, may still act. */
+/** Files that may call the methods that check whether a lane, or the node itself, may still act. */
 const ASKERS: Readonly<Record<string, readonly string[]>> = {
   hasEnded: ["lane/term.ts", "lane/owned-lane.ts", "lane/lanes.ts"],
   maySend: ["lane/term.ts", "lane/owned-lane.ts", "lane/lease.ts"],
-  // The last three files check the node, not a lane: whether it accepts requests, is ready, or may claim lanes.
+  // The last three files check for the node as a whole, not for a lane: whether it accepts requests, is ready, or may
+  // claim lanes.
   mayAct: [
     "lane/term.ts",
     "lane/owned-lane.ts",
@@ -16,7 +17,10 @@ const ASKERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Methods with an effect, by name. `on` is the name of the object; null matches any object. */
+/**
+ * Methods that change something outside (write, send, sign), by name. `on` is the name of the object on which they are
+ * called; null matches any object.
+ */
 const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly door: string }>> = {
   write: { on: "writer", door: "write" },
   submit: { on: null, door: "send" },
@@ -25,12 +29,12 @@ const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly do
 };
 
 /**
- * Files that may call the methods with an effect: the term itself, and the layer between term and signer, which only
- * passes requests on.
+ * Files that may call the methods in EFFECTS: term.ts, and the layer between it and the signer, which only passes
+ * requests on.
  */
 const DOORS = ["lane/term.ts", "cluster/keys-away.ts"];
 
-/** Finds checks and effects of a lane that bypass its term (application/lane/term.ts). */
+/** Finds code that checks or acts for a lane without going through its term (application/lane/term.ts). */
 export function besideTheDoor(file: SourceFile): readonly string[] {
   const place = file.path.replace("src/application/", "");
   const found: string[] = [];

@@ -5,7 +5,7 @@ export interface FunctionSize {
   readonly where: string;
   readonly lines: number;
   readonly parameters: number;
-  /** Whether the function's body is a block of statements, not a single expression such as `(row) => row.id`. */
+  /** True if the function's body is a block of statements, not a single expression such as `(row) => row.id`. */
   readonly hasBlock: boolean;
 }
 

@@ -13,7 +13,7 @@ export interface Vocabulary {
   readonly metrics: ReadonlySet<string>;
 }
 
-/** Every name in a document that does not exist in the vocabulary. */
+/** Finds every name in a document that the vocabulary does not contain. */
 export function unknownNames(text: string, vocabulary: Vocabulary): readonly string[] {
   const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span = ""]) => span);
   return [
@@ -82,7 +82,7 @@ function isRoute(method: string | null, path: string, routes: readonly string[])
 }
 
 /**
- * Whether a path matches a route's template. A plain word does not match a parameter: `/tx/completion` is a typing
+ * True if a path matches a route's template. A plain word does not match a parameter: `/tx/completion` is a typing
  * error, not a transaction with that id.
  */
 function fits(path: readonly string[], template: readonly string[]): boolean {
@@ -92,7 +92,7 @@ function fits(path: readonly string[], template: readonly string[]): boolean {
   );
 }
 
-/** Words in capitals that belong to PostgreSQL, systemd, a cloud or another relayer. */
+/** Words in capitals that are not Fencepost's: names of PostgreSQL, systemd, a cloud or another relayer. */
 const OF_OTHERS = new Set([
   "CLUSTER",
   "CREDENTIALS_DIRECTORY",

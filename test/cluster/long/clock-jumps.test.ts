@@ -1,5 +1,6 @@
 /**
- * A machine's wall clock jumps by an hour, forwards and back, during operation; with libfaketime and real processes.
+ * A machine's wall clock jumps by an hour, forwards and back, while nodes run. Tested with libfaketime and real
+ * processes.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -92,7 +93,10 @@ describe("a clock jump of one hour on the database's machine", () => {
     },
   );
 
-  it("backwards does not delay the takeover of a dead node's lanes by an hour", async ({ cluster, databaseClock }) => {
+  it("does not delay the takeover of a dead node's lanes by an hour if the clock goes back", async ({
+    cluster,
+    databaseClock,
+  }) => {
     const [dying, heir] = (await cluster.startAll(2)) as [ClusterNode, ClusterNode];
     await cluster.untilSpread([dying, heir]);
     await databaseClock.set(-HOUR_MS);
@@ -106,7 +110,7 @@ describe("a clock jump of one hour on the database's machine", () => {
     await auditCluster(cluster, accepted);
   });
 
-  it("backwards does not extend an unused reservation by an hour: the reservation expires after its time to live", async ({
+  it("does not extend an unused reservation by an hour if the clock goes back: it expires after its time to live", async ({
     cluster,
     databaseClock,
   }) => {
@@ -121,7 +125,7 @@ describe("a clock jump of one hour on the database's machine", () => {
     expect(await client.reservation(reservationId)).toMatchObject({ state: "EXPIRED" });
   });
 
-  it("back and forth does not reset the usage of a policy's hourly limit", async ({
+  it("does not reset the usage of a policy's hourly limit if the clock goes back and forth", async ({
     cluster,
     databaseClock,
     newClock,

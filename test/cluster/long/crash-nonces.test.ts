@@ -12,7 +12,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 const GWEI = 1_000_000_000n;
 
 /**
- * A signer configured with plain keys never refuses, so `giveUp.committed` is not reached here;
+ * A signer configured with plain keys never refuses to sign, so the failpoint `giveUp.committed` is not reached here;
  * test/application/nonces/reservations-crash.test.ts covers it.
  */
 const WALKED = NONCE_FAILPOINTS.filter((name) => name !== "giveUp.committed");
@@ -24,7 +24,10 @@ function sign(nonce: number): Promise<`0x${string}`> {
   });
 }
 
-/** Repeats a request until it has a final response. Null if an earlier try was carried out or it is too late. */
+/**
+ * Repeats a request until it has a final response. Returns null if an earlier try had already been carried out, or if
+ * it is too late for the request.
+ */
 async function surely<T>(client: () => FencepostClient | null, ask: (client: FencepostClient) => Promise<T>) {
   const answered = await waitUntil(async () => {
     const current = client();

@@ -1,4 +1,4 @@
-/** A node that has lost its connection to the database or to the chain, or that never had the key. */
+/** Tests of a node that has lost its connection to the database or to the chain, or that never had a signer's key. */
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { CreatedTransaction, FencepostApiError } from "../../../src/client/index.ts";
@@ -35,7 +35,7 @@ async function untilOwnedBy(cluster: Cluster, node: ClusterNode): Promise<void> 
 }
 
 describe("a node that is cut off from the database only", () => {
-  it("starts none of its claimed sends, although its lease is valid; another node sends those transactions", async ({
+  it("starts none of the sends that it has claimed, although its lease is valid; another node sends those transactions", async ({
     cluster,
   }) => {
     const node = await cluster.start({ variables: VARIABLES });
@@ -43,7 +43,7 @@ describe("a node that is cut off from the database only", () => {
     node.databaseWire.refuse();
     node.databaseWire.cut();
     const deadlineMs = systemClock.monotonicMs() + LEASE_MS - SKEW_MS;
-    // The node's database session is gone, and with it the lock by which other nodes see that it is alive: they may
+    // The node's database session is gone, and with it the lock that shows other nodes that it is alive. They may
     // declare it dead at any moment.
     const sent = node.chainWire.sent;
     early.hold.release();
@@ -62,7 +62,10 @@ describe("a node that is cut off from the database only", () => {
   });
 });
 
-/** 300 payloads of a lane are signed and claimed. The chain has received the first of them and has not responded. */
+/**
+ * Signs 300 transactions of a lane and stores the right to send them. The chain has received the first of them and has
+ * not responded.
+ */
 async function sendHeld(
   cluster: Cluster,
   node: ClusterNode,
@@ -94,7 +97,7 @@ describe("a node that is cut off from the chain only", () => {
     accepted.push(...(await caller.sendBatch(range(40).map(createOn(FEW, "gone")))));
     expect(await instancesOf(cluster, node), "its lease is another matter").toBe(1);
     expect(await metric(node, "fencepost_lease_fenced_total")).toBe(0);
-    // Now no node can reach the chain, so there is no node to move the lanes to.
+    // Now no node can reach the chain, so there is no better node for the lanes.
     other.chainWire.cut();
     const away = "SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND chains = '{}'";
     await waitUntil(async () => (await cluster.database.query(away)).length === 2, "both say that it is away");

@@ -29,7 +29,7 @@ describe("fencepost demo", () => {
     child.signal("SIGTERM");
     expect((await child.exited).code).toBe(1);
     expect(child.stderr()).toBe("fencepost: interrupted; everything was stopped\n");
-    // Surviving child processes would keep the process group alive.
+    // If a child process survived, the process group would still exist.
     await waitUntil(() => isGone(() => child.signalGroup("SIGCONT")), "the whole group has ended");
   }, 240_000);
 });

@@ -42,7 +42,7 @@ const epochs = (database: Database) =>
 const feed = (url: string, query: string) => fetch(`${url}/api/v1/tx/completions?${query}`);
 
 describe("a failover to a synchronous standby", () => {
-  it("under load lets two nodes continue by themselves in one new epoch, and no acknowledged create is lost", async ({
+  it("lets two nodes under load continue by themselves in one new epoch, and no acknowledged create is lost", async ({
     postgres,
     database,
     simulated,
@@ -89,7 +89,7 @@ describe("a failover to a synchronous standby", () => {
 describe("a failover to an asynchronous standby", () => {
   it.scoped({ synchronous: false });
 
-  it("that lacks commits stops the lanes until an operator resumes them; no nonce that the network knows is reused", async ({
+  it("stops the lanes, if the standby lacks commits, until an operator resumes them; no nonce that the network knows is reused", async ({
     postgres,
     database,
     simulated,

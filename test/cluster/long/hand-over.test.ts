@@ -13,7 +13,7 @@ import { parseExposition } from "../../support/prometheus-text.ts";
 import { pricedTransfer, range } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** Number of lanes, one per key; the tests read the addresses from the leases. */
+/** Number of lanes, one per key. The tests read the signers' addresses from the table of leases. */
 const LANES = 6;
 const MANY_KEYS: Variables = {
   FENCEPOST_PRIVATE_KEYS: range(LANES)
@@ -115,8 +115,8 @@ async function members(database: Database): Promise<readonly Member[]> {
 }
 
 /**
- * Waits until each lane is on the node that placement chooses for this number of nodes, so that no node has a reason to
- * move one. Returns the signers.
+ * Waits until each lane is owned by the node that placement chooses for this number of nodes, so that no lane has to
+ * move. Returns the signers.
  */
 async function untilSpread(database: Database, nodes: number): Promise<readonly string[]> {
   return waitUntil(async () => {
@@ -198,8 +198,8 @@ describe("under load and without a retry", () => {
     await untilSpread(database, 3);
     await load.stop();
     const moved = (await tokens()).map((token, lane) => token - (before[lane] as number));
-    // A node that was starved past its lease loses all its lanes and then claims its share again. So each expired lease
-    // allows further moves of lanes.
+    // A node that got no CPU time for longer than its lease loses all its lanes and then claims its share again. So
+    // each expired lease allows for further changes of owner.
     const [row] = await database.query<{ lapses: number }>(
       "SELECT count(*)::int - 3 AS lapses FROM fencepost.node_instance",
     );
@@ -220,7 +220,8 @@ describe("a lane with 10,000 pending transactions", () => {
     }) => {
       const variables = { ...SHORT_LEASE, FENCEPOST_IN_FLIGHT_WINDOW: "2000" };
       const pair = [await nodes.start(simulated.url, variables), await nodes.start(simulated.url, variables)];
-      // The base fee keeps everything unmined, so that all the work is still to be done when the owner leaves.
+      // The base fee is too high for anything to be mined, so that all the work is still to be done when the owner
+      // leaves.
       simulated.chain.setBaseFee(30n * 10n ** 9n);
       const first = pair[0] as NodeProcess;
       // A crowded machine may refuse creates for now, so retry them. The measured part begins when all are accepted.

@@ -1,4 +1,4 @@
-/** Two nodes on one database, with one signer each: only one node acts for a signer, whatever happens to it. */
+/** Two nodes on one database, each with one lane: only one node acts for a signer, whatever happens to that node. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import type { FencepostClient } from "../../../src/client/index.ts";
@@ -35,7 +35,7 @@ function anyOf({ owner, other }: Pair): () => FencepostClient {
 }
 
 /**
- * Raises the base fee above the price that creates of this file offer, so that nothing is mined until the returned
+ * Raises the base fee above the fees that the creates of this file offer, so that nothing is mined until the returned
  * function is called.
  */
 function holdMining({ chain: { chain } }: Cluster): () => void {
@@ -106,8 +106,8 @@ describe("two nodes on one signer", () => {
   });
 
   it("a running owner with a valid lease is fenced once the other node declares it dead", async ({ cluster }) => {
-    // The owner sends a heartbeat every two minutes, but its row is changed to promise one every three seconds. So the
-    // other node declares the running owner dead, and only the fence stops it.
+    // The owner sends a heartbeat every two minutes, but the test changes its row to promise one every three seconds.
+    // So the other node declares the running owner dead, and only the fencing token stops the owner's writes.
     const slow = { FENCEPOST_LEASE_DURATION: "5m", FENCEPOST_LEASE_RENEW_INTERVAL: "2m" };
     const owner = await cluster.start({ variables: { ...keysOf([SIGNER]), ...slow } });
     const caller = new PersistentCaller(() => owner.client);

@@ -24,7 +24,7 @@ const BUSY_LOOPS = 4 * availableParallelism();
 
 const LOCKS = "SELECT l.pid FROM pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted";
 
-/** Waits until every node has published a lock that it holds. */
+/** Waits until every node has published its session lock and holds it. */
 async function untilLocked({ database }: Cluster, nodes: number): Promise<void> {
   const published = `SELECT 1 FROM fencepost.node_instance n
     JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.objid::integer = n.session_lock
@@ -56,7 +56,7 @@ function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
 }
 
 /**
- * Busy loops in sessions of their own: if Linux schedules by session, loops in this session would starve only this
+ * Starts busy loops in separate sessions: if Linux schedules by session, loops in this session would starve only this
  * test.
  */
 function starve(): () => void {

@@ -42,7 +42,7 @@ vi.setConfig({ testTimeout: 180_000 });
 
 interface Outcome {
   readonly lastMs: number;
-  /** The time limit, extended by the time for which programs other than our loops kept the node from running. */
+  /** The time limit, extended in proportion if programs other than our loops kept the node from running. */
   readonly barMs: number;
   readonly words: string;
 }

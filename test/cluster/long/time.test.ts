@@ -1,4 +1,4 @@
-/** Long pauses without a heartbeat, and wrong clocks. */
+/** Nodes that send no heartbeat for a long time, and nodes with wrong clocks. */
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
@@ -76,14 +76,19 @@ async function beats({ database }: Cluster): Promise<ReadonlyMap<string, number>
   return new Map(rows.map((row) => [row.instance_id, row.counter]));
 }
 
-/** How far a node's wall clock is off, as the node itself reports; null if it has not jumped yet. */
+/**
+ * Difference in ms between a node's wall clock, as the node prints it, and the true time; null if the clock has not
+ * jumped yet.
+ */
 function offByMs(node: ClusterNode): number | null {
   const said = /the clock says (\S+)/.exec(node.stdout())?.[1];
   return said === undefined ? null : Date.parse(said) - Date.now();
 }
 
 describe("system clocks that jump", () => {
-  it("by an hour, forward on one node and back on another, change nothing under load", async ({ cluster }) => {
+  it("change nothing under load if one node's clock goes an hour forward and another node's an hour back", async ({
+    cluster,
+  }) => {
     const nodes = await Promise.all([cluster.start(jumping(HOUR_MS)), cluster.start(jumping(-HOUR_MS))]);
     const owners = await cluster.untilSpread(nodes);
     const held = await terms(cluster.database);

@@ -4,7 +4,7 @@ import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Block, Chain, Settling } from "../../../src/ports/chain.ts";
 import { submitFreely } from "../../support/submit-freely.ts";
 
-/** The false reports that an endpoint may give about a transaction's receipt. */
+/** The kinds of false report that an endpoint may give about a transaction's receipt. */
 export const RECEIPT_LIES = ["reverted", "other gas", "a contract", "no receipt"] as const;
 export type ReceiptLieKind = (typeof RECEIPT_LIES)[number];
 
@@ -166,8 +166,8 @@ function opinionTests(start: Start): void {
 }
 
 /**
- * Whether a block is deep enough follows from each endpoint's newest block and from block tags. One endpoint may claim
- * blocks that no other endpoint has.
+ * Tests whether a block is deep enough, which follows from each endpoint's newest block and from block tags. One
+ * endpoint may claim blocks that no other endpoint has.
  */
 function depthTests(start: Start): void {
   const pinOthers = ({ chain, pin }: Mined, blockNumber: number | null) => {

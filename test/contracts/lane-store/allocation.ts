@@ -8,7 +8,7 @@ export function allocationContract(context: LaneStoreContext): void {
   const hold = (lane = aLane()) => holdLane(context.store, lane);
   const cursorOf = async (fence: Awaited<ReturnType<typeof hold>>) => (await context.store.loadLane(fence))?.cursor;
 
-  it("an allocation gives consecutive nonces in order, from the floor of a new lane", async () => {
+  it("an allocation gives consecutive nonces in order, starting at the given floor on a new lane", async () => {
     const fence = await hold();
     const intents = [1, 2, 3].map(() => anIntent(fence.lane));
     expect(nonces(await allocate(context.store, fence, intents, 7))).toEqual([7, 8, 9]);
@@ -16,7 +16,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([10]);
   });
 
-  it("an allocation uses the higher of cursor and floor, and never goes back", async () => {
+  it("an allocation starts at the lane's next nonce or at the given floor, whichever is higher, and never goes back", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane)], 5);
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], 2))).toEqual([6]);
@@ -25,7 +25,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts, src/adapters/postgres/statements/transaction.ts
-  it("an allocation gives exactly the nonce that a request names; otherwise it gives none and reports the possible one", async () => {
+  it("an allocation gives exactly the nonce that a request names, or gives none and reports which nonce is possible", async () => {
     const fence = await hold();
     const named = (exactNonce: number) => ({ ...anIntent(fence.lane), exactNonce });
     expect(await allocate(context.store, fence, [named(3)], null)).toEqual([{ result: "noCursor" }]);
@@ -68,7 +68,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [intent], 0))).toEqual([0]);
   });
 
-  it("an allocation returns the creation time and the cursor", async () => {
+  it("an allocation returns the creation time and the lane's next nonce", async () => {
     const fence = await hold();
     const items = [{ intent: anIntent(fence.lane) }];
     const outcome = await commitOne(context.store, { kind: "allocate", fence, floor: 3, items });
@@ -141,7 +141,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await cursorOf(fence)).toBe(2);
   });
 
-  it("an allocation of repeats only does not move the cursor", async () => {
+  it("an allocation of repeats only does not change the lane's next nonce", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "x" })], 0);
     await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "x" })], 50);
@@ -248,7 +248,7 @@ export function allocationContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
-  it("an alignment only raises the cursor, and gives a new lane its first cursor", async () => {
+  it("an alignment only raises the lane's next nonce, and gives a new lane its first one", async () => {
     const fence = await hold();
     const align = (floor: number) => commitOne(context.store, { kind: "align", fence, floor });
     expect(await align(4)).toEqual({ status: "aligned", cursor: 4 });
@@ -257,7 +257,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([9]);
   });
 
-  it("operators' decisions about a lane are listed newest first; one made under an ended term is not stored", async () => {
+  it("operators' decisions about a lane are listed newest first; a decision under an ended ownership is not stored", async () => {
     const fence = await holdLane(context.store);
     const by = (action: string) => ({ action, actor: "operator:ops", reason: `${action} it` });
     const write = (suspended: boolean, decision = by(suspended ? "suspend" : "resume")) =>

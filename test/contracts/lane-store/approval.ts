@@ -20,7 +20,9 @@ import type { Store } from "../store-subject.ts";
 
 type Event = ApprovalResult["event"];
 
-/** A transaction that waits for approval is persisted without a nonce, and is decided once. */
+/**
+ * Contract: a transaction that waits for approval is stored without a nonce, and it is approved or rejected only once.
+ */
 export function approvalContract(context: LaneStoreContext): void {
   const guarded = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {
     const lane = aLane();
@@ -51,7 +53,7 @@ export function approvalContract(context: LaneStoreContext): void {
     await commitOne(store, { kind: "settleIntake", fence, results });
   };
   const eventsOf = async (store: Store, txId: string) => (await store.history(txId)).map(({ event }) => event);
-  /** Decides due approvals, as the lane's owner does. */
+  /** Carries out the approvals and rejections that are due, as the lane's owner does. */
   const takeUp = async (store: Store, fence: Fence) => {
     const rows = await store.loadIntake([fence.lane], 100);
     const items = rows.map(({ intakeId, intent }) => ({ intakeId, intent: { ...intent, gas: 21_000n, gasCost: 0n } }));
@@ -69,7 +71,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }));
 
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
-  it("a transaction above the approval limit waits without a nonce, and the others get consecutive ones", () =>
+  it("a transaction above the approval limit waits without a nonce, and the other transactions get consecutive nonces", () =>
     above100(async (store, fence) => {
       const [low, high, next] = [100n, 101n, 1n].map((value) => moving(fence.lane, value, `r${value}`, "maker"));
       const intents = [low, high, next].flatMap((each) => each ?? []);
@@ -112,7 +114,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(same).toMatchObject({ result: "duplicate", samePayload: true, existing });
       expect(other).toMatchObject({ result: "duplicate", samePayload: false, existing });
       expect(small).toMatchObject({ result: "duplicate", samePayload: false, existing });
-      // A node that lost the response repeats both requests; one of them has no request id.
+      // A node that did not get the response repeats both requests; one of them has no request id.
       const unnamed = moving(fence.lane, 600n);
       await allocate(store, fence, [unnamed]);
       const items = [first, unnamed].map((intent) => ({ intent, mayExist: true }));
@@ -262,8 +264,8 @@ export function approvalContract(context: LaneStoreContext): void {
       });
       expect(await eventsOf(store, first.txId)).toEqual(["accept", "await"]);
       expect((await store.loadIntake([fence.lane], 10)).map(({ intent }) => intent.txId)).toEqual([repeat.txId]);
-      // The owner read this intent before the intent had to wait for approval. It still gets no nonce, with or without
-      // policies.
+      // The owner read this intent before the intent was found to need approval. The owner's commit must still give it
+      // no nonce, with or without policies.
       const { intakeId } = await waitingOf(store, first.txId);
       const items = [{ intakeId, intent: first }];
       for (const by of [store, context.store]) {

@@ -25,8 +25,8 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 const FOREIGN = { kind: "external", foreign: true, rawTransaction: null } as const;
 
 /**
- * Cases with a cause outside Fencepost: another program uses the key, an endpoint serves another chain, or the cursor
- * was set too high.
+ * Cases with a cause outside Fencepost: another program uses the key, an endpoint serves another chain, or the lane's
+ * next nonce was set too high.
  */
 export function externalContract(context: LaneStoreContext): void {
   /** A transaction whose nonce was used by a mined transaction of another program. */
@@ -99,7 +99,7 @@ export function externalContract(context: LaneStoreContext): void {
     ).rejects.toThrow(BatchRefused);
   });
 
-  it("a loaded lane has the cursor at which the epoch began", async () => {
+  it("a loaded lane has the next nonce that it had when the epoch began", async () => {
     const fence = await holdLane(context.store);
     await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
     expect((await context.store.loadLane(fence))?.epochFloor).toBe(0);
@@ -131,7 +131,7 @@ export function externalContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/ledger/standing.ts
-  it("a realignment lowers a cursor that was set too high, but never to a nonce that may have been sent", async () => {
+  it("a realignment lowers a lane's next nonce that was set too high, but never to a nonce that may have been sent", async () => {
     const fence = await holdLane(context.store);
     const realign = (floor: number) => commitOne(context.store, { kind: "realign", fence, floor });
     await allocate(context.store, fence, [anIntent(fence.lane), anIntent(fence.lane)]);
@@ -143,7 +143,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect(await realign(0)).toEqual({ status: "aligned", cursor: 3 });
   });
 
-  it("a realignment never lowers the cursor below a reserved nonce or one allocated in the same commit", async () => {
+  it("a realignment never lowers a lane's next nonce below a reserved nonce or one allocated in the same commit", async () => {
     const fence = await holdLane(context.store);
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
@@ -164,7 +164,7 @@ export function externalContract(context: LaneStoreContext): void {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/ledger/standing.ts
-  it("a realignment never lowers the cursor below a nonce reserved in the same commit", async () => {
+  it("a realignment never lowers a lane's next nonce below a nonce reserved in the same commit", async () => {
     const fence = await holdLane(context.store);
     const [nonce] = nonces(await allocate(context.store, fence, [anIntent(fence.lane)]));
     const { instanceId: reservationId } = anInstance();
@@ -182,7 +182,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect(afterReserve).toEqual({ status: "aligned", cursor: (nonce as number) + 2 });
   });
 
-  it("a realignment drops free nonces above the lowered cursor, since they were never given out", async () => {
+  it("a realignment drops free nonces above the lowered next nonce, since they were never given out", async () => {
     const fence = await holdLane(context.store);
     await commitOne(context.store, { kind: "align", fence, floor: 10 });
     const { instanceId: reservationId } = anInstance();
@@ -194,7 +194,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(fence))?.holes).toEqual([]);
   });
 
-  it("a realignment under an ended term is fenced", async () => {
+  it("a realignment of the next nonce is fenced if the lane's ownership has ended", async () => {
     const fence = await holdLane(context.store);
     await commitOne(context.store, { kind: "align", fence, floor: 9 });
     const stale = { ...fence, token: fence.token + 1 };

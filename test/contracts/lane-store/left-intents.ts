@@ -86,7 +86,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
-  it("the refusal of an intent that was accepted meanwhile makes it FAILED_FINAL, unless it applies only to unanswered intents", async () => {
+  it("an intent that was accepted before its refusal becomes FAILED_FINAL, unless the refusal is for unanswered intents only", async () => {
     const fence = await holdLane(context.store);
     const [fails, waits] = [anIntent(fence.lane), anIntent(fence.lane)];
     await context.subject.older.leave(fails, waits);

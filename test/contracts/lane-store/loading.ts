@@ -102,7 +102,7 @@ export function loadingContract(context: LaneStoreContext): void {
     });
   });
 
-  it("a lane is not loaded for a term that has ended, has expired or does not exist", async () => {
+  it("a lane is not loaded for an ownership (term) that has ended, has expired or does not exist", async () => {
     const fence = await holdLane(context.store);
     expect(await context.store.loadLane({ ...fence, token: 2 })).toBeNull();
     expect(await context.store.loadLane({ ...fence, instanceId: randomUUID() })).toBeNull();
@@ -111,7 +111,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadLane(fence)).toBeNull();
   });
 
-  it("a loaded lane has its tracked transactions by nonce with every hash, the allocated count and the watched blocks", async () => {
+  it("a loaded lane has its open transactions by nonce with every hash, the allocated count, and the blocks watched for reorgs", async () => {
     const fence = await holdLane(context.store);
     const block = { blockNumber: 9, blockHash: uniqueHash() };
     await confirm(context.store, fence, block);
@@ -181,7 +181,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.loadRawTransactions([])).toEqual([]);
   });
 
-  it("settled and watched transactions are found by the block they were mined in", async () => {
+  it("settled transactions that are watched for reorgs are found by the block in which they were mined", async () => {
     const fence = await holdLane(context.store);
     const [a, b] = [uniqueHash(), uniqueHash()];
     const first = await confirm(context.store, fence, { blockNumber: 1, blockHash: a });

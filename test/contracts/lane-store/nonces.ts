@@ -28,7 +28,10 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const MINUTE = 60_000;
 
-/** Reservations and unused nonces (holes): each nonce has at most one holder at a time. */
+/**
+ * Contract for reservations and unused nonces (holes): each nonce is held by at most one transaction, reservation or
+ * hole at a time.
+ */
 export function nonceContract(context: LaneStoreContext): void {
   const hold = () => holdLane(context.store);
   const commit = (write: Parameters<typeof commitOne>[1]) => commitOne(context.store, write);
@@ -114,7 +117,7 @@ export function nonceContract(context: LaneStoreContext): void {
     });
   });
 
-  it("a reservation takes the nonce at the cursor, and no transaction gets that nonce", async () => {
+  it("a reservation takes the lane's next nonce, and no transaction gets that nonce", async () => {
     const fence = await hold();
     expect(await reserve(fence, { floor: 4 })).toMatchObject({ result: "created", recycled: false });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
@@ -179,7 +182,7 @@ export function nonceContract(context: LaneStoreContext): void {
     });
   });
 
-  it("a released nonce is given to the next transaction, then the cursor continues", async () => {
+  it("a released nonce is given to the next transaction, then allocation continues at the lane's next nonce", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { floor: 7 });
     await allocate(context.store, fence, [anIntent(fence.lane)], null);
@@ -286,7 +289,7 @@ export function nonceContract(context: LaneStoreContext): void {
     ]);
   });
 
-  it("a reservation becomes a tracked transaction in one step: signed, claimed and in the history", async () => {
+  it("a reservation becomes a transaction in one state change: signed, claimed for sending, and in the history", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { requestId: "raw", floor: 9 });
     const intent = anIntent(fence.lane, { requestId: "raw", metadata: { by: "caller" } });
@@ -493,7 +496,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await bind(fence, 17)).toMatchObject({ result: "conflict" });
   });
 
-  it("a transaction hash that is already tracked is refused, and the reservation is kept", async () => {
+  it("a hash that another transaction already has is refused, and the reservation is kept", async () => {
     const fence = await hold();
     const { txHash } = anAttempt();
     const [one, two] = [await reserved(fence), await reserved(fence)];
@@ -604,7 +607,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
   });
 
-  it("skipped nonces are found once, only below the cursor and in the given range", async () => {
+  it("skipped nonces are found once, only below the lane's next nonce and in the given range", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane)]);
     const { nonce: kept } = await reserved(fence);
@@ -641,7 +644,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 1 }]);
   });
 
-  it("every nonce below the cursor is held exactly once, after any sequence of operations", async () => {
+  it("every nonce below the lane's next nonce has exactly one holder (transaction, reservation or hole) after any operations", async () => {
     const deed = fc.constantFrom(
       "allocate",
       "allocate",
@@ -700,7 +703,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(held.sort((a, b) => a - b)).toEqual(Array.from({ length: cursor ?? 0 }, (_, nonce) => nonce));
   };
 
-  it("every nonce operation under an ended term is fenced", async () => {
+  it("every nonce operation is fenced if the lane's ownership has ended", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence);
     await context.store.retireInstance(fence.instanceId);

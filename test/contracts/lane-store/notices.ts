@@ -62,7 +62,7 @@ export function noticesContract(context: LaneStoreContext): void {
   });
 
   // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
-  it("a notice is written for unallocated nonces that the chain's count passed, whichever write raised the cursor", async () => {
+  it("a notice is written for unallocated nonces that the chain's count passed, whichever write raised the lane's next nonce", async () => {
     const { fence, notice } = await used();
     expect(notice).toMatchObject({ times: 1, evidence: [{ nonce: 5, through: 5, txHash: null, txId: null }] });
     const created = { kind: "allocate", fence, floor: 9, items: [{ intent: anIntent(fence.lane) }] } as const;

@@ -26,8 +26,8 @@ import type { Store } from "../store-subject.ts";
 const GWEI = 1_000_000_000n;
 
 /**
- * Policy limits are enforced when a nonce is assigned and when a further payload is committed; a refusal consumes
- * nothing.
+ * Policy limits are enforced when a nonce is assigned and when a further payload for it is committed. A refused write
+ * uses up no part of a limit.
  */
 export function policiesContract(context: LaneStoreContext): void {
   const limited = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {

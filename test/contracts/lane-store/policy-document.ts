@@ -19,7 +19,10 @@ import { forSigner, policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
-/** There is one policy document for every node: the next commit obeys it, no matter which store changed it. */
+/**
+ * All nodes share one policy document in the database. The next commit of any store obeys it, no matter which store
+ * changed it.
+ */
 export function policyDocumentContract(context: LaneStoreContext): void {
   const change = (store: Store, policies: Pick<Policies, "document" | "hash">, expectedVersion: number | null = null) =>
     store.changePolicy({ policies, actor: "operator:alice", reason: "a test", nodeId: "node-1", expectedVersion });

@@ -16,7 +16,9 @@ import { policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
-/** A request to a pool gets one transaction, on one of the pool's lanes; a second try consumes nothing. */
+/**
+ * A request to a pool gets one transaction, on one of the pool's lanes. Repeating the request uses no further nonce.
+ */
 export function poolsContract(context: LaneStoreContext): void {
   const twoLanes = async (store: Store = context.store, chainId = 1) => {
     return [await holdLane(store, aLane(chainId)), await holdLane(store, aLane(chainId))] as const;

@@ -69,7 +69,7 @@ export function queuedChangesContract(context: LaneStoreContext): void {
     expect(amends.map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  it("a queued change is refused once the transaction is signed, or under an ended term", async () => {
+  it("a queued change is refused once the transaction is signed, or if the lane's ownership has ended", async () => {
     const { fence, intents } = await queued();
     const { txId } = intents[0];
     const late = step(txId, AT.allocated, "amend", { change: aChange(), decision });

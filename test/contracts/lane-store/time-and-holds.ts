@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 const decision = { actor: "operator:ops", audit: { action: "suspend" } };
 const claim = { ordinal: 1 };
 
-/** The store's contract for callers' deadlines, and for transactions that an operator holds. */
+/** The store's contract for callers' deadlines, and for transactions that an operator put on hold. */
 export function timeAndHoldsContract(context: LaneStoreContext): void {
   const ahead = async (ms: number) => new Date((await context.subject.now()).getTime() + ms);
   const lane = () => holdLane(context.store);
@@ -58,7 +58,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect((await context.store.loadLane(fence))?.tracking).toMatchObject([{ txId: timely.txId, validUntil }]);
     });
 
-    it("that has passed by the database's clock prevents the allocation of a nonce", async () => {
+    it("prevents the allocation of a nonce if it has passed by the database's clock", async () => {
       const fence = await lane();
       const late = await timed(fence, -1);
       const results = await allocate(context.store, fence, [late, await timed(fence, HOUR_MS)], 0);
@@ -144,7 +144,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Holes] src/domain/ledger/may-move.ts
-    it("never moves a transaction down from a nonce that the caller named", async () => {
+    it("never causes a transaction to move down from a nonce that the caller named", async () => {
       const fence = await lane();
       const over = await overdue(fence);
       expect(await expire(fence, over.txId)).toEqual(["applied"]);
@@ -156,7 +156,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     });
 
     // protects [Times and holds] src/domain/ledger/move.ts
-    it("ends nothing before its time, nothing that is held or signed, and nothing under an ended term", async () => {
+    it("ends no transaction before its time, none that is held or signed, and none if the lane's ownership has ended", async () => {
       const fence = await lane();
       const [early, over] = [await timed(fence, HOUR_MS), await overdue(fence)];
       await allocate(context.store, fence, [early], 0);
@@ -211,7 +211,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
 
   describe("a hold on a transaction", () => {
     // protects [Times and holds] src/domain/ledger/move.ts
-    it("is stored until it is released, and prevents every claim except by an operator's decision", async () => {
+    it("is stored until it is released, and prevents every send except by an operator's action", async () => {
       const fence = await lane();
       const intent = anIntent(fence.lane);
       const { txId } = intent;
@@ -313,7 +313,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       ]);
     });
 
-    it("that was released lets an intake row get its nonce, and stays in the history", async () => {
+    it("lets an intake row get its nonce after the release, and stays in the history", async () => {
       const fence = await lane();
       const intent = await timed(fence, HOUR_MS);
       await context.subject.intake(intent);

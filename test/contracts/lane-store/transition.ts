@@ -41,7 +41,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.history(item.txId)).toEqual(history);
   };
 
-  it("signing stores the attempt, claims it in the same commit, and makes its raw bytes readable", async () => {
+  it("signing stores the attempt and the right to send it in the same commit, and makes its raw bytes readable", async () => {
     const { fence, txId } = await allocated();
     const attempt = anAttempt();
     expect(
@@ -55,7 +55,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await context.store.loadRawTransactions([{ txId, ordinal: 1 }])).toEqual([rawTransaction]);
   });
 
-  it("an attempt counts as unsent until its first claim, and the time of that claim is stored", async () => {
+  it("an attempt counts as unsent until the right to send it is first claimed, and the time of that claim is stored", async () => {
     const { fence, txId } = await signed();
     expect(await record(txId)).toMatchObject({ submitAttempts: 0, lastSubmittedAt: null });
     expect((await record(txId)).attempts[0]?.firstSentAt).toBeNull();
@@ -297,7 +297,7 @@ export function transitionContract(context: LaneStoreContext): void {
   });
 
   // protects [Attacks] src/adapters/evm/rpc/endpoints.ts, src/domain/transaction/attempts.ts, src/adapters/postgres/statements/attempt.ts
-  it("a private attempt stays private through claims and reloads, until the transaction is disclosed", async () => {
+  it("a private attempt stays private when it is claimed for sending and when its lane is reloaded, until it is disclosed", async () => {
     const { fence, txId } = await allocated();
     const attempt = { ...anAttempt(), private: true as const };
     await apply(context.store, fence, [step(txId, AT.allocated, "sign", { attempt, claim: { ordinal: 1 } })]);
@@ -319,7 +319,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(await privacy()).toEqual([false, false]);
   });
 
-  it("a claim on an attempt that is not stored is refused", async () => {
+  it("a claim to send an attempt that is not stored is refused", async () => {
     const { fence, txId } = await signed();
     await refused(fence, step(txId, AT.pending, "resubmit", { claim: { ordinal: 2 } }));
     await refused(fence, step(txId, AT.pending, "resubmit", { claim: { ordinal: 0 } }));

@@ -4,7 +4,7 @@ import type { Kill } from "../../../src/domain/cluster/kills.ts";
 import { anInstance, uniqueAddress } from "../../support/lane-samples.ts";
 import type { LeaseStoreContext } from "./serving.ts";
 
-/** Kills: each is written once and ends only by an explicit action, never because its row is missing. */
+/** Contract for kills: each is stored once and ends only by an explicit action, never because its row is missing. */
 export function killsContract(context: LeaseStoreContext): void {
   const aKill = (overrides: Partial<Kill> = {}): Kill => ({
     killId: randomUUID(),
@@ -41,7 +41,7 @@ export function killsContract(context: LeaseStoreContext): void {
     expect(await find(kill, [kill.killId])).toMatchObject({ ended: true });
   });
 
-  it("ending the kills of one signer ends all kills of that signer, even one never stored, and none of another signer", async () => {
+  it("a request to end the kills of one signer ends all of them, even one never stored, and no kill of another signer", async () => {
     const signer = uniqueAddress();
     const [one, two, unkept] = [aKill({ signer }), aKill({ signer }), aKill({ signer })];
     const others = [aKill(), aKill({ signer: null })];

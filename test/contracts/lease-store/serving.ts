@@ -9,7 +9,10 @@ export interface LeaseStoreContext {
   store: Store;
 }
 
-/** Information that instances publish for each other. It is only advice: no lease and no fence depends on it. */
+/**
+ * Tests the information that instances publish for each other. It is only advice: no lease and no fencing token depends
+ * on it.
+ */
 export function servingContract(context: LeaseStoreContext): void {
   const find = async (instanceId: string, store: Store = context.store) =>
     (await store.instances()).find((row) => row.instanceId === instanceId);
@@ -47,7 +50,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await context.store.signersOf(randomUUID())).toEqual([]);
   });
 
-  it("an announcement is visible to every node, and changes neither heartbeat nor signers", async () => {
+  it("an instance's announcement (its chains, draining, unreachable keys) is visible to all nodes, and keeps heartbeat and signers", async () => {
     const signers = [uniqueAddress()];
     const { instanceId, ...rest } = anInstance({ signers, chains: [1, 2] });
     await context.store.registerInstance({ instanceId, ...rest });
@@ -73,7 +76,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(second?.readAt.getTime()).toBeGreaterThan(first?.readAt.getTime() ?? Number.NaN);
   });
 
-  it("an announcement changes only its own instance", async () => {
+  it("an instance's announcement changes only its own row", async () => {
     const [one, two] = [anInstance({ chains: [1] }), anInstance({ chains: [1] })];
     await context.store.registerInstance(one);
     await context.store.registerInstance(two);
@@ -81,7 +84,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(two.instanceId)).toMatchObject({ chains: [1], draining: false, standsBack: false });
   });
 
-  it("an announcement is kept through renewals", async () => {
+  it("the state that an instance announced is kept through lease renewals", async () => {
     const instance = anInstance({ chains: [1, 2] });
     await context.store.registerInstance(instance);
     await context.store.announce(instance.instanceId, { chains: [2], draining: true, standsBack: false, keysAway: [] });
@@ -89,7 +92,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await find(instance.instanceId)).toMatchObject({ chains: [2], draining: true, counter: 2 });
   });
 
-  it("an announcement does not revive a dead instance", async () => {
+  it("an announcement by a dead instance does not revive it", async () => {
     const instance = anInstance();
     await context.store.registerInstance(instance);
     await context.store.retireInstance(instance.instanceId);
@@ -103,7 +106,7 @@ export function servingContract(context: LeaseStoreContext): void {
     expect(await context.store.renewInstance(instance.instanceId, 60_000)).toBe(false);
   });
 
-  it("an announcement of an unknown instance is ignored", async () => {
+  it("an announcement by an unknown instance is ignored", async () => {
     const stranger = randomUUID();
     await context.store.announce(stranger, { chains: [1], draining: false, standsBack: false, keysAway: [] });
     expect(await find(stranger)).toBeUndefined();

@@ -5,7 +5,10 @@ import type { LockSession, SessionLock } from "../../../src/ports/session-lock.t
 import { anInstance } from "../../support/lane-samples.ts";
 import type { LeaseStoreContext } from "./serving.ts";
 
-/** An instance counts as dead when its session lock ends. Nothing that only resembles the end of the lock counts. */
+/**
+ * An instance counts as dead when its session lock ends. Events that only look similar, while the lock is still held,
+ * do not count.
+ */
 export function sessionLocksContract(context: LeaseStoreContext): void {
   const open: SessionLock[] = [];
   afterEach(async () => {

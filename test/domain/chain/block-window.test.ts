@@ -10,7 +10,7 @@ function block(number: number, hash: number, parent: number): BlockRef {
 const THREE = [block(10, 1, 0), block(11, 2, 1), block(12, 3, 2)];
 
 describe("a block window", () => {
-  it("that is empty has no hashes", () => {
+  it("has no hashes if it is empty", () => {
     const { empty } = BlockWindow;
     expect([empty.tip, empty.oldest, empty.size, empty.hashAt(0)]).toEqual([null, null, 0, null]);
     expect(empty.above(-1)).toEqual([]);

@@ -37,32 +37,32 @@ describe("the verdict on an endpoint's claim of 43 mined transactions, while rea
     ["of four, one lags, one contradicts and one agrees", [says(43), behind(3), says(3), says(43)], open],
     ["of four, two agree and two contradict", [says(43), says(43), says(3), says(3)], open],
     ["of four, three agree", [says(43), says(43), says(43), says(3)], proved],
-  ])("is the expected one if %s", (_, answers, verdict) => {
+  ])("is `proved`, `refuted` or `open`, as expected, if %s", (_, answers, verdict) => {
     expect(judgeCount(43, answers)).toEqual(verdict);
     expect(judgeCount(43, answers.toReversed())).toEqual(verdict);
   });
 });
 
 describe("a signer's transaction count", () => {
-  it("counts as reached if more than half of the endpoints report it or a higher one, even if they lag", () => {
+  it("is accepted as reached if more than half of the endpoints report at least that count, even if they lag", () => {
     expect(countReached([says(5), behind(4), silent])).toBe(4);
     expect(countReached([says(5), silent])).toBe(0);
   });
 
-  it("counts as not exceeded if more than half of the endpoints have reached the block and report no higher count", () => {
+  it("is accepted as the highest if more than half of the endpoints have reached the block and report no higher count", () => {
     expect(countNotExceeded([says(5), says(7)])).toBe(7);
     expect(countNotExceeded([says(5), says(7), says(99)])).toBe(7);
     expect(countNotExceeded([says(5), behind(5)])).toBeNull();
     expect(countNotExceeded([says(5), silent])).toBeNull();
   });
 
-  it("counts as unanimous if every endpoint reports it, at any height", () => {
+  it("is accepted as unanimous if every endpoint reports it, even one that lags", () => {
     expect(countUnanimous([says(5), behind(5)])).toBe(5);
     expect(countUnanimous([says(5), behind(4)])).toBeNull();
     expect(countUnanimous([says(5), silent])).toBeNull();
   });
 
-  it("is at most the highest count that any endpoint reports", () => {
+  it("has as its upper bound the highest count that any endpoint reports", () => {
     expect(highestCount([says(5), behind(9), silent])).toBe(9);
     expect(highestCount([silent])).toBe(0);
   });

@@ -63,7 +63,7 @@ describe("the block depth that every endpoint must have reached", () => {
     ["confirmations", 0, 0],
     ["safe", 20, 0],
     ["finalized", 20, 0],
-  ] as const)("for the finality rule %s with %i confirmations is %i blocks", (finality, confirmations, depth) => {
+  ] as const)("(finality rule %s, %i confirmations) is %i blocks", (finality, confirmations, depth) => {
     expect(depthNeeded({ finality, confirmations })).toBe(depth);
   });
 });
@@ -75,7 +75,7 @@ describe("the watch for reorgs after a final outcome", () => {
     [32, 64],
     [33, 66],
     [100, 200],
-  ])("with %i confirmations lasts until the block is %i blocks deep", (confirmations, depth) => {
+  ])("lasts, with %i confirmations, until the block is %i blocks deep", (confirmations, depth) => {
     expect(watchDepth(confirmations)).toBe(depth);
   });
 

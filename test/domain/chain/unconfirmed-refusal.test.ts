@@ -22,13 +22,13 @@ describe("the refusal of a transaction that was accepted before", () => {
     [["accepts"], 11, SEEN, "agreement"],
     [[], 11, SEEN, "silent"],
   ] as const)(
-    "with endpoint answers %j at block %i, after the earlier refusal %j, gets the result %s",
+    "(endpoint answers %j at block %i, earlier refusal %j) gets the result %s",
     (words, block, seen, verdict) => {
       expect(judgeRefusal(words, block, seen)).toBe(verdict);
     },
   );
 
-  it("is rechecked at the next block, then less and less often, and keeps its first block", () => {
+  it("is rechecked at the next block, then less and less often, and keeps the block at which it first occurred", () => {
     const look = { txId: "a", reason: "why", waitsFor: "agreement", since: new Date(1) } as const;
     let seen: UnconfirmedRefusal | null = null;
     const apart: number[] = [];

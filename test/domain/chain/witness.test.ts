@@ -33,7 +33,7 @@ describe("the session lock of a node", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("does not count as gone after the first check that does not find it, however long that check took", () => {
+  it("does not count as gone after a single check that does not find it, however long that check took", () => {
     const slow = { ...look("gone", 500), answeredMs: 60_000 };
     expect(isGone(sighted(look("held", 0), slow), slow)).toBe(false);
   });
@@ -45,7 +45,7 @@ describe("the session lock of a node", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("must be missing in two checks again after each heartbeat of its node", () => {
+  it("counts as gone after a heartbeat of its node only if two new checks do not find it", () => {
     const sighting = sighted(look("gone", 0, 1), look("gone", 500, 2));
     expect(isGone(sighting, look("gone", 700, 2))).toBe(false);
     expect(isGone(sighting, look("gone", 810, 2))).toBe(true);
@@ -60,7 +60,7 @@ describe("a node that checks other nodes' session locks", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
-  it("may declare a node dead if it saw that node's lock in its own session, once the session is two seconds old", () => {
+  it("may declare a node dead whose lock it saw during its own session, once its session is two seconds old", () => {
     expect(mayJudge(own(), seen, 1_999)).toBe(false);
     expect(mayJudge(own(), seen, 2_000)).toBe(true);
   });

@@ -3,7 +3,7 @@ import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../../s
 
 const LEASE = 1_000;
 
-/** The health of a key after failures at these times. */
+/** The health that a node records for a key after signing failures at these times. */
 const failedAt = (times: readonly number[], before?: KeyHealth) =>
   times.reduce<KeyHealth | undefined>((health, ms) => afterFailure(health, ms, LEASE), before) as KeyHealth;
 
@@ -13,18 +13,18 @@ describe("a node's key that fails to sign", () => {
     ["three within less than a lease", [0, 300, 999], false],
     ["three over a lease", [0, 300, 1_000], true],
     ["many within a lease, and one after it", [0, 10, 20, 30, 40, 1_000], true],
-  ])("is marked as away or not, as expected, after %s", (_, times, away) => {
+  ])("is marked as unreachable only after three failures that span a lease: %s", (_, times, away) => {
     expect(isAway(failedAt(times), times.at(-1) as number)).toBe(away);
   });
 
-  it("is marked as away only by consecutive failures: a signature resets the count and removes the mark", () => {
+  it("is marked as unreachable only by consecutive failures: a signature resets the count and removes the mark", () => {
     expect(afterSignature(failedAt([0, 500]), 600, LEASE)).toBeUndefined();
     const signed = afterSignature(failedAt([0, 500, 1_000]), 1_100, LEASE) as KeyHealth;
     expect(isAway(signed, 1_100)).toBe(false);
   });
 
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("is marked as away at most once in ten leases, even if signatures and failures alternate", () => {
+  it("is marked as unreachable at most once in ten leases, even if signatures and failures alternate", () => {
     const marked = failedAt([0, 500, 1_000]);
     const signed = afterSignature(marked, 1_100, LEASE);
     expect(isAway(failedAt([2_000, 3_000, 4_000, 10_900], signed), 10_900)).toBe(false);

@@ -52,7 +52,7 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 
 describe("the placement of lanes", () => {
   // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
-  it("gives a lane to a node whose key is marked as away only if the key is marked so on every node that has it", () => {
+  it("gives a lane to a node whose key is marked as unreachable only if every node with that key marks it so", () => {
     const lane = { chainId: 1, signer: signer(3) };
     const away = { keysAway: new Set([lane.signer]) };
     const names = (list: readonly Member[]) => rank(lane, list).map(({ nodeId }) => nodeId);
@@ -61,8 +61,8 @@ describe("the placement of lanes", () => {
     expect(names([member(first, away), member(second, { url: "" })])).toEqual([second]);
     expect(names([member(first, away), member(second, away)])).toEqual([first, second]);
     expect(names([member(first, { keysAway: new Set([signer(4)]) }), member(second)])).toEqual([first, second]);
-    // A node of an older release cannot read which keys another node lacks, so it would leave the lane to the first
-    // node.
+    // A node of an older release cannot read which keys other nodes cannot reach. So it would leave the lane to the
+    // first node.
     expect(names([member(first, away), member(second, { keysAway: null })])).toEqual([first, second]);
   });
 

@@ -3,7 +3,7 @@ import { afterSilence, type Silences, standsBack } from "../../../src/domain/clu
 
 const LEASE = 10_000;
 
-/** How long the node leaves its lanes to other nodes after the last of these stalls. */
+/** Time in ms for which a node claims no lanes after the last of these stalls. */
 function heldBackMs(...atMs: readonly number[]): number {
   const silences = atMs.reduce<Silences | null>((before, nowMs) => afterSilence(before, nowMs, LEASE), null);
   let ms = 0;

@@ -11,7 +11,7 @@ const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
   maxPriorityFeePerGas,
 });
 
-/** All prices offered for a transaction that no block includes: the first offer, then each higher one. */
+/** All fees offered over time for a transaction that no block includes: the first offer, then each higher one. */
 function climbed(first: Fees, market: FeeMarket): readonly Fees[] {
   const offers = [first];
   for (let standing = first; offers.length < 20; offers.push(standing)) {
@@ -62,7 +62,7 @@ describe("the price climb of an unmined transaction", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 13n });
     fc.assert(
       fc.property(wei, wei, wei, wei, (baseFee, tip, moreTip, moreBase) => {
-        // Skip a price of zero: it cannot be doubled.
+        // Skip a price of zero, because doubling it would not raise it.
         fc.pre(baseFee + tip > 0n);
         const dearer: Asked = {
           baseFee: baseFee + moreBase,

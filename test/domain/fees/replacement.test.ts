@@ -18,7 +18,7 @@ describe("the minimum price of a replacement", () => {
     [11n, 13n],
     [100n, 110n],
     [101n, 112n],
-  ])("is a tenth above %d, rounded up, and never equal to it", (before, after) => {
+  ])("is a tenth above the current price (%d), rounded up, and never equal to it", (before, after) => {
     expect(leastReplacement(legacy(before))).toEqual(legacy(after));
     expect(leastReplacement(dynamic(1_000n, before))).toEqual(dynamic(1_100n, after));
   });
@@ -32,7 +32,7 @@ describe("a replacement that was signed elsewhere", () => {
   const blob = (cap: bigint, tip: bigint, blobFeeCap: bigint) => ({ fees: dynamic(cap, tip), blobFeeCap });
   const standing = blob(100n, 10n, 7n);
 
-  it("must offer a tenth more in both fee fields", () => {
+  it("must pay at least a tenth more in both fee fields", () => {
     const least = leastInPlaceOf({ fees: dynamic(100n, 10n) });
     expect(reaches({ fees: dynamic(110n, 11n) }, least)).toBe(true);
     expect(reaches({ fees: dynamic(109n, 11n) }, least)).toBe(false);
@@ -44,7 +44,7 @@ describe("a replacement that was signed elsewhere", () => {
     [blob(199n, 20n, 14n), false],
     [blob(200n, 19n, 14n), false],
     [blob(200n, 20n, 13n), false],
-  ])("with blobs must offer twice as much in each of three fee fields: case %#", (offered, enough) => {
+  ])("must offer twice as much in each of three fee fields if it has blobs: case %#", (offered, enough) => {
     expect(reaches(offered, leastInPlaceOf(standing))).toBe(enough);
   });
 

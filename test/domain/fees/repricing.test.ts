@@ -42,7 +42,7 @@ describe("the `market` repricing strategy", () => {
     ["covers the base fee if blocks have no tips", dynamic(10n, 1n), market(10n)],
     ["is legacy and pays the base fee and the tip", legacy(12n), market(10n, [2n])],
     ["is legacy on a chain without base fees, at its price", legacy(5n), market(null, [], 5n)],
-  ])("keeps an offer that %s", (_, standing, now) => {
+  ])("keeps the offered fees if the offer %s", (_, standing, now) => {
     expect(isBelowMarket(standing, now)).toBe(false);
     expect(reprice(marketRepricing, view(standing, { market: now }), PLENTY)).toEqual({ verdict: "keep" });
   });
@@ -60,14 +60,17 @@ describe("the `market` repricing strategy", () => {
     ],
     ["is legacy and under the gas price of an old chain", legacy(2n), market(null, [], 9n), legacy(9n)],
     ["is dynamic on a chain that shows no base fee", dynamic(2n, 1n), market(null, [], 9n), dynamic(9n, 9n)],
-  ])("follows the market, by at least a tenth more, if the offer %s", (_, standing, now, wanted) => {
-    expect(isBelowMarket(standing, now)).toBe(true);
-    const verdict = reprice(marketRepricing, view(standing, { market: now }), PLENTY);
-    if (verdict.verdict !== "reprice") throw new Error(verdict.verdict);
-    expect(verdict.fees.type).toBe(standing.type);
-    expect(covers(verdict.fees, wanted)).toBe(true);
-    expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
-  });
+  ])(
+    "raises the fees to the market price, and by at least a tenth, if the offered fee %s",
+    (_, standing, now, wanted) => {
+      expect(isBelowMarket(standing, now)).toBe(true);
+      const verdict = reprice(marketRepricing, view(standing, { market: now }), PLENTY);
+      if (verdict.verdict !== "reprice") throw new Error(verdict.verdict);
+      expect(verdict.fees.type).toBe(standing.type);
+      expect(covers(verdict.fees, wanted)).toBe(true);
+      expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
+    },
+  );
 
   it("also raises a tip that is above the market: nodes require a tenth more in both fields", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 8n), { market: market(40n, [1n]) }), PLENTY);
@@ -79,7 +82,7 @@ describe("the `market` repricing strategy", () => {
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 1n } });
   });
 
-  it("raises an offer by more than a tenth if an endpoint refused it, for any market", () => {
+  it("raises the offered fees by more than a tenth if an endpoint refused them, for any market", () => {
     const standing = dynamic(100n, 10n);
     expect(isBelowMarket(standing, market(10n))).toBe(false);
     const verdict = reprice(marketRepricing, view(standing, { refused: true }), PLENTY);
@@ -103,7 +106,7 @@ describe("the `market` repricing strategy", () => {
 
 describe("the `linear` repricing strategy", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("adds the same share of the first offer each time", () => {
+  it("adds the same share of the first offered fees each time", () => {
     const first = dynamic(100n, 8n);
     const strategy = linearRepricing(50);
     const second = reprice(strategy, view(first), PLENTY);
@@ -114,7 +117,7 @@ describe("the `linear` repricing strategy", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
-  it("raises to the replacement minimum if its own step is too small", () => {
+  it("raises the fees to the replacement minimum if its own step is too small", () => {
     const verdict = reprice(linearRepricing(1), view(dynamic(100n, 10n)), PLENTY);
     expect(verdict).toMatchObject({ fees: dynamic(110n, 11n) });
   });
@@ -126,7 +129,7 @@ describe("the `linear` repricing strategy", () => {
 });
 
 describe("the fee ceiling of a reprice", () => {
-  it("limits the market's price, and a price that is then too low is reported", () => {
+  it("limits the price taken from the market, and reports a price that is then too low", () => {
     const at = (baseFee: bigint) =>
       reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(baseFee, [2n]) }), 100n * GWEI);
     expect(at(99n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
@@ -154,12 +157,12 @@ describe("fee offers", () => {
     fees,
   });
 
-  it("combine to the highest value of each field, and to null if there are none", () => {
+  it("combine to the highest value of each field, or to null if there are no offers", () => {
     expect(highestOffer([attempt(1, dynamic(9n, 1n)), attempt(2, dynamic(8n, 3n))])).toEqual(dynamic(9n, 3n));
     expect(highestOffer([])).toBeNull();
   });
 
-  it("cover another offer if they are at least as high in both fields", () => {
+  it("cover another fee offer if they are at least as high in both fields", () => {
     expect(covers(dynamic(9n, 3n), dynamic(9n, 3n))).toBe(true);
     expect(covers(dynamic(10n, 2n), dynamic(9n, 3n))).toBe(false);
     expect(covers(dynamic(8n, 3n), dynamic(9n, 3n))).toBe(false);
@@ -230,12 +233,12 @@ describe("a custom repricing strategy", () => {
     ["returns a negative price", () => ({ type: "legacy", gasPrice: -1n })],
     ["returns an unknown transaction type", () => ({ type: "eip4844", gasPrice: 1n })],
     ["returns nothing", () => undefined],
-  ])("that %s does not stop the lane: the market strategy is used instead", (_, propose) => {
+  ])("does not stop the lane if it %s: the market strategy is used instead", (_, propose) => {
     expect(guarded(propose).propose(refused)).toEqual(asked);
     expect(failures).toEqual(["the strategy proposed neither null nor fees in wei (bigint)"]);
   });
 
-  it("that throws is reported with its error message", () => {
+  it("is reported with its error message if it throws", () => {
     const strategy = guarded(() => {
       throw new Error("no table for this chain");
     });

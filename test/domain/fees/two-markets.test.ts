@@ -15,7 +15,7 @@ const many = (tip: bigint) => Array.from({ length: 100 }, () => tip);
 
 describe("the lower of two reported fee markets", () => {
   // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
-  it("has the lower tips in both ways to compute the median, whichever tip list a false endpoint reports", () => {
+  it("has the lower tips by both ways of computing the median, whichever tips a false endpoint reports", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 12n });
     const tips = fc.array(wei, { maxLength: 100 });
     fc.assert(
@@ -40,7 +40,7 @@ describe("the lower of two reported fee markets", () => {
     }
   });
 
-  it("has no higher market beside it, and no disagreement is reported, if the two differ by less than an eighth", () => {
+  it("is given alone, without a reported disagreement, if the two markets differ by less than an eighth", () => {
     const market = lowerOf(
       word(30n * GWEI, many(GWEI)),
       word(31n * GWEI, many(2n * GWEI)),
@@ -51,7 +51,7 @@ describe("the lower of two reported fee markets", () => {
     expect(market).not.toHaveProperty("disputed");
   });
 
-  it("keeps the higher market beside it, with limited tips above a base fee that both endpoints report", () => {
+  it("comes with the higher market, whose tips are limited above a base fee that both endpoints report", () => {
     const market = lowerOf(word(7n, many(0n), 7n), word(7n, many(900n * GWEI)), { baseFee: 7n }, []);
     expect(priceFirstAttempt(market, {}, null)).toMatchObject({ maxFeePerGas: 14n, maxPriorityFeePerGas: 0n });
     expect(market.dearer).toEqual({ baseFee: 7n, tip: 70n + GWEI, gasPrice: 7n + GWEI });
@@ -62,7 +62,7 @@ describe("the lower of two reported fee markets", () => {
   });
 
   // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
-  it("has the lower gas price if there are no base fees; disagreement is reported if one price is four times the other", () => {
+  it("has the lower gas price on a chain without base fees; a price four times the other is reported as a disagreement", () => {
     const market = lowerOf(word(null, [], GWEI), word(null, [], 5n * GWEI), { baseFee: null }, []);
     expect(market).toMatchObject({ baseFees: [], priorityFees: [], gasPrice: GWEI, dearer: { gasPrice: 5n * GWEI } });
     expect(market.disputed).toHaveLength(2);

@@ -114,7 +114,7 @@ describe("a request to sign a second payload for a nonce", () => {
     ["again", "another price", "signed"],
     ["again", "another content", "signed"],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
-  ])("declared as %s, with %s, is %s", (because, what, expected) => {
+  ])("(declared as %s, with %s) is %s", (because, what, expected) => {
     const refusal = result({ ...(what === "another price" ? reprice : other), because });
     expect(refusal === null ? "signed" : refusal.undeclared ? "undeclared" : "refused").toBe(expected);
   });

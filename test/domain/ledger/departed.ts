@@ -4,8 +4,8 @@ import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 const SPENT = { spent: true } as const;
 
 /**
- * A lane's ledger without the transactions that are final and no longer watched for a reorg: exactly those that
- * retention may remove.
+ * Returns a lane's ledger without the transactions that are final and no longer watched for a reorg. Retention may
+ * remove exactly these.
  */
 export function departed(ledger: Ledger): Ledger {
   const left: { -readonly [Name in keyof Ledger]: Ledger[Name] } = { ...ledger };

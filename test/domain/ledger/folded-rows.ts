@@ -9,7 +9,7 @@ import {
   UNSIGNED,
 } from "../../../src/domain/ledger/index.ts";
 
-/** The transactions in an owner's memory, updated from the acknowledged commits of a lane. */
+/** The transactions of a lane as its owner has them in memory, updated from acknowledged commits. */
 export class FoldedRows {
   private readonly rows = new Map<string, KeptTransaction>();
 
@@ -34,7 +34,7 @@ export class FoldedRows {
   }
 }
 
-/** The fields that an owner keeps of a transaction, taken from a whole ledger. */
+/** The fields of a transaction that an owner has in memory, taken from a complete ledger for comparison. */
 export function rowIn({ state, subState, attempts = [], acceptedOrdinal, details, ...tx }: LedgerTransaction) {
   const { receipt, submitAttempts, lastError } = details ?? {};
   const bare = attempts.map(({ firstSentAt: _, ...attempt }) => attempt);

@@ -31,7 +31,7 @@ describe("a transaction that ends unsigned and gives up its nonce", () => {
     ["expire", "EXPIRED"],
     // protects [Replicas that embed the library] src/domain/ledger/guard.ts
   ] as const)(
-    "by the event %s returns its whole charge, so that the next transaction can use the full limit",
+    "returns its whole policy charge at the event %s, so that the next transaction can use the full limit",
     (event, subState) => {
       const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
       const wishes = { payload: { value: 0n }, gasCost: 60n };
@@ -48,7 +48,7 @@ describe("a transaction that ends unsigned and gives up its nonce", () => {
 
 describe("a mined replacement with a lower value than the original", () => {
   // protects [Replicas that embed the library] src/domain/ledger/guard.ts
-  it("counts with its own value, although it was not charged when it was signed", () => {
+  it("counts against policy limits with its own value, although it was not charged when it was signed", () => {
     const start = empty(forSigner(LANE.signer, { maxValue: { perHour: "100" } }));
     const fees = { type: "legacy", gasPrice: 0n } as const;
     const first = created(start, { payload: { value: 80n } });
@@ -128,7 +128,7 @@ describe("a transaction that is placed directly at a nonce", () => {
     });
   });
 
-  it("is charged to its API key even beyond the key's limits if it is a placeholder, and the charge is marked so", () => {
+  it("is charged to its API key even beyond the key's limits if it is a placeholder, and the charge is marked as beyond them", () => {
     const { changes, outcome } = bind("placeholder", 101n);
     expect(outcome).toMatchObject({ result: "settled" });
     const charged = changes.filter(({ kind }) => kind === "charged");

@@ -16,12 +16,12 @@ const holds = (check: (chapter: Chapter) => void) =>
   );
 
 describe("a ledger, after any sequence of writes,", () => {
-  it("never lowers its cursor, except by a realign", () =>
+  it("never lowers its next nonce, except by a realignment with the chain", () =>
     holds(({ write, before, after }) => {
       if (write.kind !== "realign") expect(after.cursor ?? 0).toBeGreaterThanOrEqual(before.cursor ?? 0);
     }));
 
-  it("has one holder for each nonce: a transaction, a reservation or a hole, all below the cursor", () =>
+  it("has one holder for each nonce (a transaction, a reservation or a hole), all below its next nonce", () =>
     holds(({ after }) => {
       const places = [after.nonces, after.reserved, after.holes].flatMap((part) => [...part.known()]);
       const nonces = places.map(([nonce]) => nonce);
@@ -49,7 +49,7 @@ describe("a ledger, after any sequence of writes,", () => {
       expect([...after.reserved.known()].map(([, id]) => id).sort()).toEqual(open.map(([id]) => id).sort());
     }));
 
-  it("returns an outcome that matches the changes, and changes nothing without one", () =>
+  it("returns an outcome that matches the changes, and changes nothing if it returns none", () =>
     holds(({ outcome, changes, before, after }) => {
       expect(stated(outcome)).toEqual(explained(changes));
       if (changes.length === 0) expect(contentsOf(after)).toEqual(contentsOf(before));
@@ -115,7 +115,7 @@ describe("the in-memory copy that a lane's owner keeps", () => {
   });
 });
 
-/** The effects that an outcome reports, as strings. */
+/** The effects that the result of a write reports, as strings. */
 function stated(outcome: LedgerOutcome): readonly string[] {
   if (outcome.status === "allocated") {
     return outcome.items.flatMap((item) => (item.result === "created" ? [`allocated ${item.nonce}`] : []));
@@ -132,7 +132,7 @@ function stated(outcome: LedgerOutcome): readonly string[] {
   return [];
 }
 
-/** The effects that changes record, as strings in the format of the reported effects. */
+/** The effects that the ledger's recorded changes show, as strings in the same format as the reported effects. */
 function explained(changes: readonly Change[]): readonly string[] {
   const [first, second] = changes.filter(({ kind }) => kind === "allocated" || kind === "moved");
   if (first?.kind === "allocated" && second?.kind === "moved" && second.item.txId === first.intent.txId) {

@@ -32,8 +32,8 @@ export class NaiveLane {
   reconciled = true;
   mayHaveLost = false;
   /**
-   * The holder of each assigned nonce: `tx:…`, `reserved:…`, or `hole:` with the reason why the nonce is unused. A
-   * nonce without a holder was skipped by the cursor.
+   * What holds each assigned nonce: `tx:…`, `reserved:…`, or `hole:` with the reason why the nonce is unused. A nonce
+   * below the lane's next nonce without an entry was skipped.
    */
   places = new Map<number, string>();
   transactions = new Map<string, NaiveTransaction>();
@@ -183,13 +183,13 @@ export class NaiveLane {
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
     if (event === "hold" || event === "unhold") tx.held = event === "hold";
-    // A final transaction is not held: if a reorg reopened it, it could not be released.
+    // A final transaction cannot be on hold: if a reorg made it pending again, nobody could release it.
     if (item.to === "CONFIRMED" || item.to === "FAILED_FINAL") tx.held = false;
     return true;
   }
 
   /**
-   * Whether something above this nonce cannot move down: a signed transaction, a transaction whose nonce the caller
+   * True if something above this nonce cannot move down: a signed transaction, a transaction whose nonce the caller
    * named, or an open reservation.
    */
   private isBelowWhatStays(nonce: number): boolean {
@@ -233,7 +233,7 @@ export class NaiveLane {
   }
 
   /**
-   * Whether the nonce still belongs to the caller who reserved it: the reservation is open, or it expired and nothing
+   * True if the nonce still belongs to the caller who reserved it: the reservation is open, or it expired and nothing
    * else has used the nonce.
    */
   private isKept = ({ nonce, state }: NaiveReservation) =>

@@ -16,7 +16,7 @@ describe("a partially loaded table of a lane", () => {
     [{ kind: "from", key: 7 }, [5, 8, 9], [0, 4]],
     [{ kind: "through", key: 4 }, [0, 4, 5], [6, 9]],
   ] as const)(
-    "that covers %o knows which keys are missing there, and throws NotLoaded for other keys",
+    "(loaded: %o) knows which keys have no row in the loaded part, and throws NotLoaded for keys outside it",
     (cover, missing, unknown) => {
       const part = of(cover);
       expect([part.get(3), part.get(7)]).toEqual(["three", "seven"]);
@@ -60,7 +60,7 @@ describe("a partially loaded table of a lane", () => {
     expect(() => of({ kind: "named" }).retire(3, "over").get(3)).toThrow(NotLoaded);
   });
 
-  it("returns the highest key only if no higher key can be missing", () => {
+  it("returns the highest key only if no higher key can exist in the part that is not loaded", () => {
     expect(of({ kind: "all" }).highestFrom(0)).toBe(7);
     expect(of({ kind: "from", key: 6 }).highestFrom(6)).toBe(7);
     expect(of({ kind: "from", key: 6 }).highestFrom(8)).toBeNull();
@@ -68,7 +68,7 @@ describe("a partially loaded table of a lane", () => {
     expect(() => of({ kind: "named" }).highestFrom(0)).toThrow(NotLoaded);
   });
 
-  it("lists rows up to a key only if no lower key can be missing", () => {
+  it("lists rows up to a key only if no lower row can exist in the part that is not loaded", () => {
     expect(of({ kind: "through", key: 6 }).through(6)).toEqual([[3, "three"]]);
     expect(() => of({ kind: "through", key: 6 }).through(7)).toThrow(NotLoaded);
     expect(() => of({ kind: "through", key: 6 }).unsure().through(6)).toThrow(NotLoaded);

@@ -83,7 +83,7 @@ describe("a partially loaded ledger", () => {
     expect([...verdicts.keys()].sort()).toEqual(["judged", "notLoaded", "refused"]);
   });
 
-  it("with only the lane's own row can be aligned, suspended and reconciled", () => {
+  it("can be aligned, suspended and reconciled with only the lane's own row loaded", () => {
     const bare = bareLedger(LANE, { cursor: 4, suspendedBy: null, reconciled: true });
     const at = new Date(0);
     expect(apply(bare, { kind: "align", fence: FENCE, floor: 9 }, at).ledger.cursor).toBe(9);
@@ -95,7 +95,7 @@ describe("a partially loaded ledger", () => {
     }
   });
 
-  it("throws NotLoaded when watches for reorgs end, if a transaction was settled without its block loaded", () => {
+  it("throws NotLoaded when reorg watches end, if a transaction was settled but its block was not loaded", () => {
     const intent = anIntent(LANE);
     const attempt = anAttempt();
     const items = [

@@ -39,7 +39,7 @@ it("filling a hole records the transaction only in the expired reservation that 
   expect(other.reserved.get(2)).toBe("open");
 });
 
-it("the cursor is not lowered to a nonce that a caller reserved and did not release, even if its hole is closed", () => {
+it("a lane's next nonce is not lowered to a nonce that a caller reserved and did not release, even if its hole is closed", () => {
   const expired = after(newLedger(LANE), reserve("late", 0), { kind: "expire", fence: FENCE });
   const closed = after(expired, { kind: "closeHoles", fence: FENCE, nonces: [0] });
   expect(after(closed, { kind: "realign", fence: FENCE, floor: 0 }).cursor).toBe(1);

@@ -54,7 +54,7 @@ export const storyWithDepartures = fc.array(
   { minLength: 1, maxLength: 60, size: "max" },
 );
 
-/** State outside the ledger, and ids generated during a sequence. */
+/** Turns random events into writes. Keeps the state outside the ledger, and generates ids. */
 export class WriteMaker {
   now = new Date(1_700_000_000_000);
   intake: WaitingIntent[] = [];
@@ -99,7 +99,7 @@ export class WriteMaker {
     }
   }
 
-  /** The ledger with the rows that a store loads for each write. */
+  /** Returns the ledger together with the rows that a store would load for each write. */
   loaded(ledger: Ledger): Ledger {
     const rows = this.intake.map((row) => [row.intakeId, row] as const);
     const unknown = Array.from({ length: this.count + 2 }, (_, id) => [id, null] as const);
@@ -204,8 +204,8 @@ export class WriteMaker {
    */
   private steps(ledger: Ledger, { pick, more, amount, flag }: Happening): readonly TransitionItem[] {
     const live = [...ledger.live.known()];
-    // Prefer the last transaction sometimes: an expiring transaction gives up its nonce only if no transaction above it
-    // would remain.
+    // Sometimes choose the last transaction: an expiring transaction gives up its nonce only if no transaction has a
+    // higher one.
     const tx = chosen(pick % 5 === 4 ? live.slice(-1) : live.slice(0, 4), pick)?.[1];
     const found = tx === undefined ? null : ledger.transactions.get(tx);
     if (found === null) return [this.step(ledger, NOBODY, { more, amount, flag })];
@@ -274,7 +274,7 @@ const NOBODY: LedgerTransaction = {
   ...{ minedIn: null, attempts: undefined, details: undefined },
 };
 const EVENTS = (Object.keys(TRANSITIONS) as TransitionEvent[]).filter((event) => !fromNothing(event));
-/** Events on the ordinary path of a transaction and its possible ends. */
+/** The events that an ordinary transaction passes through, including its possible outcomes. */
 const ONWARD: readonly TransitionEvent[] = [
   ...([
     "sign",
@@ -321,7 +321,7 @@ function chosen<T>(from: readonly T[], pick: number): T | undefined {
   return from[pick % Math.max(1, from.length)];
 }
 
-/** Only a few request ids, so that they collide. */
+/** Use only a few request ids, so that requests often have the same one. */
 function requestIdOf({ pick }: Happening): string | null {
   return pick % 3 === 0 ? null : `request-${pick % 5}`;
 }

@@ -8,7 +8,7 @@ const moves = (free: readonly number[], holders: readonly Holder[]) =>
 
 describe("moving transactions down into holes", () => {
   // protects [Holes] src/domain/nonces/holes.ts
-  it("moves everything above a hole down by one, in order", () => {
+  it("moves every transaction above a hole down by one, in order", () => {
     expect(moves([5], [at(6), at(7), at(8)])).toEqual([
       [6, 5],
       [7, 6],
@@ -29,7 +29,7 @@ describe("moving transactions down into holes", () => {
   });
 
   // protects [Holes] src/domain/nonces/holes.ts
-  it("moves nothing across a transaction that was claimed for signing", () => {
+  it("moves no transaction past one whose signing has begun", () => {
     expect(moves([5], [at(6, false), at(7), at(8)])).toEqual([]);
     expect(moves([5], [at(6), at(7, false), at(8)])).toEqual([[6, 5]]);
     expect(moves([5, 9], [at(6, false), at(8), at(10)])).toEqual([[10, 9]]);
@@ -42,7 +42,7 @@ describe("moving transactions down into holes", () => {
     ]);
   });
 
-  it("keeps the order, uses no nonce twice, moves no claimed transaction, and leaves no gap it could fill", () => {
+  it("keeps the order, uses no nonce twice, moves no transaction whose signing has begun, and leaves no fillable gap", () => {
     const standing = fc.uniqueArray(
       fc.record({ nonce: fc.nat(40), kind: fc.constantFrom("free", "movable", "claimed", "reserved") }),
       { selector: ({ nonce }) => nonce, maxLength: 30 },
@@ -61,7 +61,7 @@ describe("moving transactions down into holes", () => {
         // Each transaction has exactly one nonce, which no other transaction and no reservation holds.
         expect(new Set(after.map(({ nonce }) => nonce)).size).toBe(after.length);
         for (const { nonce } of after) expect(reserved).not.toContain(nonce);
-        // Transactions keep their order and move only downwards; none moves past a claimed one.
+        // Transactions keep their order and move only to lower nonces. None moves past a transaction that may not move.
         const byBefore = [...after].sort((a, b) => a.before - b.before).map(({ nonce }) => nonce);
         expect(byBefore).toEqual([...byBefore].sort((a, b) => a - b));
         for (const { txId, from, to: target } of planned) {
@@ -69,7 +69,8 @@ describe("moving transactions down into holes", () => {
           expect(claimed.some((nonce) => nonce > target && nonce < from)).toBe(false);
           expect(holders.find((holder) => holder.txId === txId)?.movable).toBe(true);
         }
-        // A nonce that is still free is above every movable transaction that could have taken it.
+        // If a nonce stays free, the next transaction above it may not move; otherwise it would have taken the free
+        // nonce.
         const taken = new Set(after.map(({ nonce }) => nonce));
         const open = [...free, ...holders.map(({ nonce }) => nonce)].filter((nonce) => !taken.has(nonce));
         for (const nonce of open) {
@@ -83,7 +84,7 @@ describe("moving transactions down into holes", () => {
 });
 
 describe("a hole in the nonces", () => {
-  it("may be used by any transaction, unless a caller may have signed for it", () => {
+  it("may be used by any transaction, unless a caller may have signed a transaction for that nonce", () => {
     expect(["released", "givenUp", "shiftedDown", "expired"].map((why) => isFree({ why: why as "expired" }))).toEqual([
       true,
       true,

@@ -50,7 +50,7 @@ describe("the signer chosen from a pool", () => {
     expect(chosen(...members)).toBe(expected);
   });
 
-  it("has space in its queue and enough balance if known, and no other signer with both has a shorter queue", () => {
+  it("has space in its queue and enough balance if that is known, and no other such signer has a shorter queue", () => {
     fc.assert(
       fc.property(anyPool, (members) => {
         const fit = members.filter(({ isFull, balance }) => !isFull && (balance === null || balance >= 100n));
@@ -89,7 +89,7 @@ describe("a sticky key of a signer pool", () => {
   });
 
   // protects [Pools] src/domain/nonces/pool.ts
-  it("changes its signer only if that signer leaves, or to a signer that joins", () => {
+  it("changes its signer only if that signer leaves the pool, or if the new signer has just joined", () => {
     const [gone, ...left] = members as [Address, ...Address[]];
     for (const key of keys) {
       const kept = stickyMember(members, key);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../../src/domain/pace/block-pace.ts";
 
-/** The pace of blocks that are `spansMs` milliseconds apart, from time 0 on. */
+/** The pace that is measured from blocks `spansMs` milliseconds apart, from time 0 on. */
 const apart = (...spansMs: readonly number[]): { readonly pace: BlockPace; readonly atMs: number } => {
   let pace = blockSeen(NO_BLOCKS, 100, 0);
   let atMs = 0;
@@ -48,7 +48,8 @@ describe("the block production of a chain", () => {
     expect(isStalled(pace, atMs + 3_600_000, null)).toBe(false);
     expect(isStalled(pace, atMs + 119_000, 3_600_000)).toBe(false);
     expect(isStalled(pace, atMs + 120_000, 3_600_000)).toBe(true);
-    // The first send after an hour without transactions has waited only a second, so the chain is not stalled.
+    // After an hour without transactions, the first send has waited only a second, so the chain does not count as
+    // stalled.
     expect(isStalled(pace, atMs + 3_600_000, 1_000)).toBe(false);
   });
 

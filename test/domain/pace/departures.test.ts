@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Departures, Flow } from "../../../src/domain/pace/departures.ts";
 
-/** The departure times of `count` items that all arrive at once. */
+/** Returns the times at which `count` items leave if all of them arrive at once. */
 function departures(pace: Departures, count: number, fromMs = 0): readonly number[] {
   let nowMs = fromMs;
   return Array.from({ length: count }, () => {

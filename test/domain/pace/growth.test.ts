@@ -3,7 +3,7 @@ import { Growth } from "../../../src/domain/pace/growth.ts";
 
 const STRETCH_MS = 60_000;
 
-/** Observes the size once a second; `sizeAt` gives it for each second of each minute. */
+/** Records a size once a second. `sizeAt` returns the size for each second of each minute. */
 function seen(minutes: number, sizeAt: (minute: number, second: number) => number): Growth {
   const growth = new Growth(STRETCH_MS);
   for (let second = 0; second <= minutes * 60; second++) {

@@ -19,8 +19,8 @@ describe("a lane that a node has just acquired", () => {
   });
 });
 
-describe("checks that a lane's endpoint serves the right chain", () => {
-  it("that find evidence against it end the trust in the chain, with a reason, until two in a row find none", () => {
+describe("a check of whether an endpoint serves the lane's chain", () => {
+  it("ends the trust in the chain if it finds evidence against it, until two checks in a row find none", () => {
     let pace = NEW;
     const seen = ["once", "twice", null, null].map((evidence) => {
       pace = lane.chainJudged(pace, evidence, NOW);
@@ -31,14 +31,14 @@ describe("checks that a lane's endpoint serves the right chain", () => {
     expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
   });
 
-  it("that find no evidence restore the trust in the chain, until another check is required", () => {
+  it("restores the trust in the chain if it finds no evidence against it, until another check is required", () => {
     const trusted = lane.chainJudged(NEW, null, NOW);
     expect(trusted).toMatchObject({ lookOwed: false, nextLook: { kind: "at", ms: NOW }, doubt: NO_DOUBT });
     expect(lane.isUnsure(lane.chainLookOwed(trusted))).toBe(true);
     expect(lane.chainLookOwed(NEW)).toBe(NEW);
   });
 
-  it("store a reason exactly while their evidence counts, in any sequence", () => {
+  it("stores a reason for distrust exactly while evidence counts, in any sequence of checks", () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.constantFrom("one", "other"))), (sights) => {
         const pace = sights.reduce<lane.LanePace>((to, sight) => lane.chainJudged(to, sight, NOW), NEW);
@@ -49,7 +49,7 @@ describe("checks that a lane's endpoint serves the right chain", () => {
 });
 
 describe("the lowest open transaction of a lane", () => {
-  it("keeps its age when a new owner first sees it; the age of the next one starts when it becomes the lowest", () => {
+  it("keeps its age when a new owner first sees it; the age of its successor starts when that one becomes the lowest", () => {
     const first = lane.headSeen(NEW, head(1, false, 400), NOW);
     expect(first.head).toMatchObject({ nonce: 1, sinceMs: NOW - 400, seenMs: NOW });
     const next = lane.headSeen(first, head(2, false, 900), NOW + 5);
@@ -58,7 +58,7 @@ describe("the lowest open transaction of a lane", () => {
     expect(lane.headSeen(none, head(3, false, 900), NOW + 7).head).toMatchObject({ sinceMs: NOW + 7 });
   });
 
-  it("is not changed when it is seen again, and its stuck timer restarts once the transaction is repaired", () => {
+  it("is stored unchanged when it is seen again, and its stuck timer restarts once it is repaired", () => {
     const stuck = lane.headSeen(NEW, head(1, true, 400), NOW);
     expect(lane.headSeen(stuck, head(1, true), NOW + 5)).toBe(stuck);
     const repaired = lane.headSeen(stuck, head(1), NOW + 5);
@@ -67,7 +67,7 @@ describe("the lowest open transaction of a lane", () => {
   });
 
   // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
-  it("counts its sends since its stuck timer started: none from before it was the lowest, none before its repair", () => {
+  it("counts its sends since its stuck timer started: none from before it became the lowest or was repaired", () => {
     expect(lane.headSeen(NEW, head(1, false, 400, 9), NOW).head).toMatchObject({ sentBefore: 1 });
     const first = lane.headSeen(NEW, head(1, false, 0, 0), NOW);
     expect(first.head).toMatchObject({ sentBefore: 0 });
@@ -123,7 +123,7 @@ describe("the alert about missing funds", () => {
 });
 
 describe("nonce holes of a lane", () => {
-  it("that the chain's transaction count has passed are stored with the block at which this was first seen", () => {
+  it("are stored, if the chain's transaction count has passed them, with the block at which this was first seen", () => {
     const passed = lane.holesPassed(lane.holesPassed(NEW, [1, 2], 10), [2, 3], 20).passedHoles;
     expect([...passed]).toEqual([
       [2, 10],
@@ -131,14 +131,14 @@ describe("nonce holes of a lane", () => {
     ]);
   });
 
-  it("block the lane since the first check whose transaction count had not passed them", () => {
+  it("block the lane from the first check in which the transaction count had not passed them", () => {
     const blocked = lane.blockedBy(NEW, 4, 100);
     expect(lane.blockedBy(blocked, 4, 200)).toBe(blocked);
     expect(lane.blockedBy(blocked, 5, 200).blocking).toEqual({ nonce: 5, sinceMs: 200 });
     expect(lane.unblocked(blocked).blocking).toBeNull();
   });
 
-  it("are checked after a higher nonce was mined, until the transaction count was read", () => {
+  it("must be checked again after a higher nonce was mined, until the transaction count is read", () => {
     const seen = lane.countSeen(NEW, 7);
     expect(seen).toMatchObject({ usedBelow: 7, holeLookOwed: false });
     expect(lane.holeLookDue(seen).holeLookOwed).toBe(true);

@@ -21,7 +21,7 @@ describe("a scheduled time", () => {
     ["never", NEVER, Number.MAX_SAFE_INTEGER, false],
     ["after no interval at all", afterInterval(5, null), Number.MAX_SAFE_INTEGER, false],
     ["after an interval", afterInterval(5, 5), 10, true],
-  ] as const)("is due or not as expected: %s", (_, when, nowMs, due) => {
+  ] as const)("is recognised as due or not yet due: %s", (_, when, nowMs, due) => {
     expect(isDue(when, nowMs)).toBe(due);
   });
 });
@@ -51,32 +51,32 @@ describe("the next send of a transaction", () => {
     ["due for a receipt look-up before it is sent", tx.lookOwed(signed), false],
     ["due for a receipt look-up", tx.lookWanted(signed), true],
     ["reset to be sent at once", tx.sentAfresh(rejected), true],
-  ])("is due or not as expected if the transaction is %s", (_, pace, due) => {
+  ])("is recognised as due or not due if the transaction is %s", (_, pace, due) => {
     expect(tx.isSendDue(pace, NOW)).toBe(due);
   });
 
   it.each(SUBMIT_ANSWERS)(
-    "after the answer %s awaits a check exactly if the payload was accepted or underpriced",
+    "(after the answer %s) awaits a price check exactly if the payload was accepted or underpriced",
     (answer) => {
       expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
       expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
     },
   );
 
-  it("is due at once when the predecessor is mined, only if the transaction was refused as a future nonce", () => {
+  it("is due at once when the preceding nonce is mined, only if the transaction was refused as a future nonce", () => {
     const early = tx.refused(signed, "nonceTooHigh", { nowMs: NOW, random: 0.5 });
     expect(tx.predecessorMined(early).send).toBe(AT_ONCE);
     expect(tx.predecessorMined(rejected)).toBe(rejected);
   });
 
-  it("needs its bytes read again only if it sends another attempt", () => {
+  it("needs its raw bytes read again only if another attempt is sent", () => {
     expect(tx.turnedTo(signed, 2)).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
     expect(tx.turnedTo(signed, 1)).toBe(signed);
   });
 });
 
 describe("submission refusals of a transaction", () => {
-  it("are counted while consecutive, rejections separately, and reset when an endpoint accepts it", () => {
+  it("are counted while they are consecutive, rejections separately, and reset when an endpoint accepts the transaction", () => {
     const again = tx.refused(rejected, "rejected", { nowMs: NOW, random: 0 });
     expect(again).toMatchObject({ failures: 2, rejections: 2, claimed: false });
     expect(tx.refused(again, "unknown", { nowMs: NOW, random: 0 })).toMatchObject({ failures: 3, rejections: 0 });
@@ -89,7 +89,7 @@ describe("submission refusals of a transaction", () => {
 });
 
 describe("the order of receipt checks", () => {
-  it("puts required checks first, then due, then oldest ones, and unanswered ones last", () => {
+  it("puts required checks first, then those that are due, then the oldest, and unanswered ones last", () => {
     const failed = (ms: number) => tx.lookFailed(resumed, ms);
     const inTurn = [resumed, tx.lookWanted(looked), tx.looked(resumed, 1), tx.looked(resumed, 2), failed(3), failed(4)];
     const shuffled = [4, 2, 5, 0, 3, 1].map((index) => inTurn[index] as Pace);
@@ -124,7 +124,7 @@ type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
 const REFUSALS = SUBMIT_ANSWERS.filter((answer): answer is Refusal => !isTaken(answer));
 const ms = fc.nat(10_000);
 
-/** Any event of a transaction, for sequences in any order and at any time. */
+/** Generates any event of a transaction, at any time, for sequences in any order. */
 const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
   fc.constantFrom(
     tx.takenInHand,

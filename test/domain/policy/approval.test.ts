@@ -8,7 +8,8 @@ import { policiesOf } from "../../support/policies.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Whether a transaction needs approval if the signer and the API key have these approval limits; null means no limit.
+ * Returns the approval that a transaction needs, or null, if the signer and the API key have these approval limits
+ * (null: no limit).
  */
 function asked(signer: object | null, key: object | null, value: bigint, about: "payload" | "cost" = "payload") {
   const said = (bound: object | null) => (bound === null ? {} : { requireApproval: bound });
@@ -39,7 +40,7 @@ describe("an approval limit", () => {
     expect(asked({ aboveValue: "0", aboveCost: "0" }, null, 5n, "cost")).toBeNull();
   });
 
-  it("allows a day for the approval by default, and with two limits the shorter time applies", () => {
+  it("allows a day for the approval by default; of two limits, the shorter time applies", () => {
     expect(asked({ aboveValue: "1" }, null, 2n)?.expiresAfterMs).toBe(24 * HOUR_MS);
     const shorter = asked({ aboveValue: "1", expiresAfter: "2h" }, { aboveValue: "1", expiresAfter: "90m" }, 2n);
     expect(shorter).toMatchObject({ rule: "signer.requireApproval", expiresAfterMs: 1.5 * HOUR_MS });
@@ -55,12 +56,15 @@ describe("an approval limit", () => {
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "999ms" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "8761h" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: 60 }],
-  ])("that is invalid keeps a node from starting, and the error names its path: %s of %j", (place, requireApproval) => {
-    const parsed = parsePolicies({ keys: { a: { requireApproval } } }, createCodec());
-    expect("mistakes" in parsed && parsed.mistakes.map((each) => each.split(" ")[0])).toEqual([`keys.a.${place}`]);
-  });
+  ])(
+    "keeps a node from starting if it is invalid, and the error names its path: %s of %j",
+    (place, requireApproval) => {
+      const parsed = parsePolicies({ keys: { a: { requireApproval } } }, createCodec());
+      expect("mistakes" in parsed && parsed.mistakes.map((each) => each.split(" ")[0])).toEqual([`keys.a.${place}`]);
+    },
+  );
 
-  it("is known for all policies at once, so that nothing is read if no policy has one", () => {
+  it("is known to be absent if no policy has one, so that nothing is read for it", () => {
     expect(policiesOf({ keys: { a: { to: [] } } }).asksApproval).toBe(false);
     expect(policiesOf({ signers: { "*": { requireApproval: { aboveCost: "1" } } } }).asksApproval).toBe(true);
   });

@@ -96,7 +96,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ maxValue: { perHour: "10" } }, { worst, use: full, at: later(-3_600_000) })).not.toBeNull();
   });
 
-  it("does not refuse amounts that were charged before, nor a receiver that was checked before", () => {
+  it("does not refuse an amount that was charged before, nor a receiver that was checked before", () => {
     const nothing = { value: 0n, cost: 0n };
     expect(ruleOf({ maxCost: { perHour: "1" } }, { more: nothing, use: usedUp(9n, 9n) })).toBeNull();
     const moved = { to: [SIGNER], selectors: ["0x"], hours: "00:00-01:00", chains: [7] };

@@ -32,7 +32,8 @@ const steps = fc.array(
 interface NaiveTransaction {
   readonly txId: string;
   /**
-   * Worst-case charges by hour. After settlement, `counts` has the amounts actually used; before, it equals `charged`.
+   * `charged` has the worst-case charges by hour. `counts` equals it until settlement; then it has the amounts actually
+   * used.
    */
   charged: Map<number, bigint>;
   counts: Map<number, bigint>;

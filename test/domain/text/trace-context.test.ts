@@ -13,7 +13,7 @@ describe("a W3C traceparent", () => {
     expect(formatTraceparent({ traceId: TRACE, spanId: SPAN, sampled: true })).toBe(`00-${TRACE}-${SPAN}-01`);
   });
 
-  it("of a later version is read with the fields of version 00", () => {
+  it("is read with the fields of version 00 if it has a later version", () => {
     expect(parseTraceparent(`01-${TRACE}-${SPAN}-03-more`)).toMatchObject({ traceId: TRACE, sampled: true });
   });
 
@@ -28,7 +28,7 @@ describe("a W3C traceparent", () => {
     ["more than version 00 has", `00-${TRACE}-${SPAN}-01-more`],
     ["a line break behind it", `00-${TRACE}-${SPAN}-01\n`],
     ["something long", `01-${TRACE}-${SPAN}-01-${"x".repeat(300)}`],
-  ])("is null if it is %s", (_, text) => {
+  ])("is read as null if it is %s", (_, text) => {
     expect(parseTraceparent(text)).toBeNull();
   });
 

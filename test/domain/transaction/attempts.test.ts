@@ -42,7 +42,7 @@ describe("the list of attempts that may be sent", () => {
     [["initial", "cancel", "foreign"], [2]],
     [["external"], []],
     [[], []],
-  ])("for attempts of the kinds %j is %j", (kinds, ordinals) => {
+  ])("is, for attempts of the kinds %j, %j", (kinds, ordinals) => {
     expect(sendableAttempts(attempts(...kinds)).map(({ ordinal }) => ordinal)).toEqual(ordinals);
   });
 });
@@ -55,7 +55,7 @@ describe("the attempt to send next", () => {
     [["initial", "foreign"], 2, 1],
     [["external"], null, null],
     [["external"], 1, null],
-  ])("for attempts of the kinds %j, with the receipt of %j withdrawn, is %j", (kinds, withdrawn, expected) => {
+  ])("is, for attempts of the kinds %j with the receipt of %j withdrawn, %j", (kinds, withdrawn, expected) => {
     const gone = withdrawn === null ? null : hash(withdrawn);
     expect(attemptToSend(attempts(...kinds), gone)?.ordinal ?? null).toBe(expected);
   });
@@ -70,7 +70,7 @@ describe("the attempt kind of a payload that is signed again at another price", 
     [["initial", "cancel", "replace"], "replace"],
     [["placeholder", "foreign"], "placeholder"],
     [["cancel"], "cancel"],
-  ])("after attempts of the kinds %j is %s", (kinds, expected) => {
+  ])("is, after attempts of the kinds %j, %s", (kinds, expected) => {
     expect(repricedKind(attempts(...kinds))).toBe(expected);
   });
 });

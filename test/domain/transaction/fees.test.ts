@@ -267,7 +267,7 @@ describe("fees that the caller requested", () => {
     [{ maxFeePerGas: 1n }, false],
     [{ maxPriorityFeePerGas: 1n }, false],
     [{ maxFeePerGas: 1n, maxPriorityFeePerGas: 0n }, true],
-  ])("as %s are complete without a market: %s", (wishes, expected) => {
+  ])("(%s) are complete without a market: %s", (wishes, expected) => {
     expect(isFullyPriced(wishes)).toBe(expected);
   });
 
@@ -278,7 +278,7 @@ describe("fees that the caller requested", () => {
     }
   });
 
-  it("cost at most their fee cap per gas", () => {
+  it("cost at most the requested fee cap per gas", () => {
     expect(feeCap({ type: "eip1559", maxFeePerGas: 9n, maxPriorityFeePerGas: 1n })).toBe(9n);
     expect(feeCap({ type: "legacy", gasPrice: 7n })).toBe(7n);
     expect(feeCap({ type: "eip2930", gasPrice: 6n })).toBe(6n);

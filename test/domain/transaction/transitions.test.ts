@@ -133,7 +133,7 @@ describe("the transaction state machine", () => {
     }
   });
 
-  it("reaches a settled state by a chain outcome only from TRACKING/MINED, that is with a receipt", () => {
+  it("enters a settled state because of a chain outcome only from TRACKING/MINED, that is with a receipt", () => {
     const deciding = [
       "confirm",
       "revert",
@@ -154,7 +154,7 @@ describe("the transaction state machine", () => {
     expect(() => transition({ state: "TRACKING", subState: "PENDING" }, "confirm")).toThrow("from TRACKING/PENDING");
   });
 
-  it("refuses an event that keeps the status if there is no transaction", () => {
+  it("refuses an event that keeps the status if the transaction does not exist", () => {
     expect(() => transition(null, "resubmit")).toThrow(IllegalTransition);
   });
 });
@@ -168,13 +168,13 @@ describe("completions in the feed", () => {
     expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });
 
-  it.each(completing)("of the event %s have the entered state, or REORGED if a settled state was left", (event) => {
+  it.each(completing)("(event %s) have the entered state, or REORGED if a settled state was left", (event) => {
     const rule: TransitionRule = TRANSITIONS[event];
     const entered = rule.to === "same" ? null : rule.to.state;
     expect(rule.completion?.state).toBe(event === "reorg" ? "REORGED" : entered);
   });
 
-  it("are settled unless the payload may still execute", () => {
+  it("are marked as settled unless the payload may still execute", () => {
     for (const event of completing) {
       expect((TRANSITIONS[event] as TransitionRule).completion?.settled, event).toBe(
         event !== "reorg" && event !== "stick",
@@ -188,7 +188,7 @@ describe("transaction states", () => {
     expect(STATES.filter(isSettled)).toEqual(["CONFIRMED", "FAILED_FINAL"]);
   });
 
-  it("allow a sub-state, no sub-state, or both, but always at least one of the two", () => {
+  it("exist with a sub-state, without one, or both ways", () => {
     for (const state of STATES) {
       expect(SUB_STATES[state].length > 0 || BARE_STATES.includes(state), state).toBe(true);
     }

@@ -252,7 +252,7 @@ const CASES: readonly [CauseCode, Changes, RegExp][] = [
 ];
 
 describe("the explanation of a transaction's status", () => {
-  it("is tested here for every cause code", () => {
+  it("has a test here for every cause code", () => {
     expect([...CASES.map(([code]) => code), "EXPIRES", "SENT_PRIVATELY"].sort()).toEqual([...CAUSE_CODES].sort());
   });
 
@@ -263,7 +263,7 @@ describe("the explanation of a transaction's status", () => {
     expect(help.every((each) => HELP_CODES.includes(each.code) && each.text.length > 0)).toBe(true);
   });
 
-  it("names private endpoints that received it, and offers to disclose it only if something is wrong", () => {
+  it("names the private endpoints that received the transaction, and offers to disclose it only if something is wrong", () => {
     const transaction = { attempts: [attempt({ private: true })] };
     const chain = { privateEndpoints: ["http://private.example"] };
     const calm = explain(situation({ transaction, chain }));
@@ -281,7 +281,7 @@ describe("the explanation of a transaction's status", () => {
   });
 
   // protects [Explained, and said aloud] src/domain/troubles/explain.ts
-  it("names every cause, the decisive one first, and offers remedies only for that one", () => {
+  it("names every cause, the decisive one first, and offers remedies only for the decisive one", () => {
     const both = situation({
       lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING", held: false } },
       transaction: { lastError: "underpriced" },
@@ -295,7 +295,7 @@ describe("the explanation of a transaction's status", () => {
     expect(blockedBy).toEqual({ txId: "b", nonce: 6 });
   });
 
-  it("names the expiry last, and any hold on the transaction or on its predecessor", () => {
+  it("names the expiry last, and also a hold on the transaction or on its predecessor", () => {
     const { causes, help } = explain(situation({ transaction: { validUntil: later(90) } }));
     expect(causes.map(({ code }) => code)).toEqual(["WAITING_FOR_BLOCK", "EXPIRES"]);
     expect(causes[1]?.text).toBe(

@@ -13,13 +13,13 @@ const onLane = (code: TroubleCode, nonce: number, since = ago(nonce), of = 1): T
 };
 
 /**
- * `NONCE_DRIFT` names two cases. The alert reports a changed nonce that the lane's cursor follows. The table's row is
- * about a nonce on which endpoints contradict each other.
+ * The code `NONCE_DRIFT` is used for two cases. As an alert, it reports that the signer's nonce changed and that the
+ * lane follows the change. In the table of troubles, it means that endpoints contradict each other about a nonce.
  */
 const BY_CASE = new Set(["NONCE_DRIFT"]);
 
 describe("the table of troubles", () => {
-  it("refers only to codes that exist in `hides` and `alert`", () => {
+  it("refers, in its fields `hides` and `alert`, only to codes that exist", () => {
     for (const code of TROUBLE_CODES) {
       const { hides = [], alert } = rowOf(code);
       for (const hidden of hides) expect(TROUBLE_CODES, `${code} hides ${hidden}`).toContain(hidden);
@@ -42,13 +42,13 @@ describe("the table of troubles", () => {
 });
 
 describe("a cause of troubles", () => {
-  it("has one row for all transactions of a lane, with the lowest nonce and the earliest time", () => {
+  it("gives one row for all transactions of a lane, with the lowest nonce and the earliest time", () => {
     const seven = [1, 2, 3, 4, 5, 6, 7].map((nonce) => onLane("INSUFFICIENT_FUNDS", nonce));
     expect(condensed(seven)).toMatchObject([{ nonce: 1, waiting: 6, since: ago(7) }]);
     expect(condensed([...seven, onLane("INSUFFICIENT_FUNDS", 1, ago(1), 2)])).toHaveLength(2);
   });
 
-  it("hides its consequences only on its own lane", () => {
+  it("hides the rows of its consequences only on its own lane", () => {
     const deep = trouble("PENDING_DEEP", { chainId: 5, signer: signer(1), sentence: "s" });
     const elsewhere = { ...deep, id: "other", signer: signer(2) };
     const found = condensed([onLane("STUCK", 1), deep, elsewhere]);

@@ -79,7 +79,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const loaded = loadedFor(state, lane, write);
   const guard = guardOf(work, loaded);
   const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
-  // Charges already recorded are kept, even if this node has no policies.
+  // Keep the policy charges that are already recorded, even if this node has no policies.
   log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: loaded.guard } : ledger });
   if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);
   for (const change of changes) persist(work, write.fence, change);
@@ -87,7 +87,10 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   return outcome;
 }
 
-/** State outside the lane's lock (the epoch, the intake table) is read with each write. */
+/**
+ * Loads the lane's ledger, together with state that the lane's lock does not protect (the feed's epoch, the intake
+ * table), as of this write.
+ */
 function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: LaneRow, write: LedgerWrite): Ledger {
   const rows = intakeIdsOf(write).map((intakeId) => [intakeId, waiting(state, lane, intakeId)] as const);
   return {
@@ -100,7 +103,7 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
   };
 }
 
-/** The usage of an API key is kept outside the lanes. */
+/** Adds the usage of API keys to the policy state of a lane, because that usage is stored outside the lanes. */
 function guardOf({ policies, state }: Work, { guard, lane }: Ledger): Guard | null {
   if (policies === null) return null;
   const { use, charges, keyUse } = guard ?? unusedGuard(policies);

@@ -36,7 +36,10 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
   }
 }
 
-/** A change of database history ends every term. If commits may be lost, the lanes wait for an operator. */
+/**
+ * Begins a new epoch after a change of database history: every owner loses its lanes. If commits may be lost, the lanes
+ * wait for an operator.
+ */
 export function beginEpoch(state: DatabaseState, seenSeq: number): void {
   const { epoch, lastSeq } = state.feed;
   const start = epochStart([lastSeq, seenSeq], state.mayHaveLost);
@@ -64,7 +67,7 @@ export function renewInstance(state: DatabaseState, id: string, renewal: { durat
   return true;
 }
 
-/** Records a heartbeat, and the session lock if other sessions can see it. */
+/** Records a heartbeat, and the instance's session lock if other sessions can see that lock. */
 export function publishLock(
   state: DatabaseState,
   { instanceId, lock, now }: { instanceId: string; lock: HeldLock | null; now: Date },
@@ -152,10 +155,7 @@ function noteTakeover(state: DatabaseState, row: LaneRow, claimant: { instanceId
   });
 }
 
-/**
- * Claims lanes, those already held first, so that `limit` bounds all lanes of the instance and not only additional
- * ones.
- */
+/** Claims lanes for an instance. Lanes that it already holds come first and count towards `limit`. */
 export function claimLanes(
   state: DatabaseState,
   lanes: readonly Lane[],

@@ -39,7 +39,7 @@ export function beginRequests(
   });
 }
 
-/** Changes a begun request only if it still belongs to that instance and has no answer. */
+/** Changes a request that an instance has begun, but only if it still belongs to that instance and has no answer. */
 export function changeBegun(
   { leftRequests }: DatabaseState,
   { leftId, instanceId }: { readonly leftId: string; readonly instanceId: string },

@@ -20,9 +20,8 @@ import { keepChoice } from "./pools.ts";
 import { type Document, hashKey, type LaneRow, rowOf, type TransactionRow } from "./state.ts";
 
 /**
- * Stores what a ledger does not contain: payloads, histories, bytes, decisions, the feed. Also refuses what
- * PostgreSQL's constraints would refuse, if no rule of a lane already does: ids and hashes that exist on any lane, and
- * text that PostgreSQL cannot store.
+ * Stores what a ledger does not contain: payloads, histories, bytes, decisions, the feed. It also refuses what only
+ * PostgreSQL's constraints would refuse: ids and hashes that exist on any lane, and text that PostgreSQL cannot store.
  */
 export function persist(work: Work, fence: Fence, change: Change): void {
   const { state, log } = work;
@@ -77,7 +76,7 @@ function accepted(at: Date): HistoryRecord {
   return { ...NOTHING, ordinal: 1, event: "accept", state: "CREATED", firstAt: at, lastAt: at };
 }
 
-/** The history of an intake row so far. */
+/** The history of an intake row so far; if it has none, only its acceptance. */
 function stepsTaken({ state }: Work, { intakeId, acceptedAt }: WaitingIntent): readonly HistoryRecord[] {
   const history = state.intake.get(intakeId)?.history ?? [];
   return history.length === 0 ? [accepted(acceptedAt)] : history;
@@ -212,7 +211,10 @@ function updateMoved(work: Work, fence: Fence, change: Moved): void {
   count(work, fence, { confirmed: step("CONFIRMED"), failed: step("FAILED_FINAL") });
 }
 
-/** A hash belongs to one attempt on the whole chain. Repeating an existing assignment changes nothing. */
+/**
+ * A transaction hash belongs to only one attempt on the whole chain. Assigning a hash to the same attempt again changes
+ * nothing.
+ */
 function claimHash(
   { state, log }: Work,
   { lane }: Fence,
@@ -241,7 +243,7 @@ function historyAfter(
   return [...history, { ordinal: step, event, fromState, state: to, subState, count: 1, firstAt: at, ...seen }];
 }
 
-/** A decision without the idempotency key of its action. The ledger stores that key. */
+/** Returns a decision without the idempotency key of its action, which the ledger stores. */
 function shown({ actor, audit }: Decision): Decision {
   return { actor, audit };
 }

@@ -109,7 +109,7 @@ export function loadAllocated(
     });
 }
 
-/** The transaction's deadline, whether it expired, and whether an operator holds it. */
+/** The transaction's deadline, whether it expired, and whether an operator put it on hold. */
 function timeOf({ validUntil, heldSince, expiredAt }: TransactionRow) {
   return {
     ...(validUntil !== null && { validUntil }),
@@ -427,7 +427,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Marks these intents as accepted and returns those that were neither dequeued nor declined before. */
+/** Marks these intents as accepted. Returns the intents that no owner had taken from the queue or declined before. */
 export function acceptIntents(state: DatabaseState, txIds: readonly string[]): readonly string[] {
   const entries = waitingIntake(state).filter(({ intent, unanswered }) => unanswered && txIds.includes(intent.txId));
   for (const entry of entries) state.intake.set(entry.intakeId, { ...entry, unanswered: false });

@@ -36,7 +36,9 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
   sessionLock: number | null;
 }
 
-/** A lane: its fence, and its ledger with all state that a lane's rules use. */
+/**
+ * A row of the lane table: the lane's owner and fencing token, and its ledger with all state that the lane's rules use.
+ */
 export class LaneRow {
   readonly lane: Lane;
   ledger: Ledger;
@@ -156,9 +158,9 @@ export interface IntakeEntry {
   readonly createdAt: Date;
   readonly aliasOf: string | null;
   readonly approval: Approval | null;
-  /** When the request was held; absent if it is not held. */
+  /** When an operator put the request on hold; absent if it is not on hold. */
   readonly heldSince?: Date;
-  /** How often the request was held or released. */
+  /** How often the request was put on hold or released. */
   readonly holds?: number;
   readonly unanswered: boolean;
   /** History while the request waited for approval; empty if it never did. */
@@ -185,7 +187,7 @@ export class DatabaseState {
   leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
-  /** Cursors of the lanes at the beginning of the feed's epoch. */
+  /** The next nonce of each lane at the beginning of the feed's epoch. */
   epochFloors = new Map<LaneKey, number>();
   /** Usage of API keys, by chain. */
   keyUse = new Map<number, Guard["keyUse"]>();
@@ -274,8 +276,8 @@ export function isAlive(instance: InstanceRow | undefined, now: Date): boolean {
 }
 
 /**
- * Whether an intake row is due. A held row is not due. Any other row is due if it needs no approval, if it was
- * approved, or if its approval or its deadline expired.
+ * True if an intake row is due. A row that is on hold is not due. Any other row is due if it needs no approval, if it
+ * was approved, or if its approval or its deadline expired.
  */
 export function isDue({ approval, intent, heldSince }: IntakeEntry, now: Date): boolean {
   if (heldSince !== undefined) return false;

@@ -57,7 +57,7 @@ export function receiptOf(block: SimulatedBlock, index: number): Receipt {
   };
 }
 
-/** The price of a unit of blob gas on this chain: half of the offer. */
+/** The price that this chain charges per unit of blob gas: half of the fee cap that the transaction offers. */
 export function blobPrice({ feeCap }: NonNullable<SimulatedTransaction["blobs"]>): bigint {
   return feeCap / 2n;
 }

@@ -43,12 +43,12 @@ export interface DirectChainOptions {
    */
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
   /**
-   * Whether block hashes can be recomputed: then even a single endpoint contradicts itself if it reports a false
+   * True if block hashes can be recomputed. Then even a single endpoint contradicts itself if it reports a false
    * receipt.
    */
   readonly proves?: boolean;
   readonly privateEndpoints?: readonly string[];
-  /** Awaited before every call, so that a simulation on a virtual clock can give calls a duration. */
+  /** Awaited before every call to the chain, so that a simulation on a virtual clock can give calls a duration. */
   readonly latency?: (method: string) => Promise<void>;
   /**
    * If set, the endpoint refuses batches: the sends of one call run one after the other, and this function is awaited
@@ -81,7 +81,7 @@ export class DirectChain implements Chain {
   #chain: SimulatedChain;
   #view: ChainView;
   readonly #elsewhere: SimulatedEndpoint | null;
-  /** For each endpoint, the tags for which it has ever returned a block. */
+  /** For each endpoint, the block tags for which it has ever returned a block. */
   readonly #shownTags: readonly Set<BlockTag>[] = [new Set(), new Set()];
   readonly #proves: boolean;
   readonly #latency: (method: string) => Promise<void>;
@@ -160,8 +160,8 @@ export class DirectChain implements Chain {
     transactions: readonly Settling[],
     depth: number,
   ): Promise<readonly ReceiptVerdict[]> {
-    // If an endpoint fails to return receipts by block, the real adapter reads them by hash, and vice versa. So a fault
-    // is injected at this method instead.
+    // The real adapter reads receipts by hash if reading them by block fails, and vice versa, so a fault of one method
+    // would have no effect. Inject faults of this call at `eth_getBlockByNumber` instead.
     const method = "eth_getBlockByNumber";
     const words = (view: ChainView) => {
       const isDeep = view.head.number >= block.number + depth;
@@ -300,7 +300,8 @@ export class DirectChain implements Chain {
   }
 
   /**
-   * Checks whether a send is still permitted in the same tick in which its bytes are taken, as the real transport does.
+   * Checks the permission to send in the same event-loop tick in which the transport takes the bytes, as the real
+   * transport does.
    */
   async submit(sends: readonly Send[]): Promise<readonly (SubmitResult | NotStarted)[]> {
     await this.#latency("eth_sendRawTransaction");
@@ -491,7 +492,7 @@ function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
   return view.receiptsIn(block).some((shown, index) => inWords(shown) !== inWords(receiptOf(block, index)));
 }
 
-/** What one endpoint reports about a transaction in a block. */
+/** Returns what one endpoint reports about a transaction in a block. */
 function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling): Word {
   const shown = view.byNumber(block.number);
   if (shown === null) return "behind";

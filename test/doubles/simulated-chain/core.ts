@@ -21,7 +21,10 @@ export type Submission =
   | { readonly accepted: true; readonly hash: Hash }
   | { readonly accepted: false; readonly refusal: Refusal };
 
-/** Every transaction that ever arrived at the chain, in order; a test's checker compares the database with it. */
+/**
+ * One transaction that arrived at the chain, accepted or not. A test's checker compares the list of these with the
+ * database.
+ */
 export interface WitnessEntry {
   readonly raw: Hex;
   readonly hash: Hash | null;
@@ -104,7 +107,10 @@ export class SimulatedChain {
     return submission;
   }
 
-  /** Makes the node sign with a key of its own: the bytes exist nowhere else, and the caller gets only the hash. */
+  /**
+   * Makes the node sign a transaction with a key that the node holds. The signed bytes exist nowhere else; the caller
+   * gets only the hash.
+   */
   sendUnsigned(from: Address, unsigned: UnsignedTransaction): Submission {
     if (!this.#nodeKeys.has(from)) return { accepted: false, refusal: refusals.unknownAccount() };
     const transaction = signedByNode(from, unsigned);

@@ -7,7 +7,7 @@ export type Fault =
   | { readonly kind: "unavailable" }
   /** The node performs the request, but its response never arrives. */
   | { readonly kind: "loseReply" }
-  /** There is no response and the connection stays open; `executed` tells whether the node performed the request. */
+  /** There is no response and the connection stays open. If `executed` is true, the node still performs the request. */
   | { readonly kind: "hang"; readonly executed?: boolean }
   /** A proxy in between responds with HTML; nothing is executed. */
   | { readonly kind: "httpError"; readonly status: number; readonly retryAfterSeconds?: number }
@@ -17,7 +17,10 @@ export type Fault =
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
 export interface FaultScope {
-  /** The JSON-RPC method concerned; all methods if absent. Without JSON-RPC, the method that would have been called. */
+  /**
+   * The JSON-RPC method to which the fault applies; all methods if absent. If a test does not use JSON-RPC, the method
+   * that a real client would call.
+   */
   readonly method?: string;
   readonly times?: number;
   readonly when?: (params: readonly unknown[]) => boolean;
@@ -73,8 +76,8 @@ export class Faults {
   }
 
   /**
-   * On top of the real blocks, adds this many blocks that no other endpoint has, linked by hash. The endpoint's tags
-   * move with them.
+   * Adds this many invented blocks on top of the real ones, linked by hash. No other endpoint has them. The endpoint's
+   * block tags move up accordingly.
    */
   inventBlocks(count: number): void {
     this.#invented = count;

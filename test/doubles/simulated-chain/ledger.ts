@@ -5,7 +5,7 @@ export interface Account {
   readonly balance: bigint;
 }
 
-/** For each account that a block changed, its state before the block. */
+/** For each account that a block changed, the account's state before the block. */
 export type Undo = ReadonlyMap<Address, Account>;
 
 /** Accounts whose changes can be undone: each block leaves a record with which a reorg can revert it. */

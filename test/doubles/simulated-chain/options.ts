@@ -14,7 +14,7 @@ export interface SimulatedChainOptions {
   readonly transactionGasCap: bigint | null;
   /** The first base fee; null for a chain before EIP-1559. */
   readonly baseFee: bigint | null;
-  /** Whether the mempool refuses transactions below the next block's base fee, as anvil does; geth keeps them. */
+  /** True if the mempool refuses transactions below the next block's base fee, as anvil does; geth keeps them. */
   readonly refuseUnderBaseFee: boolean;
   readonly minimumTip: bigint;
   /**

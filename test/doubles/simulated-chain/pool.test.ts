@@ -87,12 +87,15 @@ describe("replacement in the simulated mempool", () => {
     ["one wei short on the cap", 11n * GWEI - 1n, 3n * GWEI, "replacement transaction underpriced"],
     ["one wei short on the tip", 20n * GWEI, (22n * GWEI) / 10n - 1n, "replacement transaction underpriced"],
     ["the cap alone", 20n * GWEI, 2n * GWEI, "replacement transaction underpriced"],
-  ])("has the expected result with a raise of %s", async (_, maxFeePerGas, maxPriorityFeePerGas, expected) => {
-    const chain = chainWith();
-    chain.submit(await alice.sign(first));
-    expect(said(chain, await alice.sign({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }))).toBe(expected);
-    expect(chain.pool.size).toBe(1);
-  });
+  ])(
+    "succeeds or fails as expected with a price raise of %s",
+    async (_, maxFeePerGas, maxPriorityFeePerGas, expected) => {
+      const chain = chainWith();
+      chain.submit(await alice.sign(first));
+      expect(said(chain, await alice.sign({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }))).toBe(expected);
+      expect(chain.pool.size).toBe(1);
+    },
+  );
 
   it("removes the old bytes: they are neither known nor mined afterwards", async () => {
     const chain = chainWith();
@@ -105,7 +108,7 @@ describe("replacement in the simulated mempool", () => {
     expect(chain.receipt(hash)).toBeNull();
   });
 
-  it("has the same rules for queued transactions", async () => {
+  it("follows the same rules for queued transactions as for executable ones", async () => {
     const chain = chainWith();
     chain.submit(await alice.sign({ ...first, nonce: 7 }));
     expect(said(chain, await alice.sign({ ...first, nonce: 7, value: 1n }))).toBe(
@@ -258,8 +261,8 @@ function accepted(chain: SimulatedChain, raw: Hex) {
 }
 
 /**
- * A transaction whose tip exceeds its cap. viem refuses to sign one, so the cap of a valid transaction is overwritten;
- * any signature recovers to some address.
+ * Makes a transaction whose tip exceeds its fee cap. viem refuses to sign one, so the fee cap in the bytes of a signed
+ * transaction is overwritten. The signature still recovers to some address, as any signature does.
  */
 async function rawWithTipAboveCap(): Promise<Hex> {
   const raw = await alice.sign({ nonce: 0, maxFeePerGas: 10n * GWEI, maxPriorityFeePerGas: 10n * GWEI });

@@ -100,8 +100,8 @@ export class TransactionPool {
   }
 
   /**
-   * Adds a transaction or returns the refusal, checking in geth's order. The caller has made sure that it is not in the
-   * mempool yet.
+   * Adds a transaction or returns the refusal; the checks are in geth's order. The caller has made sure that the
+   * transaction is not in the mempool yet.
    */
   add(transaction: SimulatedTransaction, account: Account): Refusal | null {
     const { from, nonce } = transaction;

@@ -51,8 +51,8 @@ export const refusals = {
   invalidSender: () => refusal("rejected", "invalid sender"),
   notReplayProtected: () => refusal("rejected", "only replay-protected (EIP-155) transactions allowed over RPC"),
   malformed: (detail: string) => refusal("rejected", detail),
-  /** The node does not hold the key. This refusal says nothing about the transaction itself. */
+  /** Refusal of a node that does not hold the key. It says nothing about the transaction itself. */
   unknownAccount: () => refusal("unknown", "unknown account"),
-  /** The mempool may soon have space again, so this refusal decides nothing. */
+  /** Refusal because the mempool is full. It may soon have space again, so this refusal decides nothing. */
   poolFull: () => refusal("unknown", "txpool is full"),
 } as const;

@@ -61,7 +61,7 @@ describe("a reorg of the simulated chain", () => {
     expect(chain.account(alice.address).nonce).toBe(0);
   });
 
-  it("leaves the next nonce after a dropped transaction unmined in the queue", async () => {
+  it("leaves a transaction in the queue, unmined, if the one with the nonce below it was dropped", async () => {
     const chain = new SimulatedChain();
     const first = await send(chain, alice, 0);
     const second = await send(chain, alice, 1);

@@ -132,7 +132,7 @@ function accountMethods({ chain, view }: RpcOptions): Record<string, Method> {
   };
 }
 
-/** Executable transactions by nonce; like geth, with nonces in decimal. */
+/** The executable transactions of an account by nonce. As in geth, the nonces are decimal. */
 function pooledOf(chain: SimulatedChain, address: Address): Json {
   const found: Record<string, Json> = {};
   for (let nonce = chain.account(address).nonce; nonce < chain.pendingNonce(address); nonce++) {
@@ -232,7 +232,7 @@ function toCall(value: unknown): PricedCall {
   };
 }
 
-/** Reads a transaction as a node that signs it does. Throws if gas, nonce or price is missing. */
+/** Parses a transaction that the node is to sign itself. Throws if gas, nonce or price is missing. */
 function toUnsigned(
   chainId: number,
   value: unknown,

@@ -22,7 +22,10 @@ export class Selection {
     for (const address of pool.senders()) this.#offer(address, nonceOf(address));
   }
 
-  /** Takes the best remaining transaction; its sender's next one is offered only after `accept`. */
+  /**
+   * Takes the best remaining transaction. The next transaction of the same sender becomes available only after
+   * `accept`.
+   */
   take(): PoolEntry | null {
     const best = this.#heap[0];
     if (best === undefined) return null;

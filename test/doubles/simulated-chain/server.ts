@@ -114,8 +114,8 @@ class Endpoint {
 }
 
 /**
- * Applies faults that occur before the node sees the request; they affect the whole batch. Returns true if there will
- * be no regular response.
+ * Applies faults that occur before the node receives the request; they affect the whole batch. Returns true if such a
+ * fault replaces the regular response.
  */
 function intercept(faults: readonly Fault[], response: ServerResponse): boolean {
   for (const fault of faults) {
@@ -132,7 +132,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   try {
     for await (const chunk of request) chunks.push(chunk as Buffer);
   } catch {
-    return null; // The client disconnected in the middle of its request.
+    return null; // There is no request text, because the client disconnected in the middle of its request.
   }
   return Buffer.concat(chunks).toString("utf8");
 }
@@ -164,7 +164,7 @@ function plain(error: unknown): Json {
   return { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) };
 }
 
-/** A node's error in the form in which some gateways pass it on. */
+/** Returns a node's error in the form in which some gateways pass it on. */
 function wrapped(error: unknown): Json {
   return { code: -32603, message: "Internal JSON-RPC error.", data: plain(error) };
 }

@@ -36,13 +36,16 @@ export interface Signature {
   readonly r: Buffer;
   readonly s: Buffer;
   readonly recoveryId: number;
-  /** Hash of the signed content; a function, because a chain that does not verify signatures never needs it. */
+  /**
+   * Returns the hash of the signed content. It is a function, because a chain that does not verify signatures never
+   * needs the hash.
+   */
   readonly signedHash: () => Uint8Array;
 }
 
 export class MalformedTransaction extends Error {}
 
-/** Positions of the fields in the RLP lists; -1 if the type has no such field. */
+/** Position of each field in a transaction's RLP list; -1 if the transaction type has no such field. */
 interface Layout {
   readonly fields: number;
   readonly nonce: number;

@@ -104,8 +104,8 @@ export class ChainView {
   }
 
   /**
-   * Transaction count as of a block; null if this endpoint has pruned that state. A false count applies to past blocks
-   * too.
+   * Transaction count as of a block; null if this endpoint has pruned that state. If a test makes the endpoint report a
+   * false count, past blocks get the false count too.
    */
   transactionCountAt(address: Address, blockNumber: number): number | null {
     if (blockNumber <= this.head.number - this.#faults.keptState) return null;

@@ -60,7 +60,7 @@ describe("a node's /rpc as the only provider", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  it("serves cast, which sends explicit nonces: they are honoured, or ignored if the URL requests it", {
+  it("serves cast, whose explicit nonces are honoured, or ignored if the URL requests that", {
     timeout: TIMEOUT_MS,
   }, async ({ edr, nodes, database }) => {
     const binary = await installed("cast", cast);

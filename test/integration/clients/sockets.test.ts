@@ -93,8 +93,8 @@ describe("a node's /rpc over a WebSocket", { timeout: TIMEOUT_MS }, () => {
     await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);
     expect(await waiting).toMatchObject({ code: "TRANSACTION_REPLACED", receipt: { status: 1 } });
     await provider.removeAllListeners();
-    // The provider ends its subscriptions in the background and reports an error if that is interrupted, so wait for
-    // one more response.
+    // The provider ends its subscriptions in the background, and reports an error if that is interrupted. So wait for
+    // one more response before destroying it.
     await provider.send("eth_chainId", []);
     await provider.destroy();
     await untilSettled(database, AT_ONCE + 3);

@@ -1,6 +1,6 @@
 /**
- * A real database with ten thousand lanes and a million transactions, and a real node that serves its page to a
- * browser: no page is slow, no response takes long, and opening a page does not make the node call its chain.
+ * A real node serves its page to a browser, with ten thousand lanes and a million transactions in a real database. No
+ * page is slow, no response takes long, and opening a page does not make the node call its chain.
  */
 import { type Stack, startFencepost } from "fencepost/testing";
 import { Client } from "pg";
@@ -10,7 +10,7 @@ import { launchBrowser } from "../../support/browser.ts";
 import { BUSY_CHAIN, fillTables, signerAt } from "../../support/large-tables.ts";
 
 const LANES = 10_000;
-/** Numbers of rows. In addition, every lane has 64 transactions in flight. */
+/** Numbers of rows to create. In addition, every lane gets 64 transactions in flight. */
 const SIZE = { final: 350_000, waiting: 10_000, lanes: LANES };
 const ROWS = 1_000_000;
 const MOST_MS = 200;
@@ -30,7 +30,7 @@ const PAGES = [
   "#/policies",
 ];
 
-/** The requests of each page, and those caused by typing or clicking. */
+/** The API requests that each page sends, and those that typing or clicking on a page causes. */
 const ASKED = [
   "/attention",
   "/overview",
@@ -48,7 +48,7 @@ const ASKED = [
   "/cluster/history?limit=50",
 ];
 
-/** Requests with which a node always follows the newest block of its chain; they are not counted. */
+/** Calls with which a node always reads the newest block of its chain. The test does not count them. */
 const FOLLOWING = /eth_(blockNumber|getBlockByNumber|getBlockByHash|chainId)"/;
 
 describe("a node with 10,000 lanes and a million transactions", () => {
@@ -100,7 +100,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
     await page.locator(`main[data-path="${place.slice(1).split("?")[0]}"][aria-busy=false]`).waitFor();
   };
 
-  /** Number of the node's calls to its chain, without those that follow the newest block. */
+  /** Number of calls that the node has made to its chain, without those that read the newest block. */
   const asked = async () => {
     const metrics = await (await fetch(`${stack.url}/metrics`)).text();
     const lines = metrics.split("\n").filter((line) => line.startsWith("fencepost_rpc_requests_total"));
@@ -117,7 +117,7 @@ describe("a node with 10,000 lanes and a million transactions", () => {
       expect(answer.status, await answer.text()).toBe(200);
       took.push(performance.now() - began);
     }
-    // Compare the median: slower responses are due to the machine.
+    // Compare the median of the response times: single slower responses are due to the machine.
     expect(took.sort((a, b) => a - b)[Math.floor(LOOKS / 2)]).toBeLessThan(MOST_MS);
   });
 
@@ -141,7 +141,8 @@ describe("a node with 10,000 lanes and a million transactions", () => {
     await open(LANE);
     expect((await spentMs()) - spentBefore).toBeLessThan(MOST_MS);
     const opened = await asked();
-    // The calls read the signer's transaction counts and balance, and explain the lane's lowest open transaction.
+    // Opening a lane's page may make a few calls to the chain: for the signer's transaction counts and balance, and to
+    // explain the lane's lowest open transaction.
     expect(opened - before).toBeLessThanOrEqual(6);
     await page.locator(".strip").focus();
     for (const key of ["-", "ArrowRight", "+"]) await page.keyboard.press(key);

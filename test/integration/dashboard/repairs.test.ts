@@ -13,7 +13,7 @@ const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 const GWEI = 1_000_000_000n;
 const A_MINUTE = 60_000;
 
-/** A minute for the repair on the page, plus the time to cause the fault. */
+/** Allow a minute for the repair on the page, plus the time to cause the fault. */
 vi.setConfig({ testTimeout: 3 * A_MINUTE });
 
 /** With these settings faults appear within seconds, and nothing repairs itself. */
@@ -40,7 +40,7 @@ const transfer = (index: number, fees: object = {}) => ({
   payload: { to: RECIPIENT, value: "1000", ...fees },
 });
 
-/** The first row of this signer on the page Now. */
+/** The first row about this signer on the dashboard page "Now". */
 const trouble = (index: number) =>
   page.locator(".trouble", { has: page.locator(`a[title="${signer(index)}"]`) }).first();
 
@@ -53,14 +53,16 @@ async function act(button: string, reason: string, fields: Readonly<Record<strin
   await page.locator("#action-dialog[open]").waitFor({ state: "detached" });
 }
 
-/** Resolves when no error of the lane is left. Alerts of lower severity stay on the page for a while. */
+/**
+ * Resolves when the page shows no error of the lane any more. Alerts of lower severity stay on the page for a while.
+ */
 const repaired = (index: number) =>
   page
     .locator(".trouble.error, .trouble.critical", { has: page.locator(`a[title="${signer(index)}"]`) })
     .first()
     .waitFor({ state: "detached", timeout: A_MINUTE });
 
-/** Fails if the work on the page takes longer than a minute. */
+/** Runs the steps of a person on the page. Fails if they take longer than a minute. */
 async function withinAMinute(work: () => Promise<void>): Promise<void> {
   const began = performance.now();
   await page.goto(`${stack.url}/#/`);

@@ -1,5 +1,5 @@
 /**
- * Runs the commands of docs/deployment.md for a machine with systemd, as root in a directory tree of its own: `npm run
+ * Runs the commands of docs/deployment.md for a machine with systemd, as root in a separate directory tree: `npm run
  * test:docs`.
  */
 import { mkdirSync, statSync } from "node:fs";

@@ -1,12 +1,12 @@
 /**
- * Runs every shell block of the documentation as printed, in one shell per page, against a node with a database and a
- * chain of its own: `npm run test:docs`. Pages about databases and clouds have tests of their own.
+ * Runs every shell block of the documentation as printed: `npm run test:docs`. Each page gets one shell. The node has a
+ * separate database and chain. Pages about databases and clouds are tested in other files.
  */
 import { type Stack, startFencepost } from "fencepost/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runPrinted, shellBlocks } from "../../support/printed-shell.ts";
 
-/** Whether a block installs or starts Fencepost, which the test has already started. */
+/** True if a block installs or starts Fencepost, which the test has already started. */
 const isStart = (block: string) => /npm (install|start)|fencepost start/.test(block);
 /** The first command of the guide. Its request id makes it one transaction, however often it is sent. */
 const [HELLO = ""] = shellBlocks("docs/guides/start.md").filter((block) => block.startsWith("curl"));
@@ -60,8 +60,9 @@ const PAGES: readonly (readonly [page: string, said: RegExp])[] = [
 ];
 
 describe("the shell blocks of the documentation", () => {
-  it.each(PAGES)("in %s run as printed", async (page, said) => {
-    // The printed commands do not wait for an outcome, so create a transaction beforehand for the feed's first page.
+  it.each(PAGES)("run as printed in %s", async (page, said) => {
+    // The printed commands do not wait for a transaction's outcome. So create and finish a transaction beforehand,
+    // which the feed's first page then shows.
     await run(HELLO, onStack());
     const [{ txId } = { txId: "" }] = (await stack.client.list({ requestId: "hello-1" })).items;
     await stack.client.waitFor(txId);
@@ -70,7 +71,7 @@ describe("the shell blocks of the documentation", () => {
     expect(await run(script.join("\n"), onStack())).toMatch(said);
   });
 
-  it("in docs/guides/cluster.md are a valid configuration, and commands that work", async () => {
+  it("are, in docs/guides/cluster.md, a valid configuration and commands that work", async () => {
     const [node = "", ...rest] = shellBlocks("docs/guides/cluster.md");
     const settings = node.split("\n").filter((line) => line.startsWith("export "));
     const secrets = { ORDERS_SECRET: "o".repeat(32), ON_CALL_SECRET: "c".repeat(32), CLUSTER_SECRET: "s".repeat(32) };

@@ -1,6 +1,6 @@
 /**
- * Follows docs/traces.md as a reader would: the packed package, an OpenTelemetry SDK beside it, a recording node: `npm
- * run test:docs`.
+ * Follows docs/traces.md as a reader would (`npm run test:docs`): with the packed package, an OpenTelemetry SDK
+ * installed next to it, and a node that records traces.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -15,7 +15,7 @@ describe("a signing process under load", () => {
     ["SIGKILL", 10],
     ["SIGSTOP", 2],
   ] as const)(
-    "that gets %s %i times loses nothing and sends nothing twice",
+    "loses nothing and sends nothing twice if it gets %s %i times",
     async ([signal, times], { simulated, nodes, database }) => {
       const node = await nodes.start(simulated.url, {
         FENCEPOST_SIGNING: "process",
@@ -27,7 +27,7 @@ describe("a signing process under load", () => {
       for (let struck = 0; struck < times; struck++) {
         await waitUntil(() => load.accepted.length > accepted, "more is accepted, whether or not it can be signed");
         accepted = load.accepted.length;
-        // Earlier offers are too low now, so transactions are repriced and signed again.
+        // The fees offered before are too low now, so transactions are repriced and signed again.
         simulated.chain.setBaseFee(BigInt(1 + (struck % 5)) * GWEI);
         const signing = await waitUntil(async () => {
           const pid = await untilThere(node.pid);

@@ -109,7 +109,11 @@ const TABLES = ["lane", "transaction", "attempt", "node_instance"].map((table) =
 
 describe("a table lock of another database client", () => {
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("in read mode, like that of pg_dump on every table, delays no create", async ({ edr, nodes, database }) => {
+  it("delays no create if it is in read mode, like that of pg_dump on every table", async ({
+    edr,
+    nodes,
+    database,
+  }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     const caller = await undergo(node, { database, rpcUrl: edr.url }, async () => {
       const dump = new Client({ connectionString: database.url });
@@ -122,7 +126,7 @@ describe("a table lock of another database client", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("in exclusive mode for longer than a lease, like that of ALTER TABLE, causes 503 responses until it is released", async ({
+  it("causes 503 responses until it is released, if it is exclusive and longer than a lease, like that of ALTER TABLE", async ({
     edr,
     nodes,
     database,
@@ -142,7 +146,7 @@ describe("a table lock of another database client", () => {
   });
 
   // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
-  it("by VACUUM FULL on every table in turn loses nothing", async ({ edr, nodes, database }) => {
+  it("causes no loss if VACUUM FULL takes it on every table in turn", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     await undergo(node, { database, rpcUrl: edr.url }, async () => {
       for (const table of TABLES.split(", ")) await database.query(`VACUUM FULL ${table}`);

@@ -1,4 +1,4 @@
-/** A selection of the chain faults that `npm run test:chain` runs in full. */
+/** Runs a selection of the chain faults; `npm run test:chain` runs all of them. */
 import { describe } from "vitest";
 import { HEIGHTS, LIES, LOST_ANSWERS, RECEIPTS } from "../../support/troubles/answers.ts";
 import { FOREIGN, HOLES } from "../../support/troubles/nonces.ts";

@@ -127,13 +127,13 @@ describe("default settings", () => {
     });
   });
 
-  it("of dev require two confirmations, unless configured otherwise", () => {
+  it("require two confirmations in dev, unless configured otherwise", () => {
     expect(load({ command: "dev" }).config.chainDefaults.confirmations).toBe(2);
     const env = { FENCEPOST_CONFIRMATIONS: "5" };
     expect(load({ command: "dev", env }).config.chainDefaults.confirmations).toBe(5);
   });
 
-  it("of repricing can be changed to off or linear", () => {
+  it("for repricing can be changed to off or linear", () => {
     const repricing = (env: Record<string, string>) => load({ env }).config.chainDefaults.repricing;
     expect(repricing({ FENCEPOST_REPRICE: "on" })).toBe(marketRepricing);
     expect(repricing({ FENCEPOST_REPRICE: "off" })).toBeNull();
@@ -141,8 +141,8 @@ describe("default settings", () => {
   });
 });
 
-describe("the precedence of configuration values", () => {
-  it("is flag, environment, file, default", () => {
+describe("the resolution of configuration values", () => {
+  it("prefers flag over environment, environment over file, and file over default", () => {
     const file = { port: 1, batchSize: 7 };
     const env = { FENCEPOST_PORT: "2" };
     expect(load({ file }).config).toMatchObject({ port: 1, writer: { batchSize: 7 } });
@@ -248,7 +248,7 @@ describe("chains in the configuration", () => {
       { FENCEPOST_CHAIN_ID: "3" },
       ["FENCEPOST_CHAIN_ID: cannot override the 2 chains of fencepost.config.ts; change their id there"],
     ],
-  ])("are refused: %s", (_, chains, env, expected) => {
+  ])("are refused if invalid: %s", (_, chains, env, expected) => {
     expect(mistakes({ file: { chains }, env })).toEqual(expected);
   });
 
@@ -566,8 +566,8 @@ describe("a confirmation count inherited from the common settings", () => {
   });
 });
 
-describe("the settings that a command requires", () => {
-  it("of start are database, chain, signer, and authentication", () => {
+describe("the settings of each command", () => {
+  it("for start must include database, chain, signer, and authentication", () => {
     expect(mistakes({ command: "start" }).map((line) => line.split(":")[0])).toEqual([
       "FENCEPOST_DATABASE_URL",
       "FENCEPOST_RPC_URL",
@@ -577,7 +577,7 @@ describe("the settings that a command requires", () => {
     expect(mistakes({ command: "start", env: START })).toEqual([]);
   });
 
-  it("of start include API keys, unless auth is none", () => {
+  it("for start must include API keys, unless auth is none", () => {
     const { FENCEPOST_API_KEYS: _, ...rest } = START;
     const { config } = load({ command: "start", env: { ...rest, FENCEPOST_AUTH: "none" } });
     expect(config.apiKeys).toBe("none");
@@ -586,7 +586,7 @@ describe("the settings that a command requires", () => {
     ]);
   });
 
-  it("give each API key the node's rate and queue share, unless it has its own", () => {
+  it("give each API key the node's rate and queue share, unless the key has its own", () => {
     const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_READ_RATE: "500", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
     const secrets = ["a", "b"].map((letter) => letter.repeat(22));
     const own = { createsPerSecond: 5, readsPerSecond: 50, queueShare: 0.1 };
@@ -600,7 +600,7 @@ describe("the settings that a command requires", () => {
     expect(config.keyQuotas).toEqual(usual);
   });
 
-  it("of start are met by any kind of signer, and by chains in a file", () => {
+  it("for start are complete with any kind of signer, and with chains from a file", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, FENCEPOST_RPC_URL: __, ...rest } = START;
     const file = { chains: [{ rpc: "http://a" }] };
     const mnemonic = "test test test test test test test test test test test junk";
@@ -631,7 +631,7 @@ describe("the settings that a command requires", () => {
     }
   });
 
-  it("of start list every kind of signer if none is set", () => {
+  it("for start are refused, with a list of every kind of signer, if no signer is set", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, ...rest } = START;
     const [line = ""] = mistakes({ command: "start", env: rest });
     for (const key of SIGNER_KEYS.slice(1)) expect(line).toContain(SETTINGS[key].variable);
@@ -642,17 +642,17 @@ describe("the settings that a command requires", () => {
     expect(mistakes({ command: "start", env })).toHaveLength(2);
   });
 
-  it("of migrate are the database only", () => {
+  it("for migrate must include only the database", () => {
     expect(mistakes({ command: "migrate" })).toHaveLength(1);
     expect(mistakes({ command: "migrate", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
   });
 
-  it("of dev are none", () => {
+  it("for dev may all be omitted", () => {
     expect(mistakes({ command: "dev" })).toEqual([]);
     expect(mistakes({ command: "dev", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
   });
 
-  describe("of dev include API keys", () => {
+  describe("for dev must include API keys", () => {
     const OWN = "is required by dev on a chain or with keys of your own (name:secret, comma-separated; or";
     it.each<[string, Given]>([
       ["a private key", { env: { FENCEPOST_PRIVATE_KEYS: KEY } }],

@@ -30,7 +30,7 @@ describe("signer pools in the configuration", () => {
     [{ payouts: [A, A] }, "is wrong at payouts: is wrong at place 2: given before"],
     [{ payouts: ["0x12"] }, "is wrong at payouts: is wrong at place 1: an address is 0x and 40 hex digits"],
     [{ "no spaces": [A] }, "is wrong at a name: a pool's name has up to 64 letters, digits, . _ and -"],
-  ])("of the form %j are refused in one line", (raw, mistake) => {
+  ])("are refused in one line if they have the form %j", (raw, mistake) => {
     expect(parsed(raw)).toBe(mistake);
   });
 

@@ -110,7 +110,7 @@ describe("duration and choice settings", () => {
     expect(refused(duration(100), "off")).toBe(true);
   });
 
-  it("list the allowed values", () => {
+  it("name the allowed values if a value is not one of them", () => {
     expect(value(choice("a", "b"), "c")).toBe("! is not one of a, b");
   });
 });

@@ -19,7 +19,7 @@ describe("age settings", () => {
   });
 
   it.each(["", "90", "d", "1.5d", "-1d", "0d", "90 d", "90D", "99999d", "forever", "on", 90, null, true])(
-    "refuse %j with an example",
+    "refuse %j, with an example of a valid age",
     (said) => {
       expect(parse(said)).toEqual({ mistake: "is not an age (use 90d, 36h, or off)" });
     },

@@ -22,7 +22,7 @@ function ports(nth = Number.POSITIVE_INFINITY) {
 
 describe("a benchmark by fencepost bench", () => {
   // protects [The command line] src/main/dev/demo/bench.ts
-  it("of a given node requires a signer, because each create costs gas", async () => {
+  it("requires a signer if a node is named by URL or profile, because each create costs gas", async () => {
     const node = ports();
     for (const named of [{ url: "http://n" }, { profile: "production" }]) {
       await expect(bench({ ...OPTIONS, ...named }, node)).rejects.toThrow("--signer is missing");

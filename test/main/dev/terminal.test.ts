@@ -98,7 +98,7 @@ describe("terminal keys of fencepost dev", () => {
     expect(said[2]).toMatch(/^Keys: s .*, r .*, f .*, p .*, k .*, q quit$/);
   });
 
-  it("that fail are reported in one line, and the next key works", async () => {
+  it("are reported in one line if they fail, and the next key works", async () => {
     const { keys, said } = playing({ send: () => Promise.reject(new Error("the node is away")) });
     await keys.press("s");
     await keys.press("k");

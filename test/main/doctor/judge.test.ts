@@ -68,7 +68,7 @@ const silent = {
 } as const;
 const far = { nodeId: "n-9", url: "http://10.0.0.9:3000", version: "1.2.3" };
 
-/** Situations with exactly one fault each. */
+/** Sets of facts with exactly one fault each, and the message expected for it. */
 const MISTAKES: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ["NODE_VERSION", { nodeVersion: "20.18.3" }, /Node 20.18.3 is too old/],
   ["NODE_VERSION", { nodeVersion: "18.20.0" }, /too old/],

@@ -22,7 +22,7 @@ function written(text: string, mode = 0o600): void {
 }
 
 describe("the file of command-line profiles", () => {
-  it("is in XDG_CONFIG_HOME, unless that path is not absolute", () => {
+  it("is in XDG_CONFIG_HOME if that path is absolute, and otherwise in ~/.config", () => {
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "/x" }, home })).toBe("/x/fencepost/profiles.json");
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "x" }, home })).toBe(
       `${home}/.config/fencepost/profiles.json`,
@@ -54,7 +54,7 @@ describe("the file of command-line profiles", () => {
   });
 
   it.each(["", "{", "null", "7", '{"profiles":{"p":{}}}', '{"profiles":{"p":{"url":1}}}', '{"current":3}'])(
-    "with the content %j is refused without quoting it",
+    "is refused, without being quoted, if its content is %j",
     async (text) => {
       written(`${text}`);
       await expect(profilesIn(file).readProfiles()).rejects.toThrow(/is not a valid profile file; remove it/);

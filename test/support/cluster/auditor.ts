@@ -34,7 +34,7 @@ export async function auditCluster(cluster: Cluster, accepted: readonly CreatedT
   return found;
 }
 
-/** Invariant I4: the responses to callers are true. */
+/** Invariant I4: what the responses told callers is true. */
 function checkAnswers(accepted: readonly CreatedTransaction[], { stored }: Audit): void {
   const byId = new Map(stored.map((row) => [row.tx_id, row]));
   const changed = accepted.filter(({ txId, nonce, requestId }) => {
@@ -44,7 +44,7 @@ function checkAnswers(accepted: readonly CreatedTransaction[], { stored }: Audit
   expect(changed, "I4: accepted, and lost or changed").toEqual([]);
 }
 
-/** Invariant I1: each token has one owner, and tokens only grow. */
+/** Invariant I1: each fencing token has one owner, and tokens only grow. */
 async function checkTerms({ database }: Cluster): Promise<void> {
   const last = new Map<string, number>();
   for (const { signer, token } of await terms(database)) {

@@ -14,7 +14,7 @@ export interface Packet {
 }
 
 export interface Hold {
-  /** Resolves when the node is in the middle of a broadcast: its request was sent and has no response yet. */
+  /** Resolves when the node is in the middle of a broadcast: its request was sent but has no response yet. */
   readonly reached: Promise<Packet>;
   release(): void;
 }
@@ -26,8 +26,9 @@ export interface ChainWireOptions {
 }
 
 /**
- * A proxy between one node and the chain. When a payload arrives, the proxy looks it up in the database before it
- * forwards it to the chain (invariant I6): the same bytes must be stored, and claimed by this node under any term.
+ * A proxy between one node and the chain. When a signed payload arrives, the proxy looks it up in the database before
+ * it forwards it to the chain (invariant I6). The same bytes must be stored there, and this node must have stored its
+ * right to send them.
  */
 export class ChainWire {
   readonly url: string;
@@ -67,7 +68,7 @@ export class ChainWire {
     this.isCut = false;
   }
 
-  /** Holds requests with signed payloads until they are released. */
+  /** Holds back requests with signed payloads until the test releases them. */
   hold(): Hold {
     const reached = deferred<Packet>();
     const released = deferred<void>();

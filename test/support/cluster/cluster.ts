@@ -1,4 +1,6 @@
-/** Several nodes on one database and one chain, each connected through proxies of its own that a test can cut. */
+/**
+ * Several nodes on one database and one chain. Each node is connected through separate proxies, which a test can cut.
+ */
 import { createHash } from "node:crypto";
 import { privateKeyToAddress } from "viem/accounts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
@@ -29,7 +31,7 @@ export interface NodeOptions {
   readonly strike?: Stroke;
 }
 
-/** Node id by signer, for lanes whose owner's lease has not expired. */
+/** Which node owns each signer's lane, for lanes whose owner's lease has not expired. */
 export type Owners = ReadonlyMap<string, string>;
 
 const KEYS: readonly Hex[] = Array.from(

@@ -18,7 +18,7 @@ export const NO_LIBFAKETIME = "no libfaketime is installed: machines whose clock
  * time.
  */
 export class FakeClock {
-  /** Environment variables for a process with several threads. */
+  /** Environment variables that make a process with several threads use this clock. */
   readonly variables: Variables;
   private readonly directory: TemporaryDirectory;
   private readonly file: string;

@@ -1,4 +1,4 @@
-/** Many callers, each on a connection of its own, that retry refused requests until they are accepted. */
+/** Many callers, each on a separate connection, that retry refused requests until they are accepted. */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { CreateTransaction } from "../../../src/client/index.ts";

@@ -51,7 +51,7 @@ async function claim() {
   say({ result: acquisition.result, token: acquisition.fence?.token ?? null });
 }
 
-/** Writes until a write is refused by the fence. */
+/** Writes until the fencing token makes the database refuse a write. */
 async function write(to, fence) {
   for (let fenced = false; !fenced; ) {
     try {

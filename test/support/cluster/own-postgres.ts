@@ -1,4 +1,4 @@
-/** A cluster on a PostgreSQL server of its own, which the test may stop and crash. */
+/** A cluster with a separate PostgreSQL server, which the test may stop and crash. */
 import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
 import { connect, type Database } from "../integration.ts";
 import { type OwnPostgres, startOwnPostgres } from "../own-postgres.ts";

@@ -1,4 +1,4 @@
-/** Starves other processes of CPU time for a bounded time, and measures how much of it a process lacked. */
+/** Keeps other processes from getting CPU time, for a bounded time, and measures how much CPU time a process lacked. */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -25,7 +25,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // The loop has already ended by itself.
+    // Ignore the error: the loop has already ended by itself.
   }
 }
 

@@ -15,13 +15,13 @@ export async function layTripwires(database: Database): Promise<void> {
   await database.query(await readFile(new URL("tripwires.sql", import.meta.url), "utf8"));
 }
 
-/** Writes that the fence should have refused. */
+/** Returns the recorded writes that the fencing token should have stopped. */
 export async function violations(database: Database): Promise<readonly string[]> {
   const rows = await database.query<{ what: string }>("SELECT what FROM tripwire.violation ORDER BY at");
   return rows.map(({ what }) => what);
 }
 
-/** Every term so far, in order of beginning. */
+/** Every ownership of a lane (term) so far, in the order in which they began. */
 export function terms(database: Database): Promise<readonly Term[]> {
   return database.query("SELECT signer, token::int AS token, instance_id, node_id FROM tripwire.term ORDER BY seq");
 }

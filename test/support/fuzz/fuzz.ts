@@ -37,7 +37,7 @@ interface Answer {
 }
 
 const AT_ONCE = 8;
-/** Matches ids and names of API keys in responses. */
+/** Matches ids, and names of API keys, in responses. */
 const NAMED = /"(txId|reservationId|noticeId)":"([^"]{36})"|"(name)":"(stock-\d+)"/g;
 const MOST_KNOWN = 100;
 const MOST_FAULTS = 20;
@@ -128,8 +128,8 @@ function spoken({ method, path, headers, body }: FuzzRequest): string {
 }
 
 /**
- * The operation of a request. As in the router, literal names precede patterns. Undefined if the document has no such
- * operation.
+ * Finds the operation of a request; undefined if the document has no such operation. As in the router, literal names
+ * precede patterns.
  */
 function operationAt(operations: readonly Documented[], { method, path }: FuzzRequest): Documented | undefined {
   const [pathname = ""] = path.split("?", 1);

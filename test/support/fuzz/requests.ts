@@ -103,7 +103,10 @@ interface QueryField {
   readonly text: Arbitrary<unknown>;
 }
 
-/** Any of the query fields; or only the required ones, because many fields would make almost every request invalid. */
+/**
+ * Either any of the query fields, or only the required ones, because many fields would make almost every request
+ * invalid.
+ */
 function queryOf(fields: readonly QueryField[]): Arbitrary<Readonly<Record<string, unknown>>> {
   const requiredKeys = fields.filter(({ required }) => required).map(({ name }) => name);
   const recordOf = (some: readonly QueryField[]) =>

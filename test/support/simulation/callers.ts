@@ -31,13 +31,14 @@ const CLIENT_TIMEOUT_MS = 3_000;
 const PATIENCE = 40;
 
 /**
- * Callers of the API and of the intake table that remember every response: what was promised must exist at the end, and
- * what was definitely refused must not.
+ * Simulated callers of the API and of the intake table. They remember every response: each accepted transaction must
+ * exist at the end, and no request that was definitely refused may exist.
  */
 export class Callers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
   /**
-   * Requests that were refused with certainty: they had no request id, and the response was that nothing was accepted.
+   * Requests that certainly did not create a transaction: they had no request id, and the response said that nothing
+   * was accepted.
    */
   readonly refused: Wish[] = [];
   readonly intake: { readonly txId: string; readonly wish: Wish }[] = [];
@@ -150,8 +151,8 @@ export class Callers extends Actor {
 }
 
 /**
- * A contract that needs most of the gas that the chain allows in one transaction; with the usual fifth on top it
- * exceeds the cap.
+ * A contract that needs most of the gas that the chain allows in one transaction. With the usual margin of a fifth
+ * added, it exceeds the cap.
  */
 export const FURNACE: Address = `0x${"f".repeat(40)}`;
 export const TRANSACTION_GAS_CAP = 2_000_000n;
@@ -164,8 +165,8 @@ export const FURNACE_GAS = 1_700_000n;
 const TOO_MUCH_GAS: ReadonlySet<string> = new Set(["GAS_OVER_BLOCK", "FEE_OVER_CEILING"]);
 
 /**
- * Recipient and gas, derived from the value so that a repeat has the same payload. Most requests name their gas; for
- * some it is estimated.
+ * Returns recipient and gas, derived from the value so that a repeated request has the same payload. Most requests name
+ * their gas; for some, Fencepost estimates it.
  */
 function receiverOf(value: number): { readonly to: Address; readonly gas?: number } {
   if (value % 8 === 1) return { to: FURNACE };

@@ -37,8 +37,8 @@ export function checkSimulation(simulation: Simulation): void {
 }
 
 /**
- * Checks that a transaction expired only after its deadline and was never executed, and that no transaction is left
- * held.
+ * Checks that transactions expired only after their deadline and were never executed, and that no transaction is still
+ * on hold.
  */
 function checkTimes({ world }: Simulation): void {
   const rows = world.rows();
@@ -99,10 +99,10 @@ function checkActions({ world, operators }: Simulation): void {
   for (const { action, txId, reason } of operators.obeyed) {
     const history = historyOf(state, txId);
     const steps = history.filter((step) => step.decision?.actor === "operator:sim");
-    // A repeated `resolve` gets a response but is not recorded again, so `resolve` is not checked.
+    // A repeated `resolve` gets a response but is not recorded again. So do not check `resolve`.
     if (action === "resolve") continue;
-    // A cancel may be confirmed without a record of its own: a cancel or placeholder, whoever caused it, already
-    // replaces the payload.
+    // A cancel may be reported as done without an entry in the history: a cancel or placeholder that something else
+    // caused already replaces the payload.
     const attempts = findTransaction(state, txId)?.attempts ?? [];
     const stands = action === "cancel" && attempts.some(({ kind }) => kind === "cancel" || kind === "placeholder");
     const kept = stands || steps.some((step) => step.reason === reason);
@@ -111,7 +111,7 @@ function checkActions({ world, operators }: Simulation): void {
 }
 
 /**
- * Whether a transaction may have this nonce. It must be the promised nonce, unless the history shows that the
+ * True if a transaction may have this nonce. It must be the promised nonce, unless the history shows that the
  * transaction moved to a lower nonce or gave its nonce up.
  */
 function mayHave(history: readonly HistoryRecord[], promised: number, nonce: number | null): boolean {

@@ -4,8 +4,8 @@ import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
 /**
- * Follows the feed during all faults, at any node that responds, and checks that each number comes once, in order,
- * without a gap.
+ * Reads the feed of completions during all faults, at any node that responds. Checks that each sequence number comes
+ * once, in order, without a gap.
  */
 export class Consumer {
   readonly seen: CompletionRecord[] = [];
@@ -14,7 +14,7 @@ export class Consumer {
   private readonly dice: Dice;
   private readonly nodes: () => readonly WorldNode[];
   private after = 0;
-  /** Number of jumps in the sequence; one is allowed per new epoch. */
+  /** Number of jumps in the feed's sequence numbers; one is allowed per new epoch. */
   private jumps = 0;
   private epoch: number | undefined;
 

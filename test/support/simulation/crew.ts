@@ -13,7 +13,7 @@ import type { Stops } from "./stops.ts";
 
 interface Member {
   readonly entry: WorldNode;
-  /** A "starting" node accepts no requests; a "gone" one never returns, because a restart is a new process. */
+  /** A "starting" node accepts no requests. A "gone" node never comes back: a restart adds a new node. */
   phase: "starting" | "up" | "closing" | "gone";
   crashAt: { readonly name: Failpoint; passages: number } | null;
   /** Until this time no request or response of this node passes, as with SIGSTOP or a very long garbage collection. */
@@ -23,7 +23,7 @@ interface Member {
   readonly elsewhere: Faults | null;
 }
 
-/** An absurd price: 0.004 ether per unit of gas. */
+/** An absurd gas price: 0.004 ether per unit of gas. */
 const FORTUNE = 4n * 10n ** 15n;
 const COMMIT_FAULTS: readonly CommitFault[] = ["unavailable", "busy", "unknown-committed", "unknown-lost"];
 const CHAIN_METHODS = [
@@ -42,7 +42,7 @@ const RECEIPT_LIES: readonly ReceiptLie[] = [
   () => null,
 ];
 
-/** Calls of the store other than commits. Any of them may fail alone. Some change data, others only read. */
+/** Methods of the store other than commits. Each may fail while the others work. Some change data, others only read. */
 const LEASE_CALLS = [
   "acquireLane",
   "claimLanes",
@@ -73,10 +73,10 @@ const READS = [
 /** A false transaction count, higher than any that a simulation reaches. */
 const LIE = 1_000_000;
 
-/** Writes that no caller waits for. If the database refuses one, the node makes it again. */
+/** Kinds of writes that no caller waits for. If the database refuses such a write, the node makes it again. */
 const REFUSABLE: readonly LaneWrite["kind"][] = ["transition", "unwatch", "confirmations", "expire", "closeHoles"];
 
-/** Failpoints that are rarely passed. They are chosen more often, and always at their first passage. */
+/** Failpoints that are rarely passed. The simulation chooses them more often, and always at their first passage. */
 const RARE: readonly Failpoint[] = [
   ...NONCE_FAILPOINTS,
   "lapse.committed",
@@ -87,8 +87,8 @@ const RARE: readonly Failpoint[] = [
 ];
 
 /**
- * The rarest failpoints are chosen more often still: they need a reorg of mined but not final transactions, or a caller
- * that releases a nonce.
+ * The rarest failpoints. The simulation chooses them even more often, because they need a reorg of mined but not final
+ * transactions, or a caller that releases a nonce.
  */
 const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"] as const).flatMap((name) =>
   Array.from({ length: 8 }, () => name),
@@ -145,15 +145,15 @@ export class Crew {
       ...(this.wireDice.chance(0.4) ? { eachSend: () => this.crawl(holder.member) } : {}),
       ...(elsewhere === null ? {} : { elsewhere: { chain: this.world.chain, faults: elsewhere } }),
     });
-    // Whether a signer refuses to sign depends only on the payload, so that every node's signer refuses the same
-    // payloads.
+    // Whether a signer refuses to sign must depend only on the payload, so that the signers of all nodes refuse the
+    // same payloads.
     entry.signer.refuse((unsigned) => {
       this.watchCost(unsigned);
       return unsigned.value % 23n === 7n;
     });
     this.watchCommits(entry);
     watchMemory(entry.store, (what) => this.violations.push(what));
-    // Lie from the first response on, so that there is no honest block to compare with.
+    // Report false prices from the first response on, so that the node has no honest block to compare them with.
     if (this.feeDice.chance(0.15)) this.lie(entry);
     const member: Member = { entry, phase: "starting", crashAt: null, frozenUntilMs: 0, lied: false, elsewhere };
     holder.member = member;
@@ -198,7 +198,10 @@ export class Crew {
     });
   }
 
-  /** Makes one kind of call fail for a while: it is not carried out, or it is and its response is lost. */
+  /**
+   * Makes one kind of call to the database fail for a while: either the call is not carried out, or its response is
+   * lost.
+   */
   failCalls(): void {
     this.withMember(({ entry: { store } }) => {
       const changes = this.dice.chance(0.5);
@@ -219,7 +222,7 @@ export class Crew {
     });
   }
 
-  /** Makes the database refuse a valid write: the owner reloads the lane and plans again. */
+  /** Makes the database refuse a valid write. The owner must then reload the lane and plan the write again. */
   refuseWrites(): void {
     this.refusals += this.dice.int(1, 4);
     this.count("refused");
@@ -361,7 +364,7 @@ export class Crew {
     if (candidates.length === 0) return;
     const { entry, elsewhere } = dice.pick(candidates);
     const endpoints = [entry.faults, elsewhere ?? entry.faults];
-    // Only one endpoint at a time: if both claim the same, a node cannot detect the lie.
+    // Let only one endpoint invent blocks at a time: if both report the same ones, a node cannot detect the lie.
     for (const each of endpoints) each.inventBlocks(0);
     const faults = dice.pick(endpoints);
     faults.inventBlocks(dice.int(1, 12));
@@ -407,7 +410,7 @@ export class Crew {
     this.count("lied about receipts");
   }
 
-  /** Breaks the node's connection for hints, which it then restores. */
+  /** Breaks the connection over which the node gets hints; the node then reconnects. */
   loseHints(): void {
     this.withMember((member) => {
       const { wakeUps } = member.entry;
@@ -486,7 +489,7 @@ export class Crew {
     return new Promise(() => undefined);
   }
 
-  /** Each send waits for the previous one and then for a slow connection. */
+  /** Delays each send of an endpoint that accepts one at a time, as on a slow connection. */
   private async crawl(member: Member | null): Promise<void> {
     this.count("sent one by one");
     await this.world.clock.sleep(this.wireDice.int(0, 400));

@@ -10,7 +10,7 @@ const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
 const LATER: readonly string[] = ["NOT_LEADER", "UNAVAILABLE"];
 
-/** Simulated operators who hold single transactions, with or without a nonce, for a while and then release them. */
+/** Simulated operators who put single transactions on hold, with or without a nonce, and release them after a while. */
 export class Holders extends Actor {
   private readonly stops: Stops;
 
@@ -30,7 +30,8 @@ export class Holders extends Actor {
     const isDone = await this.act("suspend", txId);
     if (isDone === "done") this.stops.answered(`transaction ${txId}`);
     await this.world.clock.sleep(this.dice.int(100, 8_000));
-    // A hold without a response may still be carried out later. Wait, so that this cannot happen after the release.
+    // A hold request without a response may still be carried out later. Wait, so that this cannot happen after the
+    // release.
     if (isDone === null) await this.world.clock.sleep(LATE_MS);
     this.stops.lift(`transaction ${txId}`);
     while ((await this.act("resume", txId)) === null) {
@@ -39,7 +40,7 @@ export class Holders extends Actor {
     }
   }
 
-  /** Null if the action was not carried out or its outcome is unknown. */
+  /** Sends an action to any node. Returns null if the action was not carried out or its outcome is unknown. */
   private async act(action: "suspend" | "resume", txId: string): Promise<"done" | "over" | null> {
     const nodes = this.nodes();
     if (nodes.length === 0) return null;

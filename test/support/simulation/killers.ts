@@ -20,7 +20,7 @@ export class Killers extends Actor {
     this.stops = stops;
   }
 
-  /** Only one kill at a time: interactions of two kills are not tested here. */
+  /** Only one kill at a time: this simulation does not test two kills at once. */
   kill(): void {
     if (this.isKilling) return;
     this.isKilling = true;
@@ -37,11 +37,11 @@ export class Killers extends Actor {
     void answered.then((isDone) => isDone && this.stops.answered(subject, asked));
     const isDone = await Promise.race([answered, this.world.clock.sleep(CLIENT_TIMEOUT_MS).then(() => false)]);
     await this.world.clock.sleep(this.dice.int(50, 4_000));
-    // A kill without a response may still be carried out later. Wait, so that this cannot happen after the kill was
-    // ended.
+    // A kill request without a response may still be carried out later. Wait, so that this cannot happen after the kill
+    // was ended.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
     while (!(await this.end(signer, subject))) await this.world.clock.sleep(200);
-    // A node that was cut off from the database may write its kill later; end that one too.
+    // A node that was cut off from the database may store its kill later; end that kill too.
     while (this.isStanding()) {
       await this.world.clock.sleep(200);
       await this.end(signer, subject);

@@ -13,12 +13,12 @@ const LATE_MS = 20_000;
  * First value of the operators' payloads, far from those of callers and reservers, so that a payload shows its sender.
  */
 const FIRST_VALUE = 50_000_000;
-/** Error codes that an operator may get without a fault of a node. */
+/** Error codes that an operator may get although no node is at fault. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "SUBMISSION_REJECTED", "INVALID_REQUEST"];
 
 /** Simulated operators who act on transactions through any node they reach, and rely on its responses. */
 export class Operators extends Actor {
-  /** Actions that were reported as done: each must be in the history. */
+  /** Actions that a node reported as done: each must be in the transaction's history. */
   readonly obeyed: { readonly action: TransactionAction; readonly txId: string; readonly reason: string }[] = [];
   private serial = 0;
   private readonly stops: Stops;
@@ -28,7 +28,7 @@ export class Operators extends Actor {
     this.stops = stops;
   }
 
-  /** Sends one action for a transaction that is not final, as far as the operator can see. */
+  /** Sends an operator's action for a random transaction that is not final yet. */
   act(): void {
     const rows = [...this.world.database.state.transactions.values()].filter((row) => !isSettled(row.state));
     if (rows.length > 0) this.begin(this.give(this.dice.pick(rows)));
@@ -40,7 +40,8 @@ export class Operators extends Actor {
   }
 
   private async give({ txId }: TransactionRow): Promise<void> {
-    // An operator's action is carried out even if the transaction is held. So one send is allowed from here on.
+    // An operator's action is carried out even if the transaction is on hold. So from here on, the check of stops must
+    // allow a send.
     this.stops.lift(`transaction ${txId}`);
     const reason = `order ${++this.serial}`;
     const { action, fields } = this.deed();
@@ -72,7 +73,8 @@ export class Operators extends Actor {
     // A suspension without a response may still be carried out later. Wait, so that this cannot happen after the
     // resumption.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
-    // The suspension may or may not have been carried out; the resumption must be.
+    // The request to suspend may or may not have been carried out. The request to resume must be carried out in any
+    // case.
     this.stops.lift(subject);
     while ((await act("resume")) === null) {
       await this.world.clock.sleep(200);
@@ -80,7 +82,7 @@ export class Operators extends Actor {
     }
   }
 
-  /** Null if the action was not carried out or its outcome is unknown. */
+  /** Returns null if the action was not carried out or its outcome is unknown. */
   private async ask<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | null> {
     const nodes = this.nodes();
     if (nodes.length === 0) return null;

@@ -6,7 +6,7 @@ import { Actor } from "./actor.ts";
 const CLIENT_TIMEOUT_MS = 3_000;
 /** First value of the payers' payloads, far from those of other actors, so that a payload shows its sender. */
 const FIRST_VALUE = 70_000_000;
-/** Error codes that a payer may get without a fault of a node. */
+/** Error codes that a payer may get although no node is at fault. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
 
 /**

@@ -9,7 +9,7 @@ import { expectTrouble } from "./troubles.ts";
 /** FENCEPOST_SIM_SEEDS sets the number of seeds, FENCEPOST_SIM_FIRST the first one. */
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
 const COUNT = Math.ceil(Number(process.env.FENCEPOST_SIM_SEEDS ?? 1_000) / 4);
-/** Smallest number of seeds that meets every kind of fault. */
+/** Smallest number of seeds in which every kind of fault occurs. */
 const ENOUGH = 200;
 
 /**

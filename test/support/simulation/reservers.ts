@@ -12,15 +12,15 @@ const PATIENCE = 40;
 const FIRST_VALUE = 1_000_000;
 
 /**
- * Simulated callers that sign themselves. They reserve a nonce and then submit, release or forget it, or send the
- * transaction past Fencepost.
+ * Simulated callers that sign their transactions themselves. They reserve a nonce and then submit, release or forget
+ * it, or send the transaction directly to the chain.
  */
 export class Reservers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
   /** Reservations whose release was acknowledged, so that another caller may get their nonce. */
   readonly released: Reservation[] = [];
   private readonly signer = new FakeSigner(SIGNERS);
-  /** Number of transactions that were sent past Fencepost. */
+  /** Number of transactions that were sent directly to the chain, not through Fencepost. */
   hidden = 0;
   private serial = 0;
 
@@ -61,8 +61,8 @@ export class Reservers extends Actor {
   }
 
   /**
-   * Sends the transaction to the chain past Fencepost and submits it to Fencepost later, usually too late. The
-   * submission is accepted if nothing has the nonce; otherwise it is refused.
+   * Sends the transaction directly to the chain, and submits it to Fencepost later, usually too late. Fencepost must
+   * accept it if nothing else holds the nonce, and refuse it otherwise.
    */
   private async hideAndReport(reservation: Reservation, serial: number): Promise<void> {
     await this.hide(reservation, serial);
@@ -88,8 +88,8 @@ export class Reservers extends Actor {
   }
 
   /**
-   * Repeats a request until it has a final response. "over" means too late, or carried out by an earlier try. Null if
-   * it gave up.
+   * Repeats a request until it has a final response. Returns "over" if it is too late or if an earlier try was already
+   * carried out, and null after too many tries.
    */
   private async surely<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | "over" | null> {
     for (let attempt = 0; attempt < PATIENCE; attempt++) {

@@ -42,8 +42,8 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Separate random generators for false prices, receipts and newest blocks, for deadlines and for holds. So these
-  // change nothing else in a seed's run.
+  // False prices, false receipts, false newest blocks, deadlines and holds each have a separate random generator. So
+  // they do not change the other random choices of a seed's run.
   const feeDice = new Dice(seed + FEE_SEEDS);
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const headDice = new Dice(seed + HEAD_SEEDS);
@@ -105,7 +105,7 @@ function makeWorld(seed: number, dice: Dice): World {
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
       fetchReceiptUponEntry: dice.chance(0.2),
-      // Ceilings above the callers' offers; some are below the market's peak.
+      // Fee ceilings are above what callers offer; some are below the market's peak.
       maxFeeWei: feeDice.pick([null, null, 25n * GWEI, 120n * GWEI]),
       maxGasCostWei: feeDice.pick([null, null, 21_000n * 40n * GWEI]),
       // Reservations may expire while no node runs, and leave unused nonces (holes). So holes must be repaired
@@ -126,7 +126,7 @@ function makeWorld(seed: number, dice: Dice): World {
       writer: { batchSize: dice.pick([1, 4, 200]), batchTimeoutMs: 2, shards: dice.pick([1, 256]) },
       queueLimit: dice.pick([5, 10_000]),
     },
-    // Tags are deeper than any reorg: a finalized block is never replaced.
+    // The block tags are deeper than any reorg, so that a finalized block is never replaced.
     chain: {
       pool: dice.pick([GETH_POOL, ROOMY_POOL]),
       tagDepths: { safe: 2, finalized: 6 },
@@ -135,7 +135,7 @@ function makeWorld(seed: number, dice: Dice): World {
   });
   world.chain.burnGasAt(FURNACE, FURNACE_GAS);
   world.chain.mine(10);
-  // Whether a mined transaction reverts depends only on its payload, so that a reorg does not change it.
+  // Whether a mined transaction reverts must depend only on its payload, so that a reorg does not change it.
   world.chain.revertMined(({ value }) => value % 10n === 3n);
   return world;
 }
@@ -192,8 +192,8 @@ function reorganise(world: World, crew: Crew, dice: Dice): void {
 }
 
 /**
- * Moves the base fee. Callers offer 20 gwei: some of these values exceed that, and one exceeds what may be offered at
- * all.
+ * Moves the base fee. Callers offer 20 gwei: some of these values exceed that, and the highest exceeds every fee that
+ * Fencepost may offer.
  */
 function moveMarket(world: World, crew: Crew, dice: Dice): void {
   world.chain.setBaseFee(dice.pick([1n, 15n, 30n, 60n, 90n, 200n]) * GWEI);
@@ -225,7 +225,10 @@ function openReservation({ reservationId, nonce, state }: Reservation): readonly
   return state === "RESERVED" ? [`reservation ${reservationId} of nonce ${nonce} is open`] : [];
 }
 
-/** Called thousands of times in each simulation, so the details of `unrest` are computed only for a failure message. */
+/**
+ * True if all work is done. Called thousands of times in each simulation, so it computes the details of `unrest` only
+ * if no caller waits.
+ */
 function isAtRest(simulation: Simulation): boolean {
   const { callers, reservers, operators, payers, holders, killers } = simulation;
   const waiting = [callers, reservers, operators, payers, holders, killers].some((actor) => actor.waiting > 0);

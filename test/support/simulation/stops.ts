@@ -9,8 +9,8 @@ import type { World, WorldNode } from "../world.ts";
 const LATE_MS = 25_000;
 
 /**
- * Checks that no send starts after a stop was confirmed. A kill must stop the node that confirmed it. A suspended
- * signer or a held transaction must be stopped on every node, because only the lane's owner confirms these.
+ * Checks that no send starts after a stop was confirmed. A kill must stop the node that confirmed it. If a signer is
+ * suspended or a transaction put on hold, every node must stop, because only the lane's owner confirms these.
  */
 export class Stops {
   readonly violations: string[] = [];
@@ -18,7 +18,10 @@ export class Stops {
   readonly counts = new Map<string, number>();
   /** Active stops: what each one stops, and the node it applies to (null: all nodes). */
   private readonly inForce = new Map<string, WorldNode | null>();
-  /** For each stop, the time of the last request that ended it or that caused a send in spite of it. */
+  /**
+   * For each stop, the time of the last request that ended it, or that was allowed to cause a send although the stop
+   * was active.
+   */
   private readonly lifted = new Map<string, number>();
   private readonly world: World;
   private sender: WorldNode | null = null;
@@ -30,7 +33,10 @@ export class Stops {
     });
   }
 
-  /** Runs a send of this node, so that the sender is known when the bytes arrive. */
+  /**
+   * Runs a send of this node and remembers the node meanwhile, so that the check knows the sender when the bytes
+   * arrive.
+   */
   readonly sending = <T>(node: WorldNode, send: () => T): T => {
     this.sender = node;
     try {
@@ -55,7 +61,7 @@ export class Stops {
     this.lifted.set(subject, this.world.clock.monotonicMs());
   }
 
-  /** Ends every stop here, because everything is resumed directly in the database. */
+  /** Ends every stop in this checker, because the simulation resumes everything directly in the database. */
   liftAll(): void {
     for (const subject of this.inForce.keys()) this.lift(subject);
   }
@@ -73,7 +79,7 @@ export class Stops {
   }
 }
 
-/** Whether the transaction was settled after it was last held. */
+/** True if the transaction was settled after it was last put on hold. */
 function hasEnded(history: readonly HistoryRecord[]): boolean {
   const settled = history.findLastIndex(({ state }) => isSettled(state));
   return settled > history.findLastIndex(({ event }) => event === "hold");

@@ -10,7 +10,7 @@ import type { Explanation, Transaction } from "../../../src/contract/schemas/tra
 import type { Asked } from "./staged-node.ts";
 
 /**
- * A night with troubles of every kind, as a node would report it, for pictures and for tests of the page alone. A test
+ * Responses of a node during a night with troubles of every kind, for pictures and for tests of the page alone. A test
  * validates each response against the contract.
  */
 
@@ -36,7 +36,7 @@ export interface NightOptions {
   readonly words?: string;
   /** Number of lanes. */
   readonly lanes?: number;
-  /** Time in ms for which a long poll is held; if absent, as long as the request asks for. */
+  /** Time in ms for which a long poll stays unanswered; if absent, as long as the request asks for. */
   readonly heldMs?: number;
 }
 
@@ -85,7 +85,7 @@ export function night({ now, isCalm = false, words, lanes = SIGNERS.length, held
         return null;
     }
   };
-  // Nothing changes in this scene, so a long poll is held until its wait ends.
+  // Nothing changes in this staged data, so a long poll stays unanswered until its wait ends.
   return (asked: Asked): unknown => {
     const ms = Number(asked.query.get("wait") ?? 0) * 1_000;
     return ms === 0 ? answer(asked) : held(heldMs ?? ms, () => answer(asked));
@@ -379,7 +379,7 @@ function transaction({ at, words }: Staged, n: number): Transaction {
   };
 }
 
-/** On-chain data with a token transfer and an unknown event that contains a contract's text. */
+/** On-chain data of a transaction: a token transfer, and an unknown event with text that a contract chose. */
 function onChain({ at, words }: Staged): NonNullable<Transaction["onChain"]> {
   const word = (value: number) => value.toString(16).padStart(64, "0");
   const token = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";

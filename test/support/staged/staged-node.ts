@@ -12,7 +12,7 @@ export interface Asked {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Returns a scene's response; null for 404. A promise holds the response open. */
+/** Returns a scene's response; null for 404. While a returned promise is pending, the response stays open. */
 export type Scene = (asked: Asked) => unknown;
 
 /** Thrown by a scene to send a problem document as a node would. */

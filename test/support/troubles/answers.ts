@@ -162,7 +162,7 @@ export const LIES: readonly Trouble[] = [
       await scene.payAll(0, 1, 2);
       await scene.untilAre("CONFIRMED", 0, 1, 2);
       const late = lagging(scene.spare, scene, { blocks: 1 });
-      // Stop mining, so that the chain's real count cannot reach the false one.
+      // Stop mining, so that the chain's real transaction count cannot reach the false one.
       await scene.chain.pause();
       const lie = scene.proxy.rule({ methods: [COUNT] }, raised(40));
       const asked = scene.pay(3);
@@ -202,7 +202,7 @@ export const LIES: readonly Trouble[] = [
 
 const raised = (by: number) => rewrite((count) => `0x${(Number(count) + by).toString(16)}`);
 
-/** A rule that makes an endpoint's "latest" lag by this many blocks. */
+/** Makes an endpoint's "latest" block lag by this many blocks. */
 function lagging(
   proxy: RpcProxy,
   scene: Scene,
@@ -231,7 +231,7 @@ function heightOf(asked: unknown, head: string): unknown {
   return asked === "latest" || asked === "pending" ? head : asked;
 }
 
-/** Hides blocks above the newest block of a lagging endpoint. */
+/** Removes a response about a block above `head`, the newest block of a lagging endpoint. */
 function past<T extends { readonly result: unknown } | { readonly error: unknown }>(reply: T, head: number) {
   if (!("result" in reply)) return reply;
   const [first] = Array.isArray(reply.result) ? reply.result : [reply.result];

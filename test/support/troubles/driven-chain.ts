@@ -103,7 +103,7 @@ export class DrivenChain {
     await this.node.mine();
   }
 
-  /** Runs work in turn, so that blocks and reorgs never overlap. */
+  /** Runs tasks one after the other, so that blocks and reorgs never overlap. */
   private inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.turn.then(work);
     this.turn = done.catch(() => undefined);

@@ -1,4 +1,7 @@
-/** Faults with nonces: used by other programs, held by no transaction, or counted by a wrong chain. */
+/**
+ * Faults with nonces: another program uses them, no transaction holds them, or an endpoint counts them on a wrong
+ * chain.
+ */
 import { keccak256 } from "viem";
 import { startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
 import { SIGNER } from "../integration.ts";

@@ -75,8 +75,8 @@ export const ATTEMPTS: readonly Trouble[] = [
 ];
 
 /**
- * Waits until the transactions are mined; for a depth above 2, until they are final, because three blocks make them
- * final.
+ * Waits until the transactions are mined. If the reorg is deeper than 2 blocks, waits until they are final, because
+ * three blocks make them final.
  */
 async function untilAsDeep(scene: Scene, depth: number, ...numbers: readonly number[]): Promise<void> {
   await (depth > 2 ? scene.untilAre("CONFIRMED", ...numbers) : scene.untilMined(...numbers));
@@ -113,7 +113,7 @@ const moving = (depth: number): Trouble => ({
     const raws = await Promise.all([scene.bytesOf(0), scene.bytesOf(1)]);
     await scene.chain.mine(depth);
     await untilAsDeep(scene, depth, 0, 1);
-    // The new branch has both transactions one block later, or in separate blocks.
+    // On the new branch, both transactions are mined one block later, or in separate blocks.
     await scene.chain.reorg(depth, { branch: depth === 1 ? [[], raws] : [[], raws.slice(0, 1), raws.slice(1)] });
   },
 });

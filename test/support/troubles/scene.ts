@@ -33,7 +33,7 @@ export interface Setting {
   readonly chain?: Partial<FencepostOptions["chains"][number]>;
   /** If set, no blocks are mined until the fault has been arranged. */
   readonly still?: true;
-  /** Whether the chain has a second endpoint with a proxy of its own; 2 means two additional endpoints. */
+  /** True if the chain has a second endpoint with a separate proxy; 2 means two additional endpoints. */
   readonly spare?: true | 2;
 }
 
@@ -71,7 +71,9 @@ export class Scene {
   readonly database: Database;
   readonly events: readonly TelemetryEvent[];
   readonly policy: Policy;
-  /** Bytes that reached a proxy before they were stored and claimed in the database (invariant I6). */
+  /**
+   * Signed bytes that reached a proxy before the database had them and the node's right to send them (invariant I6).
+   */
   readonly tooEarly: string[] = [];
   /** The proxies of all endpoints except the first. */
   readonly spares: readonly RpcProxy[];
@@ -140,7 +142,7 @@ export class Scene {
     return (row as { raw: Hex }).raw;
   }
 
-  /** The lane's cursor in the database. */
+  /** The lane's next nonce in the database. */
   async nextNonce(): Promise<number> {
     const [lane] = await this.database.query<{ next_nonce: string }>("SELECT next_nonce FROM fencepost.lane");
     return Number(lane?.next_nonce);
@@ -198,7 +200,7 @@ export class Scene {
 
   /** Applies this fault to every send of the payload, at every price, through every endpoint. */
   onSendOf(number: number, treatment: Treatment, times?: number): Rule {
-    // Match the RLP length byte too: leading zeros would otherwise make another number match.
+    // Match the RLP length byte before the number too. Otherwise the end of a longer number could match.
     const mark = `a0${payloadData(number).slice(2)}`;
     const when = ({ params }: ProxiedCall) => String(params[0]).includes(mark);
     return this.proxy.rule({ methods: [SEND], when, ...(times === undefined ? {} : { times }) }, treatment);

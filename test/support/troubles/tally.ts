@@ -5,14 +5,14 @@ import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 export const TALLY: Address = `0x${"7a".repeat(20)}`;
 
 /**
- * A contract that is called with a number, and counts these calls in the storage slot of that number. It reverts while
- * the gate, the last slot, is shut. The test reads the counts from the chain's state, independently of Fencepost.
- * Written as bytecode, because there is no compiler here.
+ * A contract that is called with a number and counts the calls in the storage slot of that number. It reverts while its
+ * last slot, the gate, is shut. The test reads the counts from the chain's state, independently of Fencepost. Written
+ * as bytecode, because the tests have no compiler.
  */
 const RUNTIME: Hex = `0x${[
   "5f1954601057", // if the gate is shut, jumps to the end
-  "5f35", // reads the number
-  "8054600101905500", // adds one to its count
+  "5f35", // reads the number from the calldata
+  "8054600101905500", // adds one to the count of that number
   "5b5f5ffd",
 ].join("")}`;
 
@@ -28,7 +28,7 @@ export async function setGate(node: DevChain, gate: "open" | "shut"): Promise<vo
   await node.rpc("hardhat_setStorageAt", [TALLY, GATE, word(gate === "shut" ? 1 : 0)]);
 }
 
-/** The calldata of a call that counts this payload. */
+/** Calldata of a call to the counting contract, which counts the execution of this payload. */
 export const payloadData = word;
 
 export async function executions(node: DevChain, payload: number): Promise<number> {

@@ -36,7 +36,7 @@ export interface Trouble {
 export type Case = readonly [name: string, trouble: Trouble, policy: Policy];
 
 const POLICIES: readonly Policy[] = ["heal", "move"];
-/** Number of the payload that is sent at the end: an intact lane confirms it at once. */
+/** Number of the payload that each test sends at the end. If the lane is intact, it is confirmed at once. */
 const AFTERWARDS = 999;
 
 export function casesOf(troubles: readonly Trouble[]): readonly Case[] {
@@ -45,7 +45,7 @@ export function casesOf(troubles: readonly Trouble[]): readonly Case[] {
   );
 }
 
-/** The faults with these names, each under one policy. Throws for an unknown name. */
+/** Returns the faults with these names, each with one hole policy. Throws for an unknown name. */
 export function named(
   troubles: readonly Trouble[],
   wanted: readonly (readonly [name: string, policy: Policy])[],

@@ -162,8 +162,8 @@ addEventListener("hashchange", open);
 addEventListener("look-again", look);
 addEventListener("redraw", redraw);
 document.addEventListener("visibilitychange", () => document.hidden || void look());
-// True if the node had answered recently when the timer last fired. While the node answers, the timer only updates the
-// live ages; otherwise it redraws the page.
+// True if the node had answered recently at the timer's previous run. If it had both at that run and at this one, only
+// the live ages are updated; else the page is redrawn.
 let wasLive = false;
 setInterval(() => {
   tick();

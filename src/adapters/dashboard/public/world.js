@@ -59,7 +59,7 @@ export function followWorld({ onNews, onMoved }) {
   });
 }
 
-/** Polls one path in a loop. `isForSeen`: pause while the tab is hidden. */
+/** Polls one path in a loop. If `isForSeen` is true, polling pauses while the tab is hidden. */
 async function follow(path, { onAnswer, onFailed, isForSeen = false }) {
   let revision;
   for (;;) {

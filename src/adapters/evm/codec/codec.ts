@@ -34,7 +34,7 @@ export function createCodec(): Codec {
   };
   return {
     parseAddress: (text) => parseAddress(text),
-    // viem caches a few thousand checksums, so the checksum of a busy signer costs one hash.
+    // No cache is needed here: viem caches a few thousand checksums, so a busy signer's checksum is computed only once.
     checksum: (address) => getAddress(address),
     contractAddress: (from, nonce) => getContractAddress({ from, nonce: BigInt(nonce) }).toLowerCase() as Address,
     encodeCall: (callee, args) =>

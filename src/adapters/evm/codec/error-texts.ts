@@ -14,8 +14,8 @@ const DEEPEST = 4;
 const INNER_KEYS: readonly string[] = ["message", "data", "error", "originalError", "cause", "reason"];
 
 /**
- * Collects the message of a node's error and every text inside `data`: gateways wrap the node's error in a -32603 of
- * their own.
+ * Collects the message of a node's error and every text inside `data`, because gateways wrap the node's error in their
+ * own error -32603.
  */
 export function textsOf(error: NodeError): readonly string[] {
   const texts = [error.message];

@@ -1,6 +1,7 @@
 /**
  * Proves the receipts of a single endpoint against the hash of their block. The hash commits to the header, and the
- * header to every transaction and receipt (Yellow Paper, section 4.4). So a false receipt needs another block hash.
+ * header to every transaction and receipt (Yellow Paper, section 4.4). So a false receipt would need another block
+ * hash.
  *
  * Some blocks cannot be recomputed from the public encoding: OP deposits, Arbitrum, Bor, zkSync, unknown forks. Their
  * receipts count as unproven, not as contradicted, and are accepted without proof.
@@ -21,7 +22,9 @@ import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/pr
 const MOST_TRANSACTIONS = 5_000;
 /** Limit on receipts that are fetched one by one if the node has no `eth_getBlockReceipts`. */
 const MOST_SINGLE_RECEIPTS = 500;
-/** After an unprovable block, this many blocks are not tried, because they probably have the same encoding. */
+/**
+ * If a block cannot be proved, this many blocks after it are not tried, because they probably have the same encoding.
+ */
 const UNPROVABLE_BLOCKS = 256;
 const BLOCKS_REMEMBERED = 64;
 
@@ -114,8 +117,8 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
 }
 
 /**
- * Builds a receipt from proved data. The block's number and hash replace the receipt's. A block's hash does not commit
- * to the price paid, so the price is kept only if it equals the recomputed one.
+ * Builds a receipt from proved data. The proved block number and hash replace those in the receipt. A block's hash does
+ * not commit to the price paid, so the reported price is kept only if it equals the recomputed one.
  */
 function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransaction): Receipt {
   const read = readReceipt(receipt);

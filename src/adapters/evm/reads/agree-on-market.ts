@@ -97,8 +97,8 @@ function marketOf({ endpoint, market, head }: Word): MarketWord {
 }
 
 /**
- * Base fee of the header version that hashes to the block's hash. If none does, the base fee on which all versions
- * agree.
+ * Endpoints may return different versions of a header. Returns the base fee of the version that hashes to the block's
+ * hash. If none does, returns the base fee on which all versions agree.
  */
 function sharedBaseFee(versions: readonly Version[]): SharedBaseFee {
   const proved = versions.find(({ head }) => head.headerHolds === true);
@@ -120,7 +120,10 @@ function forgery({ endpoint, head }: Version) {
   return `${endpoint.rpc.label} shows block ${head.number} with a header that does not hash to ${head.hash}`;
 }
 
-/** Takes the base fee from a proved block. The fee history is the claim of one endpoint, so it counts for tips only. */
+/**
+ * Takes the base fee from a proved block. The fee history is reported by one endpoint without proof, so it is used for
+ * tips only.
+ */
 function pricedBy(market: FeeMarket, { baseFeePerGas }: Block): FeeMarket {
   if (baseFeePerGas === null) return { ...market, baseFees: [], priorityFees: [] };
   return { ...market, baseFees: [baseFeePerGas] };

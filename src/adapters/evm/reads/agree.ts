@@ -40,8 +40,9 @@ function agreedHash(said: readonly Said<Hash | null>[]) {
 }
 
 /**
- * Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its claim counts. Two are
- * required because an endpoint that reports too high a block number would make every receipt look deep enough.
+ * Highest block, up to `upTo`, that two endpoints have reached. Two are required, because an endpoint that reports too
+ * high a block number would make every receipt look deep enough. If only one endpoint is up, its block number is
+ * accepted.
  */
 export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise<number> {
   if (endpoints.size === 1) return upTo;
@@ -84,8 +85,8 @@ interface Word {
 type LabelledWord = Word & Pick<Said<Word>, "label">;
 
 /**
- * Returns what each endpoint responded about one transaction, the one at `index`. `said`: for each endpoint, one
- * response per transaction, in the order requested.
+ * Returns each endpoint's response about the transaction at `index`. `said`: the responses of each endpoint, one per
+ * transaction, in the order requested.
  */
 function wordsOn(said: readonly Said<readonly Word[]>[], index: number): readonly LabelledWord[] {
   return said.map(({ label, answer }) => ({ label, ...(answer[index] as Word) }));

@@ -12,9 +12,9 @@ import { fetchFeeMarket } from "./agree-on-market.ts";
  * Simulates a call: with `eth_estimateGas` if it has no gas limit, else with `eth_call`. The balance is read in the
  * same batch, because EDR and Erigon let a call spend more than the account has.
  *
- * The receiver's code is read in two cases. If the gas of a plain transfer is known, no estimate is needed for a
- * receiver without code. And if the caller wants to know whether the receiver has code, because without code the call
- * would have no effect.
+ * The receiver's code is read in two cases. First, if the gas of a plain transfer is known: a transfer to a receiver
+ * without code then needs no estimate. Second, if the caller wants to know whether the receiver has code: a call to an
+ * address without code has no effect.
  *
  * An unknown error is thrown, so that another endpoint is asked.
  */
@@ -45,7 +45,7 @@ export async function fetchProspect(rpc: RpcTransport, call: Call): Promise<Pros
   return { head, market, simulation };
 }
 
-/** Whether the receiver has code; absent if the response cannot be read. */
+/** True if the receiver has code; absent if the response cannot be read. */
 function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
   if (reply?.ok !== true || typeof reply.result !== "string") return {};
   if (reply.result === "0x") return { hasCode: false };
@@ -80,7 +80,8 @@ function classifyFailure(error: Error | undefined, call: Call): Simulation | nul
   for (const outcome of ["gasTooLow", "gasOverBlock"] as const) {
     if (wordings.some((each) => each.cause === outcome)) return { outcome, detail };
   }
-  // If an estimate runs out of gas, the node has already tried the block's gas limit.
+  // The node estimates with up to the block's gas limit. So if an estimate runs out of gas, the call needs more gas
+  // than a block has.
   if (says(error, OUT_OF_GAS)) return { outcome: call.gas === undefined ? "gasOverBlock" : "gasTooLow", detail };
   return says(error, HALTED) ? { outcome: "revert", revert: { name: null, message: detail, data: "0x" } } : null;
 }

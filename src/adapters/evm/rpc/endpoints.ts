@@ -336,12 +336,18 @@ export class Endpoint {
   readonly send: SendRule;
   /** Parameter form of `eth_getBlockReceipts` that this node accepts; detected at the first use. */
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
-  /** Highest block that counts as unprovable at this endpoint; later blocks are tried again. */
+  /**
+   * Receipts of blocks up to this number are not checked against their block's hash, because this endpoint recently
+   * returned a block whose hash cannot be recomputed. Later blocks are tried again.
+   */
   unprovableThrough = -1;
   /** Which of the tags `safe` and `finalized` the endpoint has returned a block for since its last lost connection. */
   readonly shownTags = new Set<BlockTag>();
   failures = 0;
-  /** Number of requests so far. `failedThrough` is the last request that was in flight when a failure was counted. */
+  /**
+   * Number of the last request. `failedThrough`: number of the last request sent before a failure was counted. If a
+   * request up to this number fails later, that is not counted again, unless it timed out.
+   */
   asked = 0;
   failedThrough = 0;
   /** Time of the next probe while the endpoint is skipped; 0 if it is in use. */

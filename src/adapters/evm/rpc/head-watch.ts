@@ -85,9 +85,10 @@ export class HeadWatch<E extends { behind: boolean }> {
   }
 
   /**
-   * Decides whether one endpoint is behind. `isWhole`: every endpoint has reported its newest block. If an endpoint is
-   * silent and no other proves to be ahead, the previous decision stays for at most a minute. Otherwise an endpoint
-   * that is always silent, or only claims a height, could exclude an endpoint that has caught up.
+   * Decides whether one endpoint is behind the others. `isWhole`: true if every endpoint has reported its newest block.
+   * If an endpoint is silent, and none of the others proves that it is ahead, the previous decision stays for at most a
+   * minute. Without this limit, an endpoint that is always silent, or that reports a height without proof, could keep
+   * an endpoint excluded that has caught up.
    */
   async #judge(late: HeadOf<E>, known: readonly HeadOf<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;

@@ -103,7 +103,7 @@ function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () =>
         }
         signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
       },
-      /** undici also calls this for informational responses (1xx); the last call counts. */
+      /** undici calls this function for informational responses (1xx) too; the last call counts. */
       onResponseStart(_, status, headers) {
         head = { status, retryAfter: headers["retry-after"] };
       },

@@ -95,7 +95,7 @@ function blockCall(asked: number | Hash): RpcCall {
 /** Fetches chain id and genesis hash: two chains with the same id have different genesis blocks. */
 export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
   const [chainId, genesis] = await rpc.batch([{ method: "eth_chainId", params: [] }, blockCall(0)]);
-  // A node that expired old history (EIP-4444) refuses block 0 with an error text of its own. Then only the chain id is
+  // A node that has deleted old history (EIP-4444) refuses block 0 with its own error text. Then only the chain id is
   // compared.
   const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
   return {

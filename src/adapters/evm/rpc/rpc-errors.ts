@@ -32,7 +32,10 @@ export class RpcErrorAnswer extends Error {
   }
 }
 
-/** When a connected socket was free, the call was no longer permitted to be sent. It had no effect. */
+/**
+ * Error of a call that was not sent: when a connected socket became free, the call was no longer permitted. It had no
+ * effect.
+ */
 export class RpcNotStarted extends Error {
   override readonly name = "RpcNotStarted";
   override readonly message = "nothing was sent: sending was stopped first";

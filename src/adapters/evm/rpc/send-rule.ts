@@ -1,6 +1,6 @@
 /**
- * Whether an endpoint is used for sends. `yes`: unrestricted. `only`: private; a transaction first sent to it is sent
- * to no other kind of endpoint until it is disclosed. `never`: reads only.
+ * Use of an endpoint for sends. `yes`: unrestricted. `only`: private; a transaction sent to a private endpoint first is
+ * sent only to private ones until it is disclosed. `never`: the endpoint is used for reads only.
  */
 export const SEND_RULES = ["yes", "only", "never"] as const;
 export type SendRule = (typeof SEND_RULES)[number];

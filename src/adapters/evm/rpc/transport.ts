@@ -34,8 +34,9 @@ const DEFAULTS = {
   maxResponseBytes: 32 * 1024 * 1024,
   maxRequestsInFlight: 8,
   /**
-   * Interval between requests under load; each request carries all calls collected since the last. A request costs both
-   * sides as much as many calls, and providers count requests. 0: one request per tick.
+   * Interval between requests under load. Each request carries all calls collected since the previous one. Fewer
+   * requests are better: one request costs both sides as much as many calls, and providers count requests. 0: one
+   * request per tick.
    */
   requestEveryMs: 0,
   /** Calls per second above which calls are collected into fewer requests. */
@@ -98,8 +99,8 @@ export function createTransport(given: TransportOptions) {
     /** Makes one call. Throws `RpcErrorAnswer` for a node's error, `RpcUnreachable` if the outcome is unknown. */
     request: async (method: string, params: readonly unknown[]) => resultOf((await batch([{ method, params }]))[0]),
     /**
-     * Like `batch`, for calls whose order matters: they are never in two requests at the same time. If a part gets no
-     * response, the rest is not sent.
+     * Like `batch`, for calls whose order matters: they are never divided between two concurrent requests. If one part
+     * gets no response, the rest is not sent.
      */
     readInOrder: (calls: readonly RpcCall[]) => inOrder(encode(calls, true), reads.add),
     /** Like `readInOrder`, for sends. Reads and sends never share a request, so a slow estimate delays no broadcast. */
@@ -248,7 +249,8 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
       new Promise<readonly RpcReply[]>((settle) => {
         waiting.push({ calls, bytes: calls.reduce((sum, call) => sum + call.json.length, 0), settle });
         flow.add(clock.monotonicMs(), calls.length);
-        // The first call of a tick schedules the flush. A call that fills the waiting request makes it leave at once.
+        // The first call of a tick schedules the flush. A call that fills the waiting request causes it to be sent at
+        // once.
         const fillsUp = cancelTimer !== null && fill().isFull;
         if (waiting.length === 1 || fillsUp) queueMicrotask(flush);
       }),
@@ -318,8 +320,8 @@ function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchan
   }
 
   async function exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    // Send calls whose order matters in parts of their own. If one of them fails, the other calls, which only shared
-    // the request, do not fail with it.
+    // Send calls whose order matters in separate parts. If one of them fails, the other calls, which only shared the
+    // request, do not fail with it.
     const ordered = limits.split(calls.filter((call) => call.inOrder));
     const others = limits.split(calls.filter((call) => !call.inOrder));
     const replies = (await Promise.all([inOrder(ordered, exchange), ...others.map(exchange)])).flat();

@@ -55,8 +55,8 @@ const CIPHER = "aes-128-ctr";
 const hexOf = (bytes: Buffer) => bytes.toString("hex");
 
 async function decrypted(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
-  // Try the password as it is and normalised: geth uses the password's bytes, ethers normalises them first (NFKC). They
-  // differ only outside ASCII.
+  // Try the password unchanged, then normalised: geth uses the password's bytes, ethers normalises them first (NFKC).
+  // The two differ only for passwords with characters outside ASCII.
   for (const candidate of new Set([password, password.normalize("NFKC")])) {
     const derived = await deriveKey(stored.derivation, candidate);
     if (!macOf(derived, stored.ciphertext).equals(stored.mac)) continue;

@@ -27,7 +27,10 @@ const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/;
 
 const MOST_GAS = 2n ** 63n - 1n;
 
-/** @param {RegExp} pattern @param {string} complaint @returns {Reader<Hex>} */
+/**
+ * Makes a reader of hex text that matches a pattern. @param {RegExp} pattern @param {string} complaint @returns
+ * {Reader<Hex>}
+ */
 function hexReader(pattern, complaint) {
   return (value, what) => {
     if (typeof value !== "string" || !pattern.test(value)) throw new BadAnswer(`${what} is not ${complaint}`);
@@ -87,8 +90,8 @@ export const read = {
  */
 export const memberReader = (fields, what) => (as, name) => as(fields[name], `${what}.${name}`);
 
-/** @param {unknown} value @returns {value is Hex} */
+/** True if the value is hex text with prefix. @param {unknown} value @returns {value is Hex} */
 export const isBytes = (value) => typeof value === "string" && BYTES.test(value);
 
-/** @param {unknown} value @returns {value is Fields} */
+/** True if the value is an object and not a list. @param {unknown} value @returns {value is Fields} */
 export const isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value);

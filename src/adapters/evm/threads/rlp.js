@@ -8,10 +8,10 @@
 /** RLP of the empty string and of zero. */
 export const EMPTY = "80";
 
-/** @param {string} hex with prefix */
+/** Encodes bytes. @param {string} hex with prefix */
 export const bytes = (hex) => byteString(hex.slice(2));
 
-/** @param {bigint | number} value */
+/** Encodes an integer. @param {bigint | number} value */
 export function integer(value) {
   const digits = value.toString(16);
   return digits === "0" ? EMPTY : byteString(wholeBytes(digits));
@@ -23,16 +23,18 @@ export function integer(value) {
  */
 export const integerFromHex = (hex) => byteString(wholeBytes(hex.startsWith("0") ? hex.replace(/^0+/, "") : hex));
 
-/** @param {string} digits */
+/** Adds a leading zero if the number of hex digits is odd. @param {string} digits */
 const wholeBytes = (digits) => (digits.length % 2 === 0 ? digits : `0${digits}`);
 
-/** @param {string} hex of whole bytes, no prefix */
+/** Encodes a byte string. @param {string} hex of whole bytes, no prefix */
 export const byteString = (hex) => (hex.length === 2 && hex < "80" ? hex : header(0x80, hex.length / 2) + hex);
 
-/** @param {string} content */
+/** Encodes a list whose items are already encoded. @param {string} content */
 export const list = (content) => header(0xc0, content.length / 2) + content;
 
 /**
+ * Encodes the header of a byte string (0x80) or a list (0xc0).
+ *
  * @param {0x80 | 0xc0} kind
  * @param {number} length in bytes
  */

@@ -1,7 +1,10 @@
 // @ts-check
 import { parentPort } from "node:worker_threads";
 
-/** Total weight of collected answers at which they are sent at once, without waiting for the next question. */
+/**
+ * The worker collects light answers and sends them together. Once their total weight reaches this number, they are sent
+ * at once.
+ */
 const ENOUGH = 64;
 
 /**
@@ -33,6 +36,8 @@ export function serve(answer, { hello, weigh = () => ENOUGH } = {}) {
   if (hello !== undefined) port.postMessage(hello);
 
   /**
+   * Answers one question. An error becomes part of the reply.
+   *
    * @param {number} id
    * @param {Q} question
    * @returns {Promise<import("./worker-thread.ts").WorkerReply<A>>}

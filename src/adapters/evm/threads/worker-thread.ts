@@ -2,8 +2,9 @@ import type { Worker } from "node:worker_threads";
 import { pendingRequests } from "./pending.ts";
 
 /**
- * Messages to and from a worker thread, sent in lists. A worker's other messages are for its own listeners. Messages
- * are tuples, because receiving an object with named members takes three times as long.
+ * Questions to a worker thread and its replies, sent in lists. A message that is not a list is ignored here and left to
+ * other listeners of the worker. Questions and replies are tuples, because receiving an object with named members takes
+ * three times as long.
  */
 export type WorkerQuestion<Q> = readonly [id: number, question: Q];
 export type WorkerReply<A> = readonly [id: number, answer: A] | readonly [id: number, answer: undefined, error: string];

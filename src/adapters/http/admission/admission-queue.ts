@@ -11,7 +11,7 @@ import type { Clock } from "../../../ports/clock.ts";
 
 export interface AdmissionOptions {
   readonly clock: Clock;
-  /** Whether new connections keep arriving, as detected by `arrivalsOf`. */
+  /** `keepComing` is true while new connections keep arriving; see `arrivalsOf`. */
   readonly arrivals: { readonly keepComing: boolean };
   readonly admittance: () => Admittance;
   /** Time per turn of the event loop in which requests are admitted, in milliseconds. */
@@ -181,7 +181,7 @@ function tooMany() {
 /**
  * Detects a burst of connections. libuv accepts one connection per turn of the event loop (since 1.45), so a thousand
  * callers that connect at once arrive in a thousand turns. Without this check, each request would be served alone, with
- * a commit of its own.
+ * a separate commit.
  */
 export function arrivalsOf(clock: Pick<Clock, "soon">) {
   let inARow = 0;

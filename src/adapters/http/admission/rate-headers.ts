@@ -1,7 +1,7 @@
 /**
  * Reports an API key's quotas before they are exceeded, in the headers `RateLimit-Policy` (the limit) and `RateLimit`
- * (what is left, and when it renews) of draft-ietf-httpapi-ratelimit-headers-10. Each policy has the name of the rule
- * that a refusal names.
+ * (what is left, and when it renews) of draft-ietf-httpapi-ratelimit-headers-10. In these headers, each quota has the
+ * same name as the rule in the error of a refused request.
  */
 import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import { type KeyRates, RATE_RULE } from "../../../application/key-rates.ts";
@@ -18,7 +18,8 @@ export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
 }
 
 /**
- * Adds the rate-limit headers for an exceeded quota. If the key's rate was exceeded, `rateHeaders` adds the headers.
+ * Adds the rate-limit headers to the refusal of a request that exceeded a quota. Not used for the key's request rate:
+ * `rateHeaders` adds the headers for that.
  */
 export function quotaHeaders(reply: FastifyReply, { extras }: FencepostError): void {
   const { rule, limit, retryAfterSeconds = 1 } = extras;

@@ -24,9 +24,12 @@ export interface Asked {
 
 /** A validated call, ready to be performed. */
 export interface ReadCall {
-  /** Longest time that the response may be held (long poll). */
+  /** Longest time that the response may be delayed until something changes (long poll). */
   readonly waitMs: number;
-  /** Performs the call. With a signal, the response may be held for `waitMs`; without one, it is returned at once. */
+  /**
+   * Performs the call. With a signal, the response may be delayed for up to `waitMs` (long poll); without one, it is
+   * returned at once.
+   */
   perform(api: FencepostApi, signal?: AbortSignal): Promise<unknown>;
 }
 
@@ -62,8 +65,8 @@ export function callReader(call: Call): (asked: Asked) => ReadCall {
 }
 
 /**
- * Defaults that are always passed: those of start positions (0) and flags (false). All other defaults belong to the
- * application.
+ * Defaults of query parameters that are filled in here: 0 for start positions, false for flags. The application applies
+ * all other defaults.
  */
 function defaultsOf({ query }: Call): Members {
   const parameters = Object.entries(query?.properties ?? {}) as [string, { readonly default?: unknown }][];

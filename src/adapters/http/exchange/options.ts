@@ -60,9 +60,9 @@ export interface HttpServerOptions {
 }
 
 export interface JsonRpcOptions {
-  /** Whether raw transactions of unknown signers are passed to the chain or refused. */
+  /** What happens to raw transactions of unknown signers: they are passed to the chain, or refused. */
   readonly foreignRaw: "pass" | "refuse";
-  /** Whether an API key may be in the path, for clients that cannot send headers. */
+  /** True if an API key may be in the path, for clients that cannot send headers. */
   readonly keyInPath: boolean;
   /** Names of additional JSON-RPC reads that are forwarded to the chain's endpoints. */
   readonly methods?: readonly string[];
@@ -90,7 +90,7 @@ export interface ApiKey extends Partial<Quotas> {
   readonly secret: string;
   /** Scopes of the API key; absent means `USUAL_SCOPES`. */
   readonly scopes?: readonly Scope[];
-  /** Signers that the API key may use; absent means all. The same holds for `chains`. */
+  /** Signers that the API key may use; absent means all. Likewise for `chains`. */
   readonly signers?: readonly Address[];
   readonly chains?: readonly number[];
 }
@@ -188,23 +188,29 @@ declare module "fastify" {
     held: Held | null;
   }
   interface FastifyContextConfig {
-    /** The route is served without an API key. */
+    /** True if the route is served without an API key. */
     open?: true;
-    /** The route is for operators even though no operator's scope is required. */
+    /** True if the route is for operators even though it requires no operator's scope. */
     operators?: true;
-    /** The route is for other nodes: it checks the node's signature itself, and API keys do not apply. */
+    /**
+     * True if the route is for other nodes. It checks the calling node's signature itself, and API keys do not apply.
+     */
     peer?: true;
-    /** The route takes creates: a request is not admitted, nor its body read, while this node could not act on it. */
+    /**
+     * True if the route takes creates. While this node could not act on a create, requests wait unread and are not
+     * admitted.
+     */
     takesIn?: true;
-    /** The route counts against the API key's rate, and reports how much of the rate is left. */
+    /** True if the route counts against the API key's rate, and reports how much of the rate is left. */
     metered?: true;
     /**
-     * The route is admitted at once, even under overload: a kill request must not wait behind the work that it stops.
+     * True if requests of the route are admitted at once, even under overload. A kill request must not wait behind the
+     * work that it stops.
      */
     urgent?: true;
-    /** The route takes the secret of the API key in its path. */
+    /** True if the route takes the secret of the API key in its path. */
     keyInPath?: true;
-    /** The route exists only to answer 405. */
+    /** True if the route exists only to answer 405. */
     refusal?: true;
   }
 }

@@ -66,7 +66,8 @@ function withIdempotencyKey(body: CreateRequest, request: FastifyRequest) {
 type BatchItem = CreateRequest | FencepostError;
 
 function batchItems(request: FastifyRequest): readonly BatchItem[] {
-  // Refuse an Idempotency-Key header on a batch: dropping a key that promises "once" silently would be worse.
+  // Refuse an Idempotency-Key header on a batch. Ignoring it silently would be worse: the caller relies on the key to
+  // create each transaction only once.
   if (request.headers[IDEMPOTENCY_KEY] !== undefined) {
     throw invalid(IDEMPOTENCY_KEY, "does not apply to a batch; give each transaction its own requestId");
   }

@@ -45,8 +45,8 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call) 
 }
 
 /**
- * Status of a response. If a call has two statuses, the higher one means that something was created or is not durable
- * yet.
+ * HTTP status of a successful response. If the API declares two statuses for a call, the higher one is used if
+ * something was created or is not durable yet.
  */
 function statusOf({ answers }: Call, result: unknown) {
   const statuses = Object.keys(answers).map(Number);
@@ -59,8 +59,8 @@ function filled({ path }: Location, answer: unknown) {
 }
 
 /**
- * Performs a call that may be held (long poll). If the node drains during the wait, the current result is returned; a
- * caller that has disconnected gets no response (undefined).
+ * Performs a call whose response may be delayed (long poll). If the node drains during the wait, the current result is
+ * returned. If the caller has disconnected, there is no response (undefined).
  */
 async function held(
   { longPolls }: RouteContext,

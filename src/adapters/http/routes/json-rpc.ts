@@ -78,14 +78,14 @@ function answering(context: RouteContext, { onRefused, rpc }: Options & { readon
     const { body } = request;
     reply.header("content-type", JSON_TYPE).header("cache-control", "no-store");
     const context = await contextOf(request, reply).catch((error: unknown) => {
-      // If the whole packet is refused, each of its calls is answered with that refusal.
+      // If a whole packet (a call or a batch) is refused, each of its calls is answered with that refusal.
       if (error instanceof FencepostError) return error;
       throw error;
     });
     if (context instanceof FencepostError) return reply.send(refusePacket(body, failureOf(context, mask)));
     const answer = (signal: AbortSignal) => {
-      // Allow any number of listeners on the signal: each send of a packet adds one, and a packet may have a thousand,
-      // so Node.js's leak warning would be wrong.
+      // Allow any number of listeners on the signal. Each send in a batch adds one, and a batch may have a thousand, so
+      // Node.js's leak warning would be wrong.
       setMaxListeners(0, signal);
       return answerPacket({ ...context, signal }, body);
     };
@@ -128,8 +128,9 @@ function requestIdIn({ headers }: FastifyRequest) {
 }
 
 /**
- * Sends the error of a whole packet that was refused before any call was read. HTTP errors keep their status and form,
- * for proxies and clients; errors in the packet itself become JSON-RPC errors with status 200.
+ * Sends the error of a packet (a call or a batch) that was refused as a whole before any call was read. HTTP errors
+ * keep their status and form, for proxies and clients; errors in the packet itself become JSON-RPC errors with status
+ * 200.
  */
 function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask) {
   if (error.status !== 400 && error.status !== 413) return sendProblem(reply, error);
@@ -138,7 +139,7 @@ function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask) {
   return reply.send(writeAnswer(null, new RpcFailure(packetCode(error), message, data)));
 }
 
-/** JSON-RPC 2.0 error code of a packet that is not JSON (-32700) or not a request (-32600). */
+/** JSON-RPC 2.0 error code of a request body that is not JSON (-32700) or not a JSON-RPC request (-32600). */
 function packetCode({ extras: { path }, message }: FencepostError): number {
   return path === "" && /JSON|UTF-8|empty/.test(message) ? -32700 : -32600;
 }

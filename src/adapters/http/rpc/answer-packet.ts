@@ -7,12 +7,18 @@ import { answerRead } from "./reads.ts";
 import type { RpcContext } from "./rpc-context.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
 
-/** Number of parallel reads of one packet, limited because responses stay in memory until all have arrived. */
+/**
+ * Number of parallel reads of one packet (a call or a batch). It is limited, because responses stay in memory until all
+ * have arrived.
+ */
 const READS_AT_ONCE = 16;
-/** Size limit on the responses of one packet together. */
+/** Size limit on all responses of one packet (a call or a batch) together. */
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 
-/** Answers JSON-RPC packets. Each call has its own response: one that fails does not affect the others. */
+/**
+ * Answers JSON-RPC packets (a call or a batch). Each call has its own response: one that fails does not affect the
+ * others.
+ */
 export function packetAnswerer() {
   const reserve = readBudget();
 
@@ -54,7 +60,7 @@ function tooManyReads() {
   return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
 
-/** Answers every call of a packet with the same refusal, under the call's own id. */
+/** Answers every call of a packet (a call or a batch) with the same refusal, under the call's own id. */
 export function refusePacket(body: unknown, failure: RpcFailure): string {
   const { isBatch, items } = readPacket(body);
   return writePacket(isBatch, items, (item) => ("refused" in item ? item.refused : failure));
@@ -74,7 +80,7 @@ function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>) {
   return outcome;
 }
 
-/** Returns the refusal if the API key may not use the packet's chain. */
+/** Returns the refusal if the API key may not use the chain of the JSON-RPC request. */
 function outside({ principal, chainId, mask, onRefused }: RpcContext) {
   try {
     refuseOutside(principal, { chainId });

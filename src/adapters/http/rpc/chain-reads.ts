@@ -18,7 +18,10 @@ import { type ChainAnswer, inTime, type RpcContext } from "./rpc-context.ts";
 /** Number of connections to an endpoint that callers' reads may use. */
 const AT_ONCE = 16;
 const OF_ONE_KEY = 12;
-/** Size limit on all copies of one shared response: the copies for all callers are serialised at the same moment. */
+/**
+ * Size limit on all copies of one shared response. Each caller gets a copy, and all copies are serialised at the same
+ * time.
+ */
 const MOST_SHARED_CHARACTERS = 8 * 1024 * 1024;
 
 type Key = string | null;
@@ -35,7 +38,10 @@ interface Read {
   readonly askers: Set<Deliver>;
 }
 
-/** Creates the read queues of all chains. The returned function throws UNAVAILABLE when the packet's time is over. */
+/**
+ * Creates the read queues of all chains. The returned function throws UNAVAILABLE when the time for answering the
+ * JSON-RPC request is over.
+ */
 export function chainReads(): RpcContext["readChain"] {
   const queues = new Map<number, ReturnType<typeof chainQueue>>();
   return (context, method, params) => {

@@ -1,8 +1,8 @@
 /**
  * JSON-RPC error codes that wallets and libraries know (JSON-RPC 2.0, EIP-1474, EIP-1193), with geth's texts if clients
- * look for them. Sends have their own rule, because clients repeat them by themselves: viem after -32603 and -32005,
- * and after -32000 for `wallet_sendTransaction`. So a send that may have been accepted is answered with -32003 and its
- * id, never with one of these three.
+ * look for them. Sends are special, because clients repeat them by themselves after some codes: viem after -32603 and
+ * -32005, and after -32000 for `wallet_sendTransaction`. So a send that may have been accepted is answered with -32003
+ * and its id, never with one of these three codes.
  */
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/text/mask.ts";

@@ -1,13 +1,13 @@
-/** JSON-RPC 2.0 encoding: reads a packet of calls, and writes their responses. */
+/** JSON-RPC 2.0 encoding: reads a packet (a call or a batch), and writes the responses. */
 
 type CallId = string | number | null;
 
-/** One call of a JSON-RPC packet. */
+/** One call of a JSON-RPC request, alone or in a batch. */
 export interface RpcItem {
   readonly id: CallId;
   readonly method: string;
   readonly params: unknown;
-  /** Index of the call in its batch; null if the packet is not a batch. */
+  /** Index of the call in its batch; null if it was sent alone. */
   readonly index: number | null;
 }
 
@@ -53,8 +53,8 @@ export interface Packet {
 }
 
 /**
- * Reads a packet. If a batch is too large, each of its calls is refused, because clients look for their ids in the list
- * of responses.
+ * Reads a packet (a call or a batch). If a batch is too large, each of its calls is refused, because clients look for
+ * their ids in the list of responses.
  */
 export function readPacket(body: unknown): Packet {
   if (!Array.isArray(body)) return { isBatch: false, items: [readItem(body, null)] };

@@ -13,19 +13,21 @@ export interface ChainAnswer {
 
 type Caller = Readonly<Pick<FastifyRequest, "api" | "principal">>;
 
-/** Context of a JSON-RPC packet's calls: its caller, its chain, and its limits. */
+/** Context of the calls in one JSON-RPC packet (a call or a batch): caller, chain and limits. */
 export interface RpcContext
   extends Caller,
     Pick<RouteContext, "clock" | "mask" | "checksum">,
     Required<JsonRpcOptions> {
   readonly chainId: number;
-  /** True if this node has endpoints of the packet's chain. */
+  /** True if this node has endpoints of the requested chain. */
   readonly servesChain: boolean;
-  /** Reads from the chain, queued with the reads of all packets on this node. */
+  /** Reads from the chain. They are queued together with all callers' reads on this node. */
   readonly readChain: (context: RpcContext, method: string, params: unknown) => Promise<ChainAnswer>;
-  /** Size of the received packet in bytes. */
+  /** Size of the received JSON-RPC request in bytes. */
   readonly bytes: number;
-  /** Request id from a header, for the packet's sends. If there are several sends, an index is appended. */
+  /**
+   * Request id from a header, for the sends of the JSON-RPC request. If there are several sends, an index is appended.
+   */
   readonly requestId: string | null;
   /** True if the nonce of transaction objects is ignored. */
   readonly ignoresNonce: boolean;
@@ -33,7 +35,7 @@ export interface RpcContext
   readonly allowsNoCode: boolean;
   /** True if equal sends without a request id, less than a minute apart, are merged. */
   readonly mergesRepeats: boolean;
-  /** Monotonic time by which every call of the packet must be answered. */
+  /** Monotonic time by which every call of the batch must be answered. */
   readonly deadlineMs: number;
   /** Aborted when the caller disconnects or the node drains. */
   readonly signal: AbortSignal;
@@ -47,7 +49,7 @@ export function leftMs({ clock, deadlineMs }: Pick<RpcContext, "clock" | "deadli
   return deadlineMs - clock.monotonicMs();
 }
 
-/** Returns the result of the work, or that of `late` if the packet's time is over. */
+/** Returns the result of the work, or the result of `late` if the time for answering the batch is over. */
 export function inTime<T>(context: RpcContext, work: Promise<T>, late: () => T): Promise<T> {
   return within(context.clock, work, { ms: Math.max(0, leftMs(context)), late });
 }

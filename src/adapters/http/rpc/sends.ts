@@ -1,6 +1,6 @@
 /**
- * JSON-RPC calls that send transactions. Each is answered within the packet's time: a client without a response repeats
- * the send by itself, and without a request id that would be a second transaction.
+ * JSON-RPC calls that send transactions. Each is answered within a time limit. A client that gets no response repeats
+ * the send by itself, and without a request id that would create a second transaction.
  */
 import { hash } from "node:crypto";
 import type { Created, CreateRequest, NamedCreate, TransactionView } from "../../../application/api.ts";
@@ -23,7 +23,9 @@ interface Send {
   readonly request: CreateRequest;
 }
 
-/** Answers the sends of a packet. Sends of one signer keep their order, and do not wait for other signers. */
+/**
+ * Answers the sends of one JSON-RPC request. Sends of one signer keep their order, and do not wait for other signers.
+ */
 export async function answerSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
   const { principal, requestId } = context;
   const sound: Send[] = [];
@@ -69,8 +71,8 @@ function nothingDone(why: string) {
 type SendResult = Created | Error | null;
 
 /**
- * Creates transactions within the packet's time. Null if the outcome is not known in time; even after an error some may
- * have been accepted.
+ * Creates transactions within the time limit of the JSON-RPC request. Null if the outcome is not known in time. Even
+ * after an error, some may have been accepted.
  */
 async function createInTime(context: RpcContext, creates: readonly NamedCreate[]) {
   const all = (value: SendResult): readonly SendResult[] => creates.map(() => value);
@@ -98,7 +100,7 @@ const LAST_LOOK_MS = 300;
 async function hashOf(context: RpcContext, { txId, nonce }: Created) {
   const { api, signal } = context;
   const look = () => inTime<TransactionView | null>(context, api.transaction(txId), () => null);
-  // A create without a nonce either waits for approval or is queued for its lane's owner.
+  // If the create has no nonce, it either waits for approval or is queued for its lane's owner.
   if (nonce === null && (await look())?.subState === "AWAITING_APPROVAL")
     return acceptedUnsigned(txId, "it waits for approval");
   const hash = await api.firstHash(txId, { withinMs: leftMs(context) - LAST_LOOK_MS, signal });
@@ -177,7 +179,7 @@ async function nameRepeats(context: RpcContext, sends: readonly Send[]): Promise
     sends.map(({ request }) => {
       if (!context.mergesRepeats || request.requestId !== undefined || request.nonce !== undefined) return request;
       const contents = contentsOf(request);
-      // Equal sends within one packet are intended, because clients repeat a packet as a whole.
+      // Equal sends within one batch are intended, not repeats: a client that repeats a send repeats the whole batch.
       const place = alike.get(contents) ?? 0;
       alike.set(contents, place + 1);
       return named(context, request, place);

@@ -40,7 +40,7 @@ export function readTransaction(params: unknown, context: TransactionContext): C
     chainId: context.chainId,
     signer: fields.from,
     payload: payloadOf(fields),
-    // The request id in the transaction object takes precedence over the packet's header.
+    // The request id in the transaction object takes precedence over the one in the HTTP header.
     requestId: fields.fencepostRequestId ?? context.requestId ?? undefined,
     allowNoCode: fields.allowNoCode ?? (context.allowsNoCode || undefined),
     nonce: context.ignoresNonce ? undefined : quantityIn(fields, "nonce"),

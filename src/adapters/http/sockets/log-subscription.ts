@@ -59,7 +59,7 @@ export function logSubscription({ clock, logsOf, notify, fail, held }: LogSubscr
   };
 }
 
-/** Limits on the sent logs that are kept for the case of a reorg. */
+/** Limits on the sent logs that are kept in memory. After a reorg they are sent again as removed. */
 const KEPT = { blocks: 64, logs: 2_000, bytes: 1024 * 1024 };
 
 function sentLogs(held: Held) {

@@ -38,7 +38,7 @@ import { ACCEPTED } from "./rows.ts";
 import { unspent } from "./spent-requests.ts";
 import * as written from "./written-rows.ts";
 
-/** `marker` identifies a commit of allocations only, made in one round trip. Null for any other commit. */
+/** `marker`: id of a commit that only allocates nonces and is made in one round trip; null for any other commit. */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
   const moved = [...plan.moves.values()];
   const allocated = plan.of("allocated");
@@ -138,8 +138,8 @@ function keyUseRow(all: readonly OfKey[]) {
   const [settling, charged] = [true, false].map((settles) =>
     all.flatMap(({ charge }) => (charge.settles === settles ? charge : [])),
   ) as [Charged["charge"][], Charged["charge"][]];
-  // A key's limits may forbid some of these charges and not others. They are checked against the sum up to the last
-  // charge that they may forbid; charges after it are exempt.
+  // An API key's limits apply to some charges of a commit and not to others. The limits are checked against the sum up
+  // to the last charge to which they apply; later charges are exempt.
   const last = all.findLastIndex(({ charge, pastKeyLimits }) => !charge.settles && pastKeyLimits !== true);
   const past = standing(all.slice(last + 1).flatMap(({ charge }) => (charge.settles ? [] : charge)));
   const most = (limit: bigint | null, more: bigint) => (limit === null || last === -1 ? null : limit + more);
@@ -176,7 +176,8 @@ function firstSteps(plan: Plan): readonly HistoryStep[] {
   const steps = (txId: string, intake: WaitingIntent | null, lane: LanePlan, step: Partial<HistoryStep>) =>
     afterAccepted({ txId, lane, ...plan.accepted(intake) }, step);
   return [
-    // An intent that did not come through the intake table has its first step in the columns of the allocated row.
+    // An intent that did not come through the intake table needs no row for its first history step: the allocated
+    // transaction's row contains that step.
     ...plan.of("allocated").flatMap(
       ([
         {
@@ -232,7 +233,7 @@ interface Accepted extends ReturnType<Plan["accepted"]> {
   readonly lane: LanePlan;
 }
 
-/** History steps after acceptance. The first step of an accepted intent is written only when there is a second. */
+/** History steps of an accepted intent. Its first step, the acceptance, gets a row only together with the second. */
 function afterAccepted(
   { txId, stepsBefore, lane, acceptedAt }: Accepted,
   step: Partial<HistoryStep>,
@@ -264,7 +265,7 @@ function intake(plan: Plan): readonly Command[] {
   const awaiting = plan.of("awaits").map(([{ intent, intake, approval }]) => {
     return { intakeId: intake?.intakeId ?? null, intent, awaits: approval.rule, expiresAt: approval.expiresAt };
   });
-  // If an intent is held and released within one commit, the last event counts, and each event is a history step.
+  // If a commit puts an intent on hold and releases it, the last event decides; each event is a history step.
   const held = [...grouped(plan.of("held"), ([{ intake }]) => intake.intakeId)].map(([intakeId, all]) => {
     return { intakeId, holds: all.at(-1)?.[0].result.event === "hold", steps: all.length };
   });
@@ -315,7 +316,7 @@ function intake(plan: Plan): readonly Command[] {
   ];
 }
 
-/** True if the transaction gives up its nonce or moves to a lower one: another may take that nonce in this commit. */
+/** True if the transaction leaves its nonce for none or a lower one. Another may take the nonce in the same commit. */
 function leavesNonce({ before, after }: Move) {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }

@@ -6,9 +6,9 @@
  * write-transaction.ts.
  *
  * Every commit is decided from the state of its lanes, and the server verifies that state. Usually the lanes are locked
- * and read first, so that what was read stays true. An allocation needs only the lane's cursor, which this process
- * usually wrote last. So it is decided from the remembered lane and committed in one round trip, together with
- * statements that verify the assumptions. `proveLanes` verifies that the lane is unchanged, a unique index that no
+ * and read first, so that what was read stays true. An allocation needs only the lane's next nonce (its cursor), which
+ * this process usually wrote last. So it is decided from the remembered lane and committed in one round trip, together
+ * with statements that verify the assumptions. `proveLanes` verifies that the lane is unchanged, a unique index that no
  * request id exists, and `proveUnspent` that no request id belongs to a transaction removed by retention. If one of
  * them fails, nothing is committed, and the lanes are locked and read after all.
  *
@@ -92,22 +92,22 @@ async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Comm
 }
 
 /**
- * Commits in one round trip, from the lanes as this process last left them. Null if that is not possible; then nothing
- * is committed.
+ * Commits in one round trip, based on the lanes' state after this process's last commits. Null if that is not possible;
+ * then nothing is committed.
  */
 async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
   const known = runtime.history.standing;
   if (known === null || !asked.writes.every(isPlainAllocation) || asked.needs.some(isJudged)) return null;
   const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
   if (!rows.every((row) => row !== null) || rows.some(({ policyStamp }) => policyStamp !== asked.stamp)) return null;
-  // No rule depends on the time of a plain allocation. Its rows and its result get the time of the server's
-  // transaction.
+  // A plain allocation can be decided without the server's time, because none of its rules depends on it. Its rows and
+  // its result later get the time of the server's transaction.
   const at = runtime.clock.now();
   const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: asked.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
-  // Give up if a lane would not change: the lane allocates no nonces now, or every item repeats another one of the
-  // batch.
+  // Give up the commit in one round trip if it would not change a lane: the lane allocates no nonces now, or every item
+  // repeats another one of the batch.
   if (lanes.some((lane) => lane.left() === lane.row)) return null;
   // Use of a key by another program is stored with its time, so the server's time must be read first.
   if (plan.of("usedElsewhere").length > 0) return null;
@@ -124,7 +124,9 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Commi
   return datedBy(committed.at, { outcomes: decided.outcomes, changes: plan.changes() });
 }
 
-/** Sets the time of the server's transaction in the results of plain allocations. */
+/**
+ * Sets the time of the server's transaction in the results of allocations that were decided before that time was known.
+ */
 function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
   return {
     outcomes: outcomes.map((outcome) => {
@@ -143,14 +145,17 @@ function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
 
 function isPlainAllocation(write: LaneWrite) {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
-  // An intent with `validUntil` is not plain: the server's clock, which must be read first, decides whether it has
-  // expired.
+  // An intent with `validUntil` needs a commit in two round trips: the server's clock, which must be read first,
+  // decides whether the intent has expired.
   return write.items.every(
     ({ intakeId, mayExist, intent }) => intakeId === undefined && mayExist !== true && intent.validUntil === undefined,
   );
 }
 
-/** True if policies apply to the write. Then the use of limits, the time and the approvals must be read first. */
+/**
+ * True if policies apply to the write. Then the used amounts of the limits, the time and the approvals must be read
+ * first.
+ */
 function isJudged({ limits, awaited }: Needs) {
   return limits !== undefined || awaited === true;
 }
@@ -177,8 +182,8 @@ function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
 }
 
 /**
- * Database time at which reservations were read. It is later than the commit's own time, because it follows the wait
- * for locks.
+ * Database time at which reservations were read. It is later than the commit's own time, because they are read after
+ * the wait for locks.
  */
 function askedAt({ reservations = [], openReservations = [] }: Found) {
   return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;

@@ -1,7 +1,7 @@
 /**
- * Between the two halves of a commit: converts rows to a part of each lane's ledger. Only the rows that the writes
- * concern (needs.ts) are loaded. A row that was looked up and not found is known to be missing; any other row is
- * unknown to the part (domain/ledger/part.ts).
+ * Converts the rows that a commit has read to each lane's ledger, before the writes are decided. The ledger is partial:
+ * only the rows that the writes concern (needs.ts) are loaded. A row that was looked up and not found is known to be
+ * missing. About any other row the ledger knows nothing (domain/ledger/part.ts).
  */
 
 import { grouped } from "../../../domain/grouped.ts";
@@ -45,8 +45,8 @@ function indexed(found: Found) {
      * is left to a later commit.
      */
     unwatchable: grouped(unwatchable, laneKey),
-    // If a transaction and an intent that waits for approval have the same request id, the transaction counts: a node
-    // without policies has allocated its nonce.
+    // If a transaction and an intent that waits for approval have the same request id, the transaction takes
+    // precedence. This happens if a node without policies has allocated a nonce to the request.
     requests: new Map([...awaited, ...requests].map((row) => [`${laneKey(row)}:${row.requestId}`, row])),
     awaited: new Map(awaited.map((row) => [row.txId, row])),
     pooled: new Map(pooled.map(({ pool, ...row }) => [chainPoolKey(row.chainId, pool, row.requestId), withLane(row)])),
@@ -229,7 +229,7 @@ export class Loader {
     return { ...ledger, guard: { ...guard, use: useOf(row), charges: guard.charges.with(counted) } };
   }
 
-  /** Use of API keys' limits on a chain; no write reads other keys. */
+  /** Used amounts of the API keys' limits on a chain. Only the keys that the writes concern were read. */
   keyUse(chainId: number): Guard["keyUse"] {
     const rows = (this.found.keyUse ?? []).filter((row) => row.chainId === chainId);
     const used = rows.map((row) => [row.owner, useOf(row)] as const);
@@ -238,8 +238,8 @@ export class Loader {
 
   /**
    * Adds to the ledger the highest nonce that a transaction or a caller may have sent. No nonce above it is in use, and
-   * the cursor does not go below it. If the holder of that nonce gives it up in this commit, only the next realignment
-   * lowers the cursor.
+   * the lane's next nonce (its cursor) does not go below it. If the holder of that nonce gives it up in this commit,
+   * the cursor is lowered only when it is next set from the chain.
    */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
     const endedThrough = this.found.bound?.find((row) => laneKey(row) === key)?.nonce ?? null;

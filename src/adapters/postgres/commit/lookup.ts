@@ -33,7 +33,10 @@ export type Found = {
   readonly [Of in keyof Reads]?: NonNullable<Reads[Of]> extends Command<infer Row> ? readonly Row[] : never;
 } & {
   readonly lanes: readonly LockedLaneRow[];
-  /** `naming`: transactions whose attempts were read. `watching`: transactions whose block was read. */
+  /**
+   * `naming`: ids of the transactions whose attempts were read. `watching`: ids of the transactions whose block was
+   * read.
+   */
   readonly naming?: ReadonlySet<string>;
   readonly watching?: ReadonlySet<string>;
   readonly blocks?: ReadonlyMap<number, readonly Confirmation[]>;
@@ -42,8 +45,8 @@ export type Found = {
 const EVERY = 1_000_000;
 
 /**
- * Largest number of a lane's transactions for which one commit ends the watch for reorgs. It is small, because creates
- * of the same lanes wait for the commit.
+ * Largest number of a lane's transactions that one commit stops watching for reorgs. It is small, because creates of
+ * the same lanes wait for the commit.
  */
 export const UNWATCH_PAGE = 100;
 
@@ -164,7 +167,10 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
   return [...new Set(lanes.map((lane) => lane.signer))];
 }
 
-/** Parameter rows of `lockLanes`, each term once. `lockLanes` locks the lanes in its own order. */
+/**
+ * Parameter rows of `lockLanes`: one row per term (one ownership of a lane). `lockLanes` sorts the lanes itself before
+ * it locks them.
+ */
 export function termsOf(needs: readonly Pick<Needs, "fence">[]) {
   const terms = needs.map(({ fence: { lane, instanceId, token } }) => {
     const term = { chainId: lane.chainId, signer: lane.signer, instanceId, token };
@@ -191,8 +197,8 @@ function unwatchedOf(needs: readonly Needs[]) {
 }
 
 /**
- * Transactions that change in this commit, on lanes where the watch for reorgs ends in the same commit. Their block is
- * read, because it decides whether they are still watched.
+ * Transactions that change in this commit, on lanes where the same commit stops watching settled transactions for
+ * reorgs. Their block is read, because it decides whether they are still watched.
  */
 function watchingOf(needs: readonly Needs[], unwatched: readonly Lane[]): readonly string[] {
   if (unwatched.length === 0) return [];

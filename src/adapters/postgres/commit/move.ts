@@ -1,4 +1,7 @@
-/** The steps of a transaction within one commit. Its row is written once, with the state after the last step. */
+/**
+ * State changes of a transaction within one commit. The transaction's row is written once, with the state after the
+ * last change.
+ */
 import type { Hash } from "../../../domain/lane.ts";
 import type { Moved, QueuedChange } from "../../../domain/ledger/index.ts";
 import type { Receipt, SignedAttempt } from "../../../domain/transaction/transaction.ts";
@@ -7,12 +10,12 @@ import type { HistoryRow } from "../statements/history.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
 
-/** The needed members of a transaction's row as it was before this commit, or as this commit inserted it. */
+/** The needed members of a transaction's row, as it was before this commit, or as this commit inserted it. */
 export type Before = Pick<CurrentRow, "txId" | "state" | "nonce" | "steps" | "allocatedBy" | "allocatedUnder"> & {
   readonly isNew?: true;
 };
 
-/** A history step to be written. When read back, it also has its times. */
+/** A history step to be written. Its times are set when it is written. */
 export interface HistoryStep extends Omit<HistoryRow, "firstAt" | "lastAt"> {
   readonly txId: string;
   readonly chainId: number;
@@ -34,17 +37,17 @@ export class Move {
   /** History steps in order. A repeat replaces the last step and raises its count. */
   readonly steps: HistoryStep[] = [];
   attempts: readonly { readonly attempt: SignedAttempt; readonly claimed: boolean }[] = NONE;
-  /** Ordinals of attempts that were stored by an earlier commit and may be sent from now on. */
+  /** Ordinals of attempts that were stored by an earlier commit and may be sent from this commit on. */
   sent: readonly number[] = NONE;
   identified: readonly { readonly ordinal: number; readonly txHash: Hash }[] = NONE;
-  /** Ordinal of the newest attempt that was claimed under this term. */
+  /** Ordinal of the newest attempt that the lane's current owner has stored the right to send (a claim). */
   claimed: number | null = null;
   claims = 0;
   /** New receipt; null deletes the stored one, undefined leaves it unchanged. */
   receipt: Receipt | null | undefined = undefined;
   lastError: string | null | undefined = undefined;
   change: QueuedChange | undefined = undefined;
-  /** Whether the transaction is held from now on; null if unchanged. */
+  /** True if the transaction is put on hold, false if it is released; null if neither. */
   holds: boolean | null = null;
   /** True if the transaction is cancelled because its deadline passed. */
   expires = false;
@@ -60,7 +63,7 @@ export class Move {
 
   add(moved: Moved): void {
     const { item } = moved;
-    // A hold ends with the transaction's outcome, even if the outcome is withdrawn in the same commit.
+    // When a transaction gets an outcome, its hold ends, even if the outcome is withdrawn in the same commit.
     if (this.steps.length > 0 && isSettled(this.after.item.to)) this.holds = false;
     this.after = moved;
     this.record(moved);

@@ -13,8 +13,8 @@ export interface Needs {
   readonly fence: Fence;
   readonly transactions?: readonly string[];
   /**
-   * `compared`: those of `transactions` whose payload may be compared with another. `attempts`: those of which the
-   * write names an attempt.
+   * `compared`: those of `transactions` whose payload may be compared with another payload. `attempts`: those of
+   * `transactions` of which the write names an attempt.
    */
   readonly compared?: readonly string[];
   readonly attempts?: readonly string[];
@@ -29,14 +29,14 @@ export interface Needs {
   readonly reservedAs?: readonly string[];
   /** Nonces for which it must be known whether a transaction has them. */
   readonly nonces?: readonly number[];
-  /** A block number. Settled transactions that were mined up to this block are read. */
+  /** Block number. Settled transactions of the lane that were mined at or below it are read. */
   readonly watchedThrough?: number;
   readonly holes?: boolean;
   readonly openReservations?: boolean;
-  /** Set if it must be known which transactions may not move to another nonce. */
+  /** Set if the write needs to know which transactions must keep their nonce. */
   readonly fixed?: boolean;
   readonly epochFloor?: boolean;
-  /** Set if the repairs of the last hour are needed. */
+  /** Set if the repairs of expired reservations in the last hour are needed. */
   readonly repairs?: boolean;
   /** Set if the highest nonce that may have been sent is needed. */
   readonly boundNonce?: boolean;
@@ -45,7 +45,7 @@ export interface Needs {
   readonly actionKeys?: readonly ActionKey[];
   /** Height from which the stored blocks of the chain are needed. */
   readonly blocksFrom?: number;
-  /** Use of the policies' limits by these owners, and the charges of these transactions. */
+  /** Owners whose used amounts of the policies' limits are needed, and transactions whose charges are needed. */
   readonly limits?: { readonly charged: readonly string[]; readonly owners: readonly string[] };
 }
 
@@ -58,7 +58,7 @@ export interface PooledRequest {
 type Kind = LaneWrite["kind"];
 type Beside = Omit<Needs, "fence">;
 
-/** Rows that each kind of write needs beside the lane's own row. A kind that is missing here needs no others. */
+/** Rows that each kind of write needs besides the lane's own row. A kind that is not listed needs no other rows. */
 const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { readonly kind: K }>) => Beside } = {
   allocate(write) {
     // Items that may repeat an earlier allocation: those from the intake table, and repeats of a forwarded create.
@@ -116,7 +116,7 @@ export function needsOf(write: LaneWrite, policies: Policies | null): Needs {
   return { ...needs, ...(limits && { limits }), ...(awaited && { awaited }) };
 }
 
-/** Policy limits that concern a write; null if there are none. */
+/** Policy limits that a write concerns: the owners and charged transactions to read. Null if no limit applies. */
 export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Needs["limits"]> | null {
   const { signer } = write.fence.lane;
   const isLimitedFor = (intent: PreparedIntent) => isLimited(policies, signer, intent.owner);
@@ -126,7 +126,7 @@ export function limitsOf(write: LaneWrite, policies: Policies): NonNullable<Need
     case "bind":
       return limitsFor([write.intent].filter(isLimitedFor));
     case "transition": {
-      // The owners of these transactions are not known before they are read.
+      // The owners of changed transactions are unknown until the transactions are read, so `owners` is empty.
       const mayBe = policies.keys.size > 0 || isLimited(policies, signer, null);
       const charged = mayBe ? write.items.filter(concernsLimits).map(({ txId }) => txId) : [];
       return charged.length === 0 ? null : { charged, owners: [] };

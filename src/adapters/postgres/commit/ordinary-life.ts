@@ -1,7 +1,8 @@
 /**
- * The usual steps of a transaction are stored as columns of its row, which each step changes anyway; every other step
- * is a history row of its own. The view `fencepost.history` shows both. A step is stored as a column only if its time
- * is its only data: it has the usual ordinal, and was made by the node and in the term that allocated the nonce.
+ * The usual steps of a transaction are stored as columns of its row, which each step changes anyway. Every other step
+ * is stored as a separate history row. The view `fencepost.history` shows both. A step is stored as a column only if
+ * its time is its only data: it has the usual ordinal, and was made by the node and in the term that allocated the
+ * nonce.
  */
 import type { Before, HistoryStep } from "./move.ts";
 
@@ -28,7 +29,7 @@ export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
   return bits;
 }
 
-/** Bit of a step's column; 0 if the step is stored as a history row of its own. */
+/** Bit of a step's column; 0 if the step is stored as a separate history row. */
 export function bitOf(row: Term, step: HistoryStep): number {
   const place = PLACES.get(step.event);
   if (place === undefined || place.ordinal !== step.ordinal || place.from !== step.fromState) return 0;

@@ -26,12 +26,12 @@ import { type Before, Move } from "./move.ts";
 import type { Needs } from "./needs.ts";
 import { PoolRows } from "./pool-rows.ts";
 
-/** A locked lane as it is after the writes of the commit that were decided so far. */
+/** A locked lane, changed by the writes of the commit that were decided so far. */
 export class LanePlan {
   readonly key: LaneKey;
   readonly row: LockedLaneRow;
   ledger: Ledger;
-  /** Numbers of transactions to add to the lane's counters. */
+  /** Numbers of newly confirmed and failed transactions, to be added to the lane's counters. */
   confirmed = 0;
   failed = 0;
   /** Changes of the lane's counts of live transactions per state; null if nothing changes. */
@@ -121,8 +121,8 @@ export class Plan {
   }
 
   /**
-   * Returns the lane of each write, loaded with the rows that the write concerns; null if its term is over. All lanes
-   * are loaded before the first write is decided, because writes may concern the same rows.
+   * Returns the lane of each write, loaded with the rows that the write concerns; null if the writing node no longer
+   * owns the lane. All lanes are loaded before the first write is decided, because writes may concern the same rows.
    */
   load(needs: readonly Needs[]): readonly (LanePlan | null)[] {
     return needs.map((need) => {
@@ -158,7 +158,7 @@ export class Plan {
     return outcome;
   }
 
-  /** The lane's ledger, including what its API keys have used on other lanes of this commit. */
+  /** The lane's ledger, including the amounts that its API keys have used on other lanes of this commit. */
   private guarded({ ledger, row: { chainId } }: LanePlan) {
     const { guard } = ledger;
     if (guard === null) return ledger;
@@ -183,7 +183,7 @@ export class Plan {
     return { status: "confirmations", newFork: isFork };
   }
 
-  /** Changes per lane, for the lanes' owners, valid once the plan is committed. */
+  /** Changes per lane, to be reported to the lanes' owners once the plan is committed. */
   changes(): readonly LaneChanges[] {
     const changed = [...this.lanes.values()].filter(({ changes }) => changes.length > 0);
     return changed.map(({ ledger, row, changes }) => ({ lane: ledger.lane, token: row.token, changes }));
@@ -199,8 +199,8 @@ export class Plan {
   }
 
   /**
-   * Records a change. Cursor, suspension and reconciliation are already in the lane's ledger; counts are added to its
-   * row.
+   * Records a change. Changes of the next nonce, of a suspension and of the reconciliation are already in the lane's
+   * ledger; changes of counts are added to the lane's row.
    */
   private keep(lane: LanePlan, change: Change) {
     lane.changes.push(change);
@@ -232,8 +232,8 @@ export class Plan {
   }
 
   /**
-   * Number of steps of an intent before it got its nonce, and the time of its acceptance, as text because a Date cannot
-   * hold microseconds. The time is null if the intent did not come through the intake table.
+   * Number of history steps of an intent before it got its nonce, and the time of its acceptance. The time is text,
+   * because a Date cannot hold microseconds. It is null if the intent did not come through the intake table.
    */
   accepted(intake: WaitingIntent | null): { readonly acceptedAt: string | null; readonly stepsBefore: number } {
     if (intake === null) return NOT_ACCEPTED;
@@ -257,7 +257,7 @@ export class Plan {
     else this.moves.set(txId, new Move(lane, this.loader.rows.transactions.get(txId) ?? this.created(txId), change));
   }
 
-  /** A transaction that this commit creates, as it is inserted. */
+  /** A transaction that this commit creates, as its row is inserted. */
   private created(txId: string): Before {
     const [allocated, lane] = this.of("allocated").findLast(([{ intent }]) => intent.txId === txId) ?? [];
     if (allocated === undefined || lane === undefined)

@@ -45,8 +45,8 @@ export class PolicyBook extends KnownPolicy {
   }
 
   /**
-   * Changes the policy document. If a commit holds a lane for long, the change is retried for as long as any write
-   * would be.
+   * Changes the policy document. If another commit keeps a lane locked for long, the change is retried, for as long as
+   * any other write would be.
    */
   async change(runtime: DurableRuntime, change: PolicyChange): Promise<PolicyChanged> {
     const { clock, patienceMs } = runtime;

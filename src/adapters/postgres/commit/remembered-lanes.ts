@@ -14,8 +14,8 @@ const MOST_SKIPPED = 64;
 const MOST_LANES = 20_000;
 
 /**
- * Lanes as this process's last commits left them. Correctness does not depend on it: the server compares each
- * remembered lane with its row, under its lock, before a plan made from memory is committed.
+ * Lanes as this process's last commits left them. A wrong entry does no harm: before a commit planned from memory takes
+ * effect, the server compares each remembered lane with its locked row.
  */
 export class RememberedLanes {
   private readonly rows = new Map<LaneKey, LockedLaneRow>();
@@ -32,7 +32,10 @@ export class RememberedLanes {
     }
   }
 
-  /** Returns the remembered lane of this term with its cursor; null if it is unknown, or memory was wrong recently. */
+  /**
+   * Returns the lane as remembered under this term, with its next nonce. Null if it is unknown, or if the memory was
+   * wrong recently.
+   */
   recall({ lane, instanceId, token }: Fence): LockedLaneRow | null {
     const key = laneKey(lane);
     const failed = this.failed.get(key);

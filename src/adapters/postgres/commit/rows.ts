@@ -33,7 +33,10 @@ export const ACCEPTED = {
   count: 1,
 } as const satisfies Partial<HistoryRecord>;
 
-/** Converts the time columns of a row for the lane's owner: `held` and `expired` become flags, without their times. */
+/**
+ * Converts the time columns of a row for the lane's owner, who needs only flags: `held` (put on hold by an operator)
+ * and `expired` (the deadline has ended the transaction).
+ */
 export function timed<Row extends TimeColumns>({ validUntil, heldSince, expiredAt, ...row }: Row) {
   return {
     ...row,

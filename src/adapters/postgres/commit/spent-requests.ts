@@ -1,8 +1,8 @@
 /**
  * Spent request ids: retention has removed their transactions, but keeps hashes of the ids, so that they are still
  * refused. A commit of two round trips looks them up while the lane is locked. In a commit of one round trip, the
- * server verifies that there is none. No lane's lock covers a pool's request ids: for them the order of reads counts,
- * first the rows, then the hashes.
+ * server verifies that none of its ids is spent. A pool's request ids are not protected by any lane's lock. For them
+ * the order of reads matters: first the rows, then the hashes.
  */
 import type { Lane } from "../../../domain/lane.ts";
 import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";

@@ -18,8 +18,8 @@ export const OUT_OF_THE_WAY = 2 ** 52;
 export type OwnerColumns = { readonly [Key in keyof LaneOwner]: LaneOwner[Key] | null };
 
 /**
- * A record as it is read from the database: the members of its lane (chain id, signer) are members of the record
- * itself.
+ * A record as it is read from the database: chain id and signer, which the domain groups as `lane`, are members of the
+ * record itself.
  */
 export type Flat<Of extends { readonly lane: Lane }> = Omit<Of, "lane"> & Lane;
 
@@ -101,7 +101,7 @@ export function rowsOf(columns: string, rows: readonly object[]): readonly unkno
   });
 }
 
-/** Placeholder (`$n`) of a parameter that follows those used by `lists`. */
+/** Placeholder (`$n`) of a parameter after the list parameters of `lists`. */
 export function behind(columns: string, place = 1): `$${number}` {
   return `$${[...columns.matchAll(COLUMN)].length + place}`;
 }
@@ -130,7 +130,7 @@ function readerOf(column: string, type: string): Read {
     : (row) => (row[name] === null || row[name] === undefined ? null : write(row[name]));
 }
 
-/** Conversions of values whose type is not sent unchanged. */
+/** Conversions for column types whose values cannot be sent unchanged. */
 const WRITTEN_AS: Readonly<Record<string, (value: unknown) => unknown>> = {
   bytea: (hex) => bare(hex as Hex),
   jsonb: (value) => JSON.stringify(value),
@@ -166,8 +166,8 @@ function readAs(column: string, type: string) {
 }
 
 /**
- * Parameters for one row of these columns on the caller's connection. All names are qualified, because its search path
- * is not under our control.
+ * SQL parameters for one row of these columns, for use on the caller's connection. All names are qualified, because the
+ * connection's search path may be anything.
  */
 export function parameters(columns: string): string {
   let place = 0;

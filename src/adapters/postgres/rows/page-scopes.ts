@@ -50,15 +50,15 @@ const FIRST = "'00000000-0000-0000-0000-000000000000'";
 const LAST = "'ffffffff-ffff-ffff-ffff-ffffffffffff'";
 
 /**
- * A scan of an index on a number and the id: the number's expression for a row `t`, its requested value, and further
- * conditions.
+ * An index scan. The index has a number and the row's id. `number`: the number's expression for a row `t`; `is`: its
+ * requested value; `where`: further conditions.
  */
 export interface Walk {
   readonly number: string;
   readonly is: string;
   readonly where: string;
   readonly table?: "transaction" | "intake";
-  /** Table expression that replaces `scope`. */
+  /** Table expression that is used instead of `scope`. */
   readonly from?: string;
 }
 
@@ -85,17 +85,17 @@ function half(of: Walk, order: "newest" | "oldest") {
    )`;
 }
 
-/** Number of rows up to which collecting them is as fast as an index scan. */
+/** Up to this many rows, reading and sorting them is as fast as an index scan. */
 const FEW = 1_000;
 
 /**
  * SQL: live rows in one state ($5). No index contains the state: it changes at every step, and each step would then
  * update every index. Instead, the stored counts per lane and state decide how the rows are found.
  *
- * If these rows are the smaller part of a chain's live rows, they are collected as a table `few`. Each lane is read by
- * nonce, from the end where the rows are (unsigned rows are the newest, all others the oldest), until the last of them.
- * If they are the larger part (`live.many`), a scan by id finds them soon. Either way no more rows are read than the
- * smaller part has.
+ * If these rows are the smaller part of a chain's live rows, they are collected as a table `few`. Each lane is then
+ * read in nonce order until the last such row is found. The read starts at the end of the lane at which rows of this
+ * state are: unsigned rows have the highest nonces, all others the lowest. If they are the larger part (`live.many`), a
+ * scan by id finds them soon. Either way no more rows are read than the smaller part has.
  *
  * `ofLane`: a condition on `c`, the stored counts. `met`: a table of chains and ids; a chain with a full page in it is
  * not collected.
@@ -173,7 +173,7 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     WHERE $1::text = 'oldest' AND live.own > ${FEW} AND NOT live.many
   )`;
 
-/** SQL: the chains that `liveIn` leaves to an index scan. */
+/** SQL: the chains in which most live rows have the requested state, so that an index scan is used (`liveIn`). */
 export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
 
 /** SQL: a page of `rows` by id. $1: the order, $2: the end of the previous page, $3: the page size. */

@@ -10,7 +10,10 @@ import { SchemaTooNew } from "../../../ports/lease-store.ts";
 
 export interface Applied {
   readonly name: string;
-  /** Oldest compatible program, by its newest migration; null if every program must know this migration. */
+  /**
+   * Newest migration of the oldest program that works with this migration; null if every program must know this
+   * migration.
+   */
   readonly worksWith: string | null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * SQL: the session locks of this schema that are held now, by key. They are read from the catalog and never tried,
- * because a process that tries a free lock would get it and look like its owner. Any role can see the locks of all
- * sessions, unlike other properties of sessions.
+ * SQL: the session locks of this schema that are held now, by key. The server's list of locks is read. Taking a lock to
+ * test it would be wrong: if the lock is free, the testing process would get it and look like its owner. Any role can
+ * see the locks of all sessions, unlike other properties of sessions.
  */
 export const SESSION_LOCKS = `
   SELECT l.objid::integer AS key, l.pid AS session FROM pg_catalog.pg_locks AS l

@@ -5,7 +5,7 @@
  */
 import type { Intent, Payload } from "../../../domain/transaction/transaction.ts";
 
-/** Columns of a fee, requested or offered. */
+/** Columns of a fee: one that a caller requested, or one that an attempt offers. */
 export const FEES = "fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric";
 
 /** Columns of a transaction's payload, also of one that replaces it at the same nonce. */
@@ -24,7 +24,7 @@ export const SAID = `${SHOWN}, fingerprint bytea` as const;
 /** Columns of an intent that waits in the intake table. */
 export const INTENT = `${ASKED}, ${SAID}, allow_no_code boolean` as const;
 
-/** Type with each member as a column: null if the member is absent. */
+/** Type of a record as columns: every member is present, and null if it was absent. */
 type Columns<Of> = { readonly [Key in keyof Of]-?: Exclude<Of[Key], undefined> | null };
 
 export type FeeColumns = Columns<Pick<Payload, "type" | "gasPrice" | "maxFeePerGas" | "maxPriorityFeePerGas">>;

@@ -95,7 +95,8 @@ export async function examineDatabase({ databaseUrl, schema, clock }: ExamineOpt
     }),
     schema,
   );
-  // Without a listener, a broken connection would end the process. The query itself rejects anyway.
+  // Listen for errors of the connection: without a listener, a broken connection would end the process. The query
+  // itself rejects anyway.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -119,7 +120,7 @@ async function examine(client: pg.Client, { databaseUrl, schema, clock }: Examin
   return {
     kind: "open",
     ...server,
-    // A pooler reports a process id of its own, which differs from the server's.
+    // A pooler reports its own process id, which differs from the server's.
     pooled: pid !== (client as pg.Client & { readonly processID: number | null }).processID,
     clockAheadMs: Number(nowMs) - (askedMs + answeredMs) / 2,
     schema: state,

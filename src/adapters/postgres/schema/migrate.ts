@@ -251,7 +251,7 @@ function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly P
  */
 const STANDS_FOR = /^-- stands for: (\d{4}_\w+\.sql) ([0-9a-f]{64})$/m;
 
-/** Migrations in the ledger that a baseline replaces: either all of them or none. */
+/** Migrations in the table of applied migrations that a baseline replaces: either all of them or none. */
 function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlySet<string> {
   const baseline = migrations.find(({ sql }) => STANDS_FOR.test(sql));
   const [, last = "", digest] = STANDS_FOR.exec(baseline?.sql ?? "") ?? [];
@@ -292,7 +292,7 @@ function refuseChanged(migrations: readonly Migration[], ledger: Ledger) {
   }
 }
 
-/** Reads the ledger of migrations. An old ledger has no column `works_with`, so the row is read as JSON. */
+/** Reads the table of applied migrations. An old table has no column `works_with`, so each row is read as JSON. */
 async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
   if (!(await exists(client, "fencepost.migration"))) return new Map();
   const { rows } = await client.query<LedgerEntry>(
@@ -380,7 +380,8 @@ export async function withClient<T>(
     application_name: "fencepost migrate",
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // Without a listener, a broken connection would end the process. The query itself rejects anyway.
+  // Listen for errors of the connection: without a listener, a broken connection would end the process. The query
+  // itself rejects anyway.
   client.on("error", () => undefined);
   await client.connect();
   try {

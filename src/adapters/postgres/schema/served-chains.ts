@@ -1,7 +1,7 @@
 /**
  * Checks which chains this database has served. An endpoint that reports a wrong chain id would cause transactions to
- * be signed for that chain. So only on a fresh database a new chain id is accepted from an endpoint; on any other, the
- * operator must configure it.
+ * be signed for that chain. So an unknown chain id reported by an endpoint is accepted only if the database is fresh.
+ * Otherwise the operator must configure it.
  */
 import type pg from "pg";
 import { transacting } from "./after-restore.ts";

@@ -1,4 +1,4 @@
-/** Proof that a database transaction was committed: the transaction writes `marker` into the row `slot`. */
+/** Proof that a database transaction was committed: the transaction writes a random `marker` into the row `slot`. */
 export interface Mark {
   readonly slot: number;
   readonly marker: string;

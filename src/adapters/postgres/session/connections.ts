@@ -15,11 +15,14 @@ import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeli
 
 export interface SessionOptions {
   /**
-   * Whether statements are prepared by name, to be parsed and planned once per connection. A transaction pooler before
-   * 1.21 cannot keep them.
+   * True if statements are prepared by name, to be parsed and planned once per connection. PgBouncer before 1.21, in
+   * transaction mode, cannot keep them.
    */
   readonly preparedStatements: boolean;
-  /** Whether the server ends a transaction that takes too long, even while it waits for its client (PostgreSQL 17). */
+  /**
+   * True if the server itself ends a transaction that takes too long, even while it waits for its client (PostgreSQL
+   * 17).
+   */
   readonly hasTransactionTimeout: boolean;
   readonly schema: string;
 }
@@ -28,7 +31,7 @@ export interface ConnectionOptions extends SessionOptions {
   readonly databaseUrl: string;
   readonly clock: Clock;
   readonly max: number;
-  /** Longest time to wait for a connection, and longest time of one use of it. */
+  /** Longest wait for a connection, and longest use of it. */
   readonly deadlineMs: number;
 }
 
@@ -96,14 +99,15 @@ export class Connections {
     // Allow any number of listeners: any number of callers may wait for a connection, so Node.js's leak warning would
     // be wrong.
     setMaxListeners(0, this.cutOff.signal);
-    // Without a listener, a broken connection would end the process. The statement that runs on it rejects by itself.
+    // Listen for errors of the connection: without a listener, a broken connection would end the process. The statement
+    // that runs on it rejects by itself.
     this.pool.on("error", () => undefined);
     this.pool.on("connect", (client) => client.on("error", (error) => endings.set(client, error)));
   }
 
   /**
-   * Runs `work` on a connection of its own. A connection that fails in an unexpected way, or is still busy at the
-   * deadline, is destroyed, so that the server sees it end.
+   * Runs `work` on a connection that nothing else uses meanwhile. A connection that fails in an unexpected way, or is
+   * still busy at the deadline, is destroyed, so that the server sees it end.
    */
   async use<T>(work: (session: Session) => Promise<T>, deadlineMs = this.options.deadlineMs): Promise<T> {
     const client = this.takeAtHand() ?? (await this.connect());
@@ -162,8 +166,8 @@ export class Connections {
   }
 
   /**
-   * Returns a connection. Callers that wait at the pool come first. Otherwise it is kept for a moment and then goes
-   * back to the pool, which notices when it breaks.
+   * Returns a connection. If callers wait for one at the pool, they get it. Otherwise it is kept for a moment and then
+   * goes back to the pool, which notices when it breaks.
    */
   private giveBack(client: pg.PoolClient, reusable: boolean) {
     if (!reusable || this.waiting > 0 || this.pool.ending) {
@@ -246,7 +250,7 @@ export class Session {
     this.options = options;
   }
 
-  /** Whether the connection can be used again; false if it is gone or was left inside a transaction. */
+  /** True if the connection can be used again; false if it is closed or was left inside a transaction. */
   get reusable(): boolean {
     return !this.reachedDeadline && !this.confused && !this.isInTransaction;
   }

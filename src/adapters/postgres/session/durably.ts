@@ -17,7 +17,7 @@ import {
 } from "./write-transaction.ts";
 
 export interface DurableRuntime extends WriteRuntime {
-  /** How long the outcome of a COMMIT without a response is looked up. */
+  /** How long to look up the outcome of a COMMIT that got no response. */
   readonly patienceMs: number;
 }
 
@@ -50,14 +50,14 @@ type KnownWrite = Pick<WholeTransaction, "known"> & { readonly commandsFor: (mar
 export interface CommittedAtOnce {
   /** Time of the transaction, which is also the time of its rows. */
   readonly at: Date;
-  /** What the opening statement returned; null if COMMIT got no response and a look-up found the commit. */
+  /** Result of the opening statement; null if COMMIT got no response and a look-up found the commit. */
   readonly opened: Opened | null;
 }
 
 /**
- * Like `durably`, but in one round trip, if the database's history is known and no look-up is needed: the commands
- * contain their assumptions, and the server refuses them if they are wrong. Null if nothing is committed; a commit in
- * two round trips then finds the reason.
+ * Like `durably`, but in one round trip. Possible only if the database's history is known and nothing must be looked up
+ * first. The commands contain the assumptions on which they are based, and the server refuses them if an assumption is
+ * wrong. Null if nothing is committed; a commit in two round trips then finds the reason.
  */
 export async function durablyAtOnce(
   runtime: DurableRuntime,
@@ -130,8 +130,9 @@ function passUnknown(error: unknown): "unanswered" {
 }
 
 /**
- * Looks up a commit in one round trip. With two, the look-up could be ended between them by the same idle limit that
- * may have ended the transaction. Closing a slot in another history does no harm, so the history is checked afterwards.
+ * Looks up a commit in one round trip. Two would not be safe: the server's limit on idle time, which may have ended the
+ * transaction itself, could also end the look-up between them. The history is checked only afterwards, because closing
+ * a slot in another history does no harm.
  */
 async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark) {
   return runtime.connections.use(async (session) => {

@@ -2,9 +2,9 @@
  * Decides at registration whether the database's history is the same as before. If it is another one, the feed begins a
  * new epoch. Registrations take turns, so the first node to notice begins the epoch, and the others find it.
  *
- * After a change of history, it is assumed that commits were lost, except in one case. A standby was promoted (same
- * system, later timeline), this process saw just before that commits were also acknowledged by a standby, and the last
- * commit acknowledged to this process is there.
+ * After a change of history, commits are assumed to be lost, with one exception. It requires all of the following. A
+ * standby was promoted (same system, later timeline). Shortly before, this process saw that commits also waited for a
+ * standby. And the last commit acknowledged to this process is still there.
  */
 
 import type { DatabaseHistoryRow } from "../statements/database.ts";

@@ -36,7 +36,8 @@ export function limitsFor(leaseDurationMs: number, serverVersion: number) {
     /** Limits of the first statements, which wait for locks. */
     waiting: (statements: number) => limits(share("waiting", statements)),
     /**
-     * Limits of the statements after the locks in the same round trip; null if the server limits the whole transaction.
+     * Limits of the statements that follow the locks in the same round trip; null if the server limits the whole
+     * transaction instead.
      */
     reading: (statements: number) => (whole ? null : limits(share("reading", statements))),
     /** Limits of the statements of the second round trip, including the wait for the feed's counter. */

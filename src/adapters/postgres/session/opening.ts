@@ -36,7 +36,10 @@ export const LIMITS = `
   ${PLANNER},
   set_config('fencepost.counts', 'kept', true)`;
 
-/** SQL: identity and history of the database, as far as they can be read. */
+/**
+ * SQL: identity and history of the database: system identifier, timeline, WAL position, and the feed's epoch. Also
+ * whether commits wait for a standby, and the time.
+ */
 export const HISTORY = `
   (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,

@@ -1,4 +1,4 @@
-/** Implements SessionLock as an advisory lock of PostgreSQL, on a session of its own. */
+/** Implements SessionLock as an advisory lock of PostgreSQL, on a separate session. */
 import type pg from "pg";
 import type { BackoffRule } from "../../../domain/pace/when.ts";
 import type { LockSession, SessionLock } from "../../../ports/session-lock.ts";

@@ -69,13 +69,13 @@ export interface WriteTransaction<Commands extends readonly Command[], Result> {
   readonly locks?: readonly Command[];
   readonly find: Commands;
   /**
-   * How many of the first statements in `find` also wait for locks. The waiting time is divided among all statements
-   * that wait.
+   * Number of statements at the start of `find` that also wait for locks. The waiting time is divided among all
+   * statements that wait.
    */
   readonly waits?: number;
-  /** Limit on each lock wait, if it is to be shorter than usual. */
+  /** Limit on each lock wait; set only if it must be shorter than usual. */
   readonly waitAtMostMs?: number;
-  /** True if the database's history need not be the known one. */
+  /** True if the write is allowed even if the database's history is not the known one. */
   readonly anyHistory?: true;
   decide(found: Answers<Commands>, opened: Opened): Decision<Result>;
 }
@@ -114,7 +114,7 @@ export async function writeTransaction<const Commands extends readonly Command[]
   });
 }
 
-/** Runs `work` on a connection of its own, for at most the time limit of a transaction. */
+/** Runs `work` on a separate connection, for at most the time limit of a transaction. */
 async function using<T>({ connections, limits }: WriteRuntime, work: (session: Session) => Promise<T>) {
   try {
     return await connections.use(work, limits.transactionMs);
@@ -145,8 +145,8 @@ async function open<const Commands extends readonly Command[]>(
       session.all(locks),
       session.all(find.slice(0, waits)),
     ] as const;
-    // The statement that sets the limits fails only if one before it has failed. It is not awaited, so that the
-    // reported error is that of the first failed statement.
+    // The statement that sets the limits fails only if an earlier statement failed. It is not awaited, so that the
+    // error of the earlier statement is reported.
     if (rest !== null) session.run(limiting(rest)).catch(() => undefined);
     return Promise.all([...sent, session.all(find.slice(waits))]);
   });
@@ -214,13 +214,17 @@ export interface WholeTransaction {
   readonly mark: Mark;
   /** The database's history as this process knows it, read before anything is sent. */
   readonly known: ObservedHistory;
-  /** Statements that fail if the transaction is not open (`require_open`), or if its lanes are not as planned. */
+  /**
+   * Statements of the transaction. They fail if the transaction is not open (`require_open`), or if a lane differs from
+   * the state that was planned with.
+   */
   readonly commands: readonly Command[];
 }
 
 /**
  * Sends a whole transaction in one write. The server verifies what would otherwise be decided between two round trips:
- * the history in the opening statement, the rest in the commands. Null if it reported that nothing is committed.
+ * the history in the opening statement, the rest in the commands. Null if the server reported that nothing is
+ * committed.
  */
 export async function commitAtOnce(runtime: WriteRuntime, whole: WholeTransaction): Promise<Opened | null> {
   const { slots, clock } = runtime;

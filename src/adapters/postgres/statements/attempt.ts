@@ -9,8 +9,8 @@ const ATTEMPT = `${SIGNED}, is_foreign boolean, node_signed boolean, is_private 
   claimed boolean` as const;
 
 /**
- * Stores signed payloads before any byte of them is sent. `first_sent_at` is set if the same commit claims the sending.
- * $1 to $15, an array each; a column that is empty for all is null.
+ * Stores signed payloads before any byte of them is sent. `first_sent_at` is set if the same commit also stores the
+ * right to send them. $1 to $15, an array each; null for a column that is empty in all rows.
  */
 export const insertAttempts = taking(ATTEMPT)("insert-attempts")`
   INSERT INTO fencepost.attempt (
@@ -23,7 +23,8 @@ export const insertAttempts = taking(ATTEMPT)("insert-attempts")`
 const KEY = "tx_id uuid, ordinal integer";
 
 /**
- * Marks attempts as sent. From the first claim on, the network may have an attempt. Later claims change nothing here.
+ * Marks attempts as sent, in the commit that first stores the right to send them: from then on, the network may have
+ * them. Attempts already marked stay unchanged.
  */
 export const markAttemptsSent = taking(KEY)("mark-attempts-sent")`
   UPDATE fencepost.attempt AS a SET first_sent_at = now() FROM (${lists(KEY)}) AS c
@@ -43,8 +44,8 @@ export type AttemptRow = Omit<AttemptRecord, "fees" | "foreign" | "nodeSigned" |
   Readonly<Record<"isForeign" | "nodeSigned" | "isPrivate", boolean>> & { readonly txId: string };
 
 /**
- * Reads every attempt of the transactions that a lane's owner tracks. The ids are collected first, so that attempts are
- * found by key.
+ * Reads every attempt of a lane's transactions that are sent and not settled, for the lane's owner. The ids are
+ * collected first, so that attempts are found by key.
  */
 export const readTrackedAttempts = statement<AttemptRow>("read-tracked-attempts")`
   SELECT ${COLUMNS}
@@ -52,7 +53,7 @@ export const readTrackedAttempts = statement<AttemptRow>("read-tracked-attempts"
   WHERE a.tx_id = ANY (${liveIds("'TRACKING', 'STUCK'")})
   ORDER BY a.tx_id, a.ordinal`;
 
-/** Reads the signed bytes of attempts by transaction; the caller picks the requested ordinals. */
+/** Reads the signed bytes of all attempts of these transactions; the caller picks the ordinals that it needs. */
 export const readRawTransactions = statement<{ readonly txId: string; readonly ordinal: number; readonly bytes: Hex }>(
   "read-raw-transactions",
 )`

@@ -8,9 +8,9 @@ type CensusRow = Omit<Census, "states" | "watched"> &
 /**
  * Totals of the whole database, from the counters on the lane rows, so that settled transactions are not read. The
  * oldest waiting transaction is searched only on lanes with pending ones: it has the lowest nonce there. The search
- * starts at the nonce cursor minus the number of open transactions minus 1000, because at most a thousand nonces are
- * reserved or free. So it skips settled rows that are still checked for reorgs, of which a busy lane of a slow chain
- * has tens of thousands. A lane counts as unowned if it has open transactions and no live instance holds it.
+ * starts at the lane's next nonce, minus the number of open transactions, minus 1000, because at most a thousand nonces
+ * are reserved or free. So it skips settled rows that are still checked for reorgs, of which a busy lane of a slow
+ * chain has tens of thousands. A lane counts as unowned if it has open transactions and no live instance holds it.
  */
 export const readCensus = statement<CensusRow>("read-census")`
   SELECT waiting.created AS "CREATED", ${LANE_TOTALS},

@@ -51,15 +51,15 @@ export const listPastDatabases = statement<PastDatabase>("list-past-databases")`
   FROM fencepost.database_history AS h
   ORDER BY h.ordinal DESC LIMIT $1`;
 
-/** Stores the problems ($2) that instance $1 found and that only it can find; replaces its earlier report. */
+/** Stores instance $1's report: the problems ($2) that only this instance can find. Replaces its earlier report. */
 export const writeReport = statement<{ readonly instanceId: string }>("write-report")`
   INSERT INTO fencepost.node_report AS r (instance_id, findings, at) VALUES ($1, $2::jsonb, clock_timestamp())
   ON CONFLICT (instance_id) DO UPDATE SET findings = excluded.findings, at = excluded.at
   RETURNING r.instance_id`;
 
 /**
- * SQL: true if an instance's heartbeat is at most 15 minutes old. For this long the reports of ended instances are
- * read: they show a node that finds the same problem when the problem began.
+ * SQL: true if an instance's heartbeat is at most 15 minutes old. For this long, the reports of ended instances are
+ * read. From them, a node that finds the same problem learns when the problem began.
  */
 const DATES = "n.heartbeat_at > clock_timestamp() - interval '15 minutes'";
 

@@ -4,7 +4,7 @@ import { statement, taking } from "./statement.ts";
 
 const BLOCK = "number bigint, hash text";
 
-/** Stores the canonical blocks on which a node based its decision. */
+/** Stores the canonical blocks on which a node based its decision about transactions. */
 export const insertConfirmations = taking(BLOCK)("insert-confirmations")`
   INSERT INTO fencepost.confirmation (block_number, block_hash, chain_id)
   SELECT number, hash, $3 FROM (${lists(BLOCK)}) AS b`;
@@ -18,7 +18,8 @@ export const readConfirmations = statement<Confirmation>("read-confirmations")`
   LIMIT $3`;
 
 /**
- * Deletes stored blocks of a chain: those at or above the fork ($2), and old ones that are no longer needed (below $3).
+ * Deletes stored blocks of a chain: those replaced by a fork (from $2 on), and old ones that are no longer needed
+ * (below $3).
  */
 export const deleteConfirmations = statement("delete-confirmations")`
   DELETE FROM fencepost.confirmation AS c

@@ -41,15 +41,17 @@ export const beginEpoch = statement("begin-epoch")`
   WHERE f.only_row`;
 
 /**
- * Records the cursors of all lanes when a new epoch begins. Written by the registration that begins the epoch, before
- * any node allocates.
+ * Records the next nonce of every lane when a new epoch begins. Written by the registration that begins the epoch,
+ * before any node allocates.
  */
 export const recordEpochFloors = statement("record-epoch-floors")`
   INSERT INTO fencepost.epoch_floor (chain_id, signer, next_nonce)
   SELECT l.chain_id, l.signer, l.next_nonce FROM fencepost.lane AS l WHERE l.next_nonce IS NOT NULL
   ON CONFLICT (signer, chain_id) DO UPDATE SET next_nonce = excluded.next_nonce`;
 
-/** Reads the cursors of these lanes at the beginning of the epoch; no rows for lanes that did not exist then. */
+/**
+ * Reads the next nonce that each of these lanes had when the epoch began; no rows for lanes that did not exist then.
+ */
 export const readEpochFloors = statement<EpochFloorRow>("read-epoch-floors")`
   SELECT e.chain_id, e.signer, e.next_nonce AS floor FROM fencepost.epoch_floor AS e
   WHERE e.signer = ANY ($1::text[]) AND e.chain_id = ANY ($2::bigint[])`;

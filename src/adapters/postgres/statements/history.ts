@@ -21,7 +21,8 @@ const REPEAT = "tx_id uuid, ordinal integer, count integer, node_id text, token 
 
 /**
  * Increases the count of a transaction's last history step if the same step happens again, and stores the newest node,
- * reason and time. A step that was a column of its transaction's row becomes a row of its own (the view's trigger).
+ * reason and time. A step that was stored as a column of its transaction's row becomes a separate row (the view's
+ * trigger).
  */
 export const repeatHistory = changing(REPEAT, "repeat-history", "repeated steps")`
   UPDATE fencepost.history AS h

@@ -7,7 +7,8 @@ const CLOSED = `nonce bigint, ${LANE}` as const;
 const HOLE = `${CLOSED}, why text, detail text, reservation_id uuid, owner text, ttl_ms bigint` as const;
 
 /**
- * Stores nonce holes by plain inserts: a nonce that is already a hole would have been given up twice, which must fail.
+ * Stores nonce holes by plain inserts. A nonce that is already a hole must make the insert fail, because it would have
+ * been given up twice.
  */
 export const writeHoles = taking(HOLE)("write-holes")`
   INSERT INTO fencepost.hole (${names(HOLE)}, since)

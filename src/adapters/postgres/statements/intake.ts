@@ -7,8 +7,8 @@ import { changing, counted, statement, taking } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
 /**
- * Inserts an intent without a fence, on the caller's connection and search path. Sent as an unnamed statement. Every
- * parameter has an explicit type, because some libraries send all of them as text.
+ * Inserts an intent on the caller's connection, without checking a fencing token and with the caller's search path.
+ * Sent as an unnamed statement. Every parameter has an explicit type, because some libraries send all of them as text.
  */
 export const insertIntakeRow = taking(INTENT)("insert-intake-row")`
   INSERT INTO fencepost.intake (${names(INTENT)})
@@ -26,8 +26,8 @@ interface AwaitsColumns {
 }
 
 /**
- * SQL: true if an intake row is due. It must not be on hold. It also must need no approval, or be approved, or its
- * approval or deadline must have expired.
+ * SQL: true if an intake row is due. It must not be on hold. In addition, it must need no approval, be approved, or
+ * have an expired approval or deadline.
  */
 function isDue(row: "i" | "w") {
   return `${row}.held_since IS NULL AND (${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL
@@ -35,8 +35,8 @@ function isDue(row: "i" | "w") {
 }
 
 /**
- * Reads whether intents or requests wait for the owner of any lane. The condition on the signer is always true. It
- * makes the planner use the index of waiting rows instead of scanning all ids, aliases included.
+ * Reads whether intents or requests wait for the owner of any lane. The query has a condition on the signer that is
+ * always true. It makes the planner use the index of waiting rows instead of scanning all ids, aliases included.
  */
 export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
   SELECT
@@ -44,9 +44,9 @@ export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
     EXISTS (SELECT 1 FROM fencepost.left_request AS r WHERE r.answer IS NULL AND r.until > now()) AS requests`;
 
 /**
- * Reads the waiting intake rows of these lanes, in call order. It reads all waiting rows that are visible, and uses no
- * cursor over ids, because a row with a lower id may become visible later. OFFSET 0 keeps the planner from scanning all
- * ids, aliases included.
+ * Reads the waiting intake rows of these lanes, in call order. It always reads all visible waiting rows instead of
+ * those above the last id, because a row with a lower id may become visible later. OFFSET 0 keeps the planner from
+ * scanning all ids, aliases included.
  */
 export const loadIntake = taking(LANE)<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, ${AWAITS}, coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${selected("i", INTENT)}
@@ -71,7 +71,7 @@ export type IntakeIntentRow = Flat<Omit<Intent, "payload" | "allowNoCode" | "val
 
 /**
  * Reads intake rows by id while the lane is locked. The caller drops rows that have become aliases. The rows are locked
- * too, because a sender that stops waiting records that without the lane's lock (accept-intent).
+ * too: when a sender stops waiting, its row is changed without the lane's lock (accept-intent).
  */
 export const readIntake = statement<IntakeRow>("read-intake")`
   SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.alias_of, i.created_at, ${AWAITS},
@@ -114,8 +114,8 @@ export type IntakeRecordRow = RecordRow &
 
 /**
  * Finds waiting intake rows with one of these request ids, the earliest first; the caller drops rows of other lanes.
- * Rows whose sender still waits for the result are left out: they may still be declined and deleted, and then must
- * never have been visible. OFFSET 0 keeps the planner from scanning the ids of all waiting rows to get the order.
+ * Rows whose sender still waits for the result are left out: such a row may still be declined and deleted, so nobody
+ * may see it before. OFFSET 0 keeps the planner from scanning the ids of all waiting rows to get the order.
  */
 export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -153,7 +153,7 @@ export const insertAwaiting = changing(AWAITING, "insert-awaiting", "intents tha
 
 const AWAITS_NOW = "intake_id bigint, awaits text, expires_at timestamptz";
 
-/** Marks intake rows as waiting for approval, if a policy requires it at the moment of allocation. */
+/** Marks intake rows as waiting for approval, if a policy requires approval when a nonce is about to be allocated. */
 export const awaitIntake = changing(AWAITS_NOW, "await-intake", "intake rows that wait for approval")`
   UPDATE fencepost.intake AS i SET awaits = w.awaits, expires_at = w.expires_at, unanswered = false
   FROM (${lists(AWAITS_NOW)}) AS w
@@ -187,9 +187,8 @@ const REFUSED =
 
 /**
  * Refuses intake rows: they get no nonce and are final at once. Their missing history steps and their completions are
- * written. A refused row owns its request id unless another transaction already does, stored or earlier in the same
- * commit. That is checked by a sub-select per row, because an anti-join could lead to a plan that reads every
- * transaction.
+ * written. A refused row owns its request id unless another transaction, stored or earlier in the same commit, already
+ * owns it. A sub-select per row checks that, because an anti-join could lead to a plan that reads every transaction.
  */
 export const refuseIntake = taking(REFUSED)("refuse-intake")`
   WITH consumed AS (

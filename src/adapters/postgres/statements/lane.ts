@@ -35,9 +35,9 @@ const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch in
   policy_stamp uuid` as const;
 
 /**
- * SQL of the fence: locks the lanes that the given terms still hold, in ascending order, until COMMIT. A takeover waits
- * for this lock. If this statement had to wait for a takeover instead, PostgreSQL evaluates the join again on the
- * changed row, and the lane is not returned. The heartbeat is read, never locked.
+ * SQL of the fence: locks the lanes that the given terms (ownerships) still hold, in ascending order, until COMMIT. A
+ * takeover waits for this lock. If this statement had to wait for a takeover instead, PostgreSQL evaluates the join
+ * again on the changed row, and the lane is not returned. The heartbeat is read, never locked.
  *
  * $1 to $4, an array each: chain, signer, instance, token. Chains and signers are also passed as lists, so that lanes
  * are found by key even if the planner is wrong about the size of the table. `expected`: further conditions that
@@ -62,9 +62,9 @@ export const lockLanes = taking(TERM)<LockedLaneRow>("lock-lanes")`${held(TERM)}
  * First statement of a commit of one round trip. The commit was decided from lane data in this node's memory, so this
  * statement ends the transaction unless every lane still has that data and the same term.
  *
- * $1 to $4 as in `lockLanes`; $5 to $7: the remembered cursor, suspension and epoch; $8: whether retention had removed
- * transactions of the lane, because only then are request ids looked up among the hashes; $9: the version stamp of the
- * policy document that was applied; $10: the transaction's marker.
+ * $1 to $4 as in `lockLanes`; $5 to $7: the remembered next nonce, suspension and epoch; $8: true if retention had
+ * removed transactions of the lane, because only then are request ids looked up among the hashes; $9: the version stamp
+ * of the policy document that was applied; $10: the transaction's marker.
  */
 export const proveLanes = taking(LEFT)("prove-lanes")`
   WITH held AS MATERIALIZED (${held(
@@ -93,10 +93,10 @@ export interface LockedLaneRow extends Lane {
 }
 
 /**
- * Reads the lane of a term; no row if the term has ended. The lane is not locked, because writes verify the term again.
- * If the lane's counter of unsigned transactions is zero, the rows are counted: if the counter were wrong, those rows
- * would never be read again. Rows are read in nonce order, so that the index of the lane's live rows is used even if
- * the plan was made when the table was empty.
+ * Reads the lane of a term (one ownership); no row if the term has ended. The lane is not locked, because writes verify
+ * the term again. If the lane's counter of unsigned transactions is zero, the rows are counted: if the counter were
+ * wrong, those rows would never be read again. Rows are read in nonce order, so that the index of the lane's live rows
+ * is used even if the plan was made when the table was empty.
  */
 export const readLane = statement<LaneStateRow>("read-lane")`
   SELECT l.next_nonce AS cursor, l.suspended_by, l.policy_stamp,
@@ -194,10 +194,10 @@ const LANE_CHANGE = `${LANE}, token bigint, next_nonce bigint, suspended_by text
   live_stuck bigint, live_confirmed bigint, live_failed bigint` as const;
 
 /**
- * Updates cursor, suspension and counters of the lanes that a commit changes; all of them are already locked. $1 to
- * $13, one element per lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and the
- * change in the number of live transactions of each state. $14: the transaction's marker if the response to BEGIN is
- * still outstanding, else null.
+ * Updates next nonce, suspension and counters of the lanes that a commit changes; all of them are already locked. $1 to
+ * $13, one element per lane: chain, signer, token, next nonce, suspension, epoch, newly confirmed, newly failed, and
+ * the change in the number of live transactions of each state. $14: the transaction's marker if the response to BEGIN
+ * is still outstanding, else null.
  */
 export const updateLanes = taking(LANE_CHANGE)("update-lanes")`
   WITH changed AS (

@@ -12,8 +12,8 @@ export const findFreeLanes = taking(LANE)<Lane>("find-free-lanes")`
   WHERE l.owner_instance IS NULL OR o.dead`;
 
 /**
- * Locks at most $4 of the given lanes: first those that the claimant ($3) already holds, then free ones. Lanes that
- * other transactions have locked are skipped, so that twenty nodes that claim at once share the lanes instead of
+ * Locks at most $4 of the given lanes for instance $3: first those that it already holds, then free ones. Lanes that
+ * other transactions have locked are skipped, so that twenty nodes that take lanes at once share them instead of
  * queueing.
  */
 export const pickLanes = taking(LANE)<PickedRow>("pick-lanes")`
@@ -70,20 +70,20 @@ export const lockLanesOfInstance = statement("lock-lanes-of-instance")`
   ORDER BY l.chain_id, l.signer
   FOR NO KEY UPDATE`;
 
-/** Releases a lane if the given term still holds it. */
+/** Releases a lane if it is still held with this fencing token. */
 export const releaseLane = statement<{ readonly chainId: number }>("release-lane")`
   UPDATE fencepost.lane AS l
   SET owner_instance = NULL
   WHERE l.chain_id = $1 AND l.signer = $2 AND l.owner_instance = $3 AND l.token = $4
   RETURNING l.chain_id`;
 
-/** Releases every lane that an instance holds. The token stays: the next term's token is above it. */
+/** Releases every lane that an instance holds. The fencing token stays; the next owner gets a higher one. */
 export const releaseLanes = statement<{ readonly chainId: number }>("release-lanes")`
   UPDATE fencepost.lane AS l SET owner_instance = NULL WHERE l.owner_instance = $1 RETURNING l.chain_id`;
 
 /**
- * Ends the terms of all lanes, so that a late write of an earlier term finds another owner. If commits may be lost
- * ($1), the lanes also wait for an operator.
+ * Ends the current ownership (term) of all lanes, so that a late write of a former owner is refused. If commits may be
+ * lost ($1), the lanes also wait for an operator.
  */
 export const endTerms = statement("end-terms")`
   UPDATE fencepost.lane AS l

@@ -35,8 +35,8 @@ export const replaceInstance = statement("replace-instance")`
   UPDATE fencepost.node_instance AS n SET dead = true WHERE n.instance_id = ANY ($1::uuid[]) AND fencepost.require_open($2)`;
 
 /**
- * SQL: renews the heartbeat of an instance, which covers every lane that it holds. It uses `clock_timestamp()`: with
- * `now()`, a renewal that waited could already be expired when written.
+ * SQL: renews the heartbeat of an instance, which covers every lane that it holds. It uses `clock_timestamp()`. With
+ * `now()`, the time of the transaction's start, a renewal that waited could already be expired when written.
  */
 const RENEWAL = `UPDATE fencepost.node_instance AS n
   SET heartbeat_at = clock_timestamp(),
@@ -71,7 +71,7 @@ export const listInstances = statement<InstanceRecord>("list-instances")`
   LEFT JOIN (${SESSION_LOCKS}) AS locked ON locked.key = n.session_lock
   ORDER BY n.started_at, n.instance_id`;
 
-/** Reads whether the instance is alive: a dead one may take no lanes. */
+/** Reads whether the instance is alive. A dead instance may take no lanes. */
 export const readInstance = statement<{ readonly alive: boolean }>("read-instance")`
   SELECT NOT n.dead AND n.expires_at > clock_timestamp() AS alive
   FROM fencepost.node_instance AS n
@@ -95,7 +95,7 @@ export const takeSessionLock = statement<SessionLockRow>("take-session-lock")`
     )) * 1000)::float8 AS "serverUpMs"`;
 
 export interface SessionLockRow {
-  /** Whether the lock was taken; null if there is no schema yet. */
+  /** True if the lock was taken; null if there is no schema yet. */
   readonly taken: boolean | null;
   readonly session: number;
   readonly serverUpMs: number;
@@ -139,10 +139,11 @@ export const listMissingLocks = statement<{ readonly instanceId: string; readonl
     AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`;
 
 /**
- * Declares an instance dead for good, by compare-and-set on its counter: a heartbeat in between makes this fail. Adds a
- * notice in the same statement, so that there is exactly one however many nodes try. $3: the reason. "expired" must be
- * confirmed by the database's clock and "lock-gone" by its current list of locks. "stood-still" needs no confirmation:
- * the claimant has observed with its own clock that the counter did not change.
+ * Declares an instance dead for good, by compare-and-set on its heartbeat counter: a heartbeat in between makes this
+ * fail. Adds a notice in the same statement, so that there is exactly one notice, however many nodes try. $3: the
+ * reason. "expired" must be confirmed by the database's clock, and "lock-gone" by its current list of locks.
+ * "stood-still" needs no confirmation: the node that declares the death has observed with its own clock that the
+ * counter did not change.
  */
 export const declareDead = statement<{ readonly instanceId: string }>("declare-dead")`
   WITH gone AS (

@@ -46,7 +46,10 @@ const HORIZON = `
     FROM (SELECT (SELECT c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
   ) AS h`;
 
-/** SQL: final rows of lane `k` with outcome `o`, oldest ids first, by the index that lists of a signer use. */
+/**
+ * SQL: final rows of lane `k` with outcome `o`, oldest ids first. It uses the index that also serves lists of one
+ * signer's transactions.
+ */
 const oldOf = (most: string) => `
     SELECT low.* FROM fencepost.transaction AS low
     WHERE hashtextextended(low.outcome || low.signer, low.chain_id) >= hashtextextended(o.outcome || k.signer, k.chain_id)

@@ -43,12 +43,18 @@ export const ensureKeyUse = taking(KEY)("ensure-key-use")`
   ORDER BY k.owner, k.chain_id
   ON CONFLICT (owner, chain_id) DO NOTHING`;
 
-/** SQL: amount used in the window of the charge `w`; zero if the row `u` still counts an earlier window. */
+/**
+ * SQL: amount already used in the hour or day of the charge `w`; zero if the row `u` still counts an earlier hour or
+ * day.
+ */
 const begun = (window: "hour" | "day", amount: "value" | "cost") =>
   `CASE WHEN date_trunc('${window}', w.hour, 'UTC') > date_trunc('${window}', u.use_hour, 'UTC') THEN 0
       ELSE u.${window}_${amount} END AS ${window}_${amount}`;
 
-/** SQL: amount used, plus the charge, plus refunds (or their reversal) in windows that have not ended. */
+/**
+ * SQL: new used amount: the old one, plus the charge, plus corrections (refunds or their reversal) of hours and days
+ * that have not ended.
+ */
 const summed = (window: "hour" | "day", amount: "value" | "cost") =>
   `b.${window}_${amount} + w.${amount} + coalesce((
       SELECT sum(c.${amount}) FROM jsonb_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)

@@ -30,12 +30,12 @@ export interface ReceiptRow extends Omit<Receipt, "besideGas" | "besideGasUnsure
   readonly besideGasUnsure: true | null;
 }
 
-/** Reads the receipts of the transactions that a lane's owner tracks. */
+/** Reads the receipts of a lane's transactions that are sent and not settled, for the lane's owner. */
 export const readTrackedReceipts = statement<ReceiptRow>("read-tracked-receipts")`
   ${RECEIPTS}
   WHERE r.tx_id = ANY (${liveIds("'TRACKING', 'STUCK'")})`;
 
-/** Reads the blocks that contain a lane's settled transactions that are still checked for reorgs. */
+/** Reads the blocks with a lane's settled transactions that are still checked for reorgs. */
 export const readWatchedBlocks = statement<Confirmation>("read-watched-blocks")`
   SELECT DISTINCT r.block_number AS number, r.block_hash AS hash
   FROM fencepost.receipt AS r

@@ -56,8 +56,8 @@ export const readReservation = statement<ReservationRow>("read-reservation")`
 const REPAIR = `${LANE}, tx_id uuid` as const;
 
 /**
- * Records repairs of expired reservations, which are counted over the last hour. Records older than two hours are
- * deleted as well.
+ * Records that nonces of expired reservations were filled (repairs). The records of the last hour are counted; those
+ * older than two hours are deleted as well.
  */
 export const insertRepairs = taking(REPAIR)("insert-repairs")`
   WITH forgotten AS (

@@ -68,9 +68,9 @@ export const limitWaits = statement("limit-waits")`
 
 /**
  * Ends the transaction unless the database's history is the one that this process knows. Used by a registration in one
- * round trip; any other case needs two round trips and judge-history.ts. $1: system, $2: timeline, $3: epoch; $4: the
- * highest known number of the feed; $5: this store; $6: its commit slots; $7: for each slot the possible markers,
- * joined by commas, one of which must be stored; $8: the newest known migration.
+ * round trip; in any other case the registration needs two round trips and judge-history.ts. $1: system, $2: timeline,
+ * $3: epoch; $4: the highest known number of the feed; $5: this store; $6: its commit slots; $7: for each slot the
+ * possible markers, joined by commas, one of which must be stored; $8: the newest known migration.
  */
 export const proveContinuity = statement("prove-continuity")`
   SELECT fencepost.require_rows(
@@ -92,8 +92,8 @@ export const proveContinuity = statement("prove-continuity")`
   )`;
 
 /**
- * Locks chains before their blocks are stored: two nodes may store blocks of one chain under fences of different lanes.
- * Lock order: after the lanes, before the feed, chains ascending.
+ * Locks chains before their blocks are stored, because two nodes that own different lanes may store blocks of one chain
+ * at the same time. Lock order: after the lanes, before the feed, chains ascending.
  */
 export const lockChains = statement("lock-chains")`
   SELECT pg_advisory_xact_lock(hashtextextended('fencepost confirmation ' || c.chain_id, 0))
@@ -101,10 +101,12 @@ export const lockChains = statement("lock-chains")`
 
 export const ping = statement("ping")`SELECT 1`;
 
-/** Sends a NOTIFY to every listening node, from a transaction of its own: see wake-ups.ts. */
+/** Sends a NOTIFY to every listening node, in a separate transaction: see wake-ups.ts. */
 export const notify = statement("notify")`SELECT pg_notify('fencepost', $1)`;
 
-/** Reads the process id of the server process behind this connection. A pooler reports an id of its own at connect. */
+/**
+ * Reads the process id of the server process behind this connection. At connect, a pooler reports its own id instead.
+ */
 export const readBackend = statement<{ readonly pid: number }>("read-backend")`
   SELECT pg_catalog.pg_backend_pid() AS pid`;
 

@@ -69,7 +69,7 @@ export interface TroubledLaneRow extends Lane, Pick<TroubledLane, "suspendedBy" 
   readonly decidedAt: Date;
 }
 
-/** Lists at most $1 transactions that an operator holds. */
+/** Lists at most $1 transactions that an operator has put on hold. */
 export const listHeld = statement<Flat<TroubledTransaction>>("list-held")`
   SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.held_since AS since,
     l.live_allocated + l.live_tracking + l.live_stuck AS open
@@ -92,7 +92,8 @@ export const listAwaiting = statement<Flat<TroubledTransaction>>("list-awaiting"
   ORDER BY i.intake_id LIMIT $1`;
 
 /**
- * Counts the problems that are not listed: of each kind, those beyond the first $1. Uses the small index of each kind.
+ * Counts the problems that are left out of the lists: of each kind, those beyond the first $1. Uses the small index of
+ * each kind.
  */
 export const countTroubles = statement<{ readonly at: Date; readonly more: number }>("count-troubles")`
   SELECT clock_timestamp() AS at,
@@ -180,7 +181,7 @@ export interface OldestOpenRow {
   readonly oldest: (Omit<OldestOpen, "lane" | "createdAt"> & Pick<Lane, "signer"> & { createdAt: string }) | null;
 }
 
-/** Reads the lane's cursor and the lowest of its nonces that is not settled. $1: chain, $2: signer. */
+/** Reads the lane's next nonce, and the lowest of its nonces that is not settled. $1: chain, $2: signer. */
 export const readNonceEnds = statement<Pick<LaneNonces, "cursor" | "departedBelow" | "firstOpen">>("read-nonce-ends")`
   SELECT l.next_nonce AS cursor, coalesce(l.departed_below, 0) AS departed_below, least(
     (

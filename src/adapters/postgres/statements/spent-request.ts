@@ -2,8 +2,8 @@ import { lists } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /**
- * Columns of request ids whose transactions may have been removed by retention. `scope` is a lane's signer, or `pool `
- * and a pool's name. They are looked up one by one, like request ids of stored transactions.
+ * Columns of a look-up of request ids whose transactions may have been removed by retention. `scope` is a lane's
+ * signer, or `pool ` and a pool's name. The ids are looked up one by one, like request ids of stored transactions.
  */
 const ASKED = "chain_id bigint, scope text, request_id text";
 

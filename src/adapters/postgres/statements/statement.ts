@@ -5,7 +5,7 @@ export interface Command<Row = unknown> {
   readonly name: string;
   readonly sql: string;
   readonly values: readonly unknown[];
-  /** Never set; only carries the row's type. */
+  /** Never set; exists only to carry the row's type for the compiler. */
   readonly row?: Row;
 }
 

@@ -18,12 +18,18 @@ export const preferOrder = statement("prefer-order")`
 export const pageTransactions = page("page-transactions")`
   ${scopes.byId("fencepost.transaction")}`;
 
-/** Page of all live transactions. $1 order, $2 after, $3 limit, $4 chain or null. */
+/**
+ * Page of all live transactions. $1: the order, $2: the end of the previous page, $3: the page size, $4: the chain or
+ * null.
+ */
 export const pageLive = page("page-live")`
   WITH ${scopes.chainsOf()}
   ${scopes.walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
 
-/** Page of the live transactions of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
+/**
+ * Page of the live transactions of one signer. $1: the order, $2: the end of the previous page, $3: the page size, $4:
+ * the chain or null, $5: the signer.
+ */
 export const pageLiveOfSigner = page("page-live-of-signer")`
   WITH ${scopes.chainsOf("$5")}
   ${scopes.walk({
@@ -32,7 +38,10 @@ export const pageLiveOfSigner = page("page-live-of-signer")`
     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.live",
   })}`;
 
-/** Page of the live transactions in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
+/**
+ * Page of the live transactions in one state. $1: the order, $2: the end of the previous page, $3: the page size, $4:
+ * the chain or null, $5: the state.
+ */
 export const pageLiveState = page("page-live-state")`
   WITH ${scopes.chainsOf()}, ${scopes.liveIn("true", scopes.IN_FLIGHT_MET)}
   ${scopes.walk({
@@ -45,8 +54,8 @@ export const pageLiveState = page("page-live-state")`
 ${scopes.byId("few")}`;
 
 /**
- * Page of the live transactions of one signer in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state,
- * $6 signer.
+ * Page of the live transactions of one signer in one state. $1: the order, $2: the end of the previous page, $3: the
+ * page size, $4: the chain or null, $5: the state, $6: the signer.
  */
 export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
   WITH ${scopes.chainsOf("$6")}, ${scopes.liveIn("c.signer = $6")}
@@ -59,7 +68,10 @@ export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
   UNION ALL
 ${scopes.byId("few")}`;
 
-/** Page of the final transactions with one outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
+/**
+ * Page of the final transactions with one outcome. $1: the order, $2: the end of the previous page, $3: the page size,
+ * $4: the chain or null, $5: the outcome.
+ */
 export const pageFinal = page("page-final")`
   WITH ${scopes.chainsOf()}
   ${scopes.walk({
@@ -69,8 +81,8 @@ export const pageFinal = page("page-final")`
   })}`;
 
 /**
- * Page of the final transactions of one signer with one outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5
- * outcome, $6 signer.
+ * Page of the final transactions of one signer with one outcome. $1: the order, $2: the end of the previous page, $3:
+ * the page size, $4: the chain or null, $5: the outcome, $6: the signer.
  */
 export const pageFinalOfSigner = page("page-final-of-signer")`
   WITH ${scopes.chainsOf("$6")}
@@ -80,12 +92,18 @@ export const pageFinalOfSigner = page("page-final-of-signer")`
     where: "t.outcome = $5 AND t.signer = $6 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
   })}`;
 
-/** Page of waiting intake rows. $1 order, $2 after, $3 limit, $4 chain or null. */
+/**
+ * Page of waiting intake rows. $1: the order, $2: the end of the previous page, $3: the page size, $4: the chain or
+ * null.
+ */
 export const pageIntake = page("page-intake")`
   WITH ${scopes.CHAINS_OF_INTAKE}
   ${scopes.walk({ number: scopes.WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
 
-/** Page of the waiting intake rows of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
+/**
+ * Page of the waiting intake rows of one signer. $1: the order, $2: the end of the previous page, $3: the page size,
+ * $4: the chain or null, $5: the signer.
+ */
 export const pageIntakeOfSigner = page("page-intake-of-signer")`
   WITH ${scopes.CHAINS_OF_INTAKE}
   ${scopes.walk({

@@ -48,9 +48,9 @@ const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, sta
  * of one transaction, only the resulting state is written here; its history has all steps. There is no condition on
  * `live`, because it was checked under the lock and a CHECK enforces it. Such a condition could make a plan from an
  * empty table scan the index of all live rows. A transaction that gives its nonce up is no longer live, because nothing
- * of it can be on a chain. $1 to $18, one element per transaction; a column that is empty for all of them is null; $16:
- * the steps that are stored as columns of the row (commit/ordinary-life.ts), $17: whether the transaction is held from
- * now on, or released.
+ * of it can be on a chain. $1 to $18, one element per transaction; null for a column that is empty in all of them; $16:
+ * the steps that are stored as columns of the row (commit/ordinary-life.ts), $17: whether the transaction is put on
+ * hold or released.
  */
 export const updateTransactions = changing(MOVE, "update-transactions", "moved transactions")`
   UPDATE fencepost.transaction AS t
@@ -104,9 +104,9 @@ export const vacateNonces = counted("vacate-nonces", "vacated nonces")`
 const TIMES = "t.valid_until, t.held_since, t.expired_at";
 
 /**
- * Reads the transactions of a commit while their lanes are locked, so that no other node can change them. $2:
- * transactions whose payload fingerprint is needed; $3: transactions whose block is needed. Each of these reads a row
- * of another table.
+ * Reads the transactions that a commit changes, while their lanes are locked, so that no other node can change them.
+ * $2: ids of those whose payload fingerprint is needed; $3: ids of those whose block is needed. Both are in other
+ * tables, so they are read only on request.
  */
 export const readTransactions = statement<CurrentRow>("read-transactions")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live,
@@ -122,7 +122,7 @@ export const readTransactions = statement<CurrentRow>("read-transactions")`
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
 export interface CurrentRow extends Lane, Omit<LedgerTransaction, "minedIn" | "fingerprint" | "attempts" | "details"> {
-  /** Node whose term made the history steps that are stored as columns of the row; null if there are none. */
+  /** Node that made the history steps stored as columns of the row; null if there are none. */
   readonly allocatedBy: string | null;
   readonly allocatedUnder: number | null;
   /** Fingerprint of the payload; null if it was not requested. */
@@ -177,7 +177,7 @@ export interface AllocatedRow
 const TRACKED = `t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id, t.last_submitted_at,
     t.accepted_ordinal, t.last_error, ${TIMES}`;
 
-/** Reads the transactions that a lane's owner tracks: signed and not settled, in nonce order. */
+/** Reads a lane's transactions that are signed and not settled, in nonce order, for the lane's owner. */
 export const readTracked = statement<TrackedRow>("read-tracked")`
   SELECT ${TRACKED},
     CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
@@ -197,9 +197,9 @@ export type TrackedRow = Omit<
 const FIXED = "(t.state <> 'ALLOCATED' OR t.attempt_count > 0 OR t.pinned)";
 
 /**
- * Reads transactions with a deadline that are not mined and not held and whose deadline was not handled yet, the
- * earliest deadline first. Only such rows are in the index that is scanned. Whether each may give up its nonce is
- * checked again while the lane is locked.
+ * Reads transactions that have a deadline which was not handled yet, and are neither mined nor on hold; the earliest
+ * deadline first. Only such rows are in the index that is scanned. Whether each may give up its nonce is checked again
+ * while the lane is locked.
  */
 export const readExpiring = statement<ExpiringRecord>("read-expiring")`
   SELECT e.tx_id, e.nonce, e.request_id, e.created_at, e.state, e.valid_until,
@@ -218,8 +218,8 @@ export const readExpiring = statement<ExpiringRecord>("read-expiring")`
   LIMIT $3`;
 
 /**
- * Reads an API key's transactions on a lane that have a nonce and no outcome. It runs once per key, lane and term, so
- * it has no index of its own.
+ * Reads an API key's transactions on a lane that have a nonce and no outcome. It runs only once per key each time a
+ * lane gets an owner, so no index exists for it.
  */
 export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   SELECT t.tx_id, coalesce(t.sub_state = 'MINED', false) AS is_mined
@@ -228,8 +228,8 @@ export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   ORDER BY t.nonce`;
 
 /**
- * Reads the lowest nonce of a lane above all settled transactions that are no longer checked for reorgs, including
- * removed ones. The index is scanned from its end.
+ * Reads the nonce after the highest one that is settled and no longer checked for reorgs, on one lane. Transactions
+ * removed by retention count too. The index is scanned from its end.
  */
 export const readSettledBelow = statement<{ readonly settledBelow: number }>("read-settled-below")`
   SELECT greatest(

@@ -14,7 +14,7 @@ import type { Command } from "../statements/statement.ts";
 
 type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
 
-/** Implements leases. `renewing` has connections of its own, so that a renewal never waits behind other work. */
+/** Implements leases. `renewing` has separate connections, so that a renewal never waits behind other work. */
 export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Held {
   /**
    * Commits one statement in one round trip; false if nothing is committed. The server ends the transaction if the
@@ -38,8 +38,8 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
       await hasChanged(instances.announceInstance(instanceId, chains, draining, standsBack, keysAway));
     },
     /**
-     * Publish a change of the session lock as fast as a renewal. Other nodes that find a recorded lock missing declare
-     * this process dead, unless they read in time that it uses the lock no longer.
+     * Publish a change of the session lock as fast as a renewal. A node that finds a published lock missing declares
+     * this process dead, unless it has read in time that this process no longer uses the lock.
      */
     async publishLock(instanceId, lock) {
       const values = [instanceId, lock?.key, lock?.session];

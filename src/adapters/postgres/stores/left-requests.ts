@@ -13,9 +13,9 @@ import type { Command } from "../statements/statement.ts";
 import { write } from "./leases.ts";
 
 /**
- * Stores queued requests. Each statement except the first runs without BEGIN: a process paused between two round trips
- * would hold the row, and the lane's owner would wait. If a statement's response is lost, the next poll finds its
- * outcome.
+ * Stores queued requests. Each statement except the first runs without BEGIN. Otherwise a process paused between two
+ * round trips would keep the row locked, and the lane's owner would wait. If a statement's response is lost, the next
+ * poll finds its outcome.
  */
 export function leftRequestsIn(reading: Reading, leasing: DurableRuntime): LeftRequestStore {
   const change = <Row>(command: Command<Row>) =>

@@ -111,7 +111,8 @@ function requestLoads(reading: Reading): RequestLoads {
       // A removed transaction keeps its request id for good, even against an intent that now waits with the same id.
       const spent = spentIn(gone);
       const left = requests.filter((request) => spent(inLane(request)) !== null);
-      // Remove each key when it is first found, so that its first row takes precedence.
+      // Remove each key when it is first found, so that of several rows with the same key the first one takes
+      // precedence.
       const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
       return [
         ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),

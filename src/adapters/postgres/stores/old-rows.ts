@@ -1,8 +1,9 @@
 /**
- * Implements RetentionStore on PostgreSQL. A transaction's row is removed under its lane's fence, like any write of the
- * lane, together with all rows that depend on it. The same database transaction stores its request id as a hash. So a
- * repeat of the request that arrives at this moment waits for the lane's lock, and then finds the row or the hash. The
- * feed's completions are removed in the transaction that moves the feed's truncation mark.
+ * Implements RetentionStore on PostgreSQL. A transaction's row is removed like any write of its lane: under the lane's
+ * lock, and only if the fencing token is still valid. All rows that depend on it are removed with it. The same database
+ * transaction stores its request id as a hash. So a repeat of the request that arrives at this moment waits for the
+ * lane's lock, and then finds the row or the hash. The feed's completions are removed in the transaction that moves the
+ * feed's truncation mark.
  *
  * A crash leaves a batch as it was, or removed as a whole.
  */
@@ -22,8 +23,8 @@ import type { Command } from "../statements/statement.ts";
 import { writeRows } from "./leases.ts";
 
 /**
- * Longest wait for a lane's lock in ms. While this waits, the lane's later commits queue behind it, so busy lanes are
- * left for later.
+ * Longest wait for a lane's lock in ms. Later commits of the lane queue behind this wait. If it is exceeded, the lane
+ * is busy and is tried again later.
  */
 const LANE_WAIT_MS = 100;
 

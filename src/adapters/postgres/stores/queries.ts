@@ -38,7 +38,9 @@ import * as pages from "../statements/transaction-page.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Bounds for signers, which are `0x` and lower-case hex: all are above the first and below the second. */
+/**
+ * Bounds that include every signer: a signer is `0x` and lower-case hex, so it is above the first and below the second.
+ */
 const BEFORE_ALL = { signer: "", chainId: 0 };
 const BEYOND_ALL = "1";
 
@@ -108,7 +110,8 @@ async function census(reading: Reading): Promise<Census> {
 }
 
 /**
- * Reads the hashes of transactions' first attempts. An id without a row of its own may be an alias of a transaction.
+ * Reads the hashes of transactions' first attempts. An id that has no attempts may be an alias; then the hash of the
+ * actual transaction is returned.
  */
 async function firstHashesOf(reading: Reading, txIds: readonly string[]) {
   const found = await ask(reading, readFirstHashes(txIds));
@@ -238,13 +241,13 @@ function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly H
   };
 }
 
-/** Outcomes of a transaction, after which it is no longer tracked. */
+/** Outcomes of a transaction, after which its owner no longer follows it. */
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 
 /**
  * Finds the ids of a page, in the requested order: a keyset page over transaction ids. Each combination of filters has
- * a statement of its own, with a matching index: final rows by outcome, live rows, and waiting intake rows, of all or
- * some chains, or of one signer. Only a few rows share a hash or a request id, so those pages are not limited.
+ * a separate statement with a matching index: final rows by outcome, live rows, and waiting intake rows, of all or some
+ * chains, or of one signer. Only a few rows share a hash or a request id, so pages filtered by these are not limited.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
   const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));
@@ -271,12 +274,12 @@ function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Comma
   return [pages.pageTransactions(order, after, limit), intake];
 }
 
-/** True if `findPage` has applied only the filter by hash or request id. */
+/** True if the filter contains a hash or a request id. `findPage` then applies only that part of the filter. */
 function isNarrow(filter: ListFilter) {
   return filter.txHash !== undefined || filter.requestId !== undefined;
 }
 
-/** Applies the filters that a look-up by hash or request id has left out. */
+/** Applies the parts of a filter that `findPage` ignores if it looks up a hash or a request id. */
 function matches(record: TransactionRecord, filter: ListFilter) {
   const beyond = filter.after === undefined || (filter.order === "newest") === record.txId < filter.after;
   return (

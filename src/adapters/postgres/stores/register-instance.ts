@@ -1,7 +1,7 @@
 /**
  * Registers an instance. It compares the database's history (system, timeline, epoch, last commits) with the known one.
- * If they differ, commits may be lost and sequence numbers may repeat. Then the same transaction ends every term and
- * begins a new epoch of the feed.
+ * If they differ, commits may be lost and sequence numbers may repeat. Then the same transaction ends the ownership of
+ * every lane and begins a new epoch of the feed.
  */
 import { epochStart } from "../../../domain/cluster/epochs.ts";
 import type { InstanceRegistration, Registered } from "../../../ports/lease-store.ts";
@@ -27,8 +27,8 @@ interface Luggage extends Pick<Evidence, "seen"> {
 
 /**
  * Registers an instance. If the process was registered before and the database's history continues, one round trip
- * suffices; this matters, because such a process is already short of time. Every other registration takes two round
- * trips, because the history must be checked in between.
+ * suffices. This matters, because a process that has to register again has already lost time. Every other registration
+ * takes two round trips, because the history must be checked in between.
  */
 export async function registerInstance(
   runtime: DurableRuntime,
@@ -138,8 +138,8 @@ function patience({ limits }: DurableRuntime) {
 
 /**
  * Statements that begin a new epoch, in lock order: lanes, heartbeats, the feed's counter last. The lane table is
- * locked as a whole, not row by row: a lane that another node has inserted and not committed yet is not visible, and
- * would keep its old term.
+ * locked as a whole, not row by row. Otherwise a lane that another node has inserted and not committed yet would not be
+ * visible, and would keep its old owner.
  */
 function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start: number): readonly Command[] {
   return [

@@ -111,7 +111,7 @@ function reportOf({ instanceId, findings }: past.ReportRow): NodeReport {
   return { instanceId, findings: findings.map(revived) };
 }
 
-/** Empty ranges: no signer and no id is within them. */
+/** Empty ranges for a search that must find no signer or no id. */
 const NO_SIGNER: Between = { from: "", to: "" };
 const NO_ID: Between = { from: "00000000-0000-0000-0000-000000000001", to: "00000000-0000-0000-0000-000000000000" };
 

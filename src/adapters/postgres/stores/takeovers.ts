@@ -30,14 +30,14 @@ interface Claimed {
 }
 
 /**
- * Longest wait in ms for the lock of one lane; longer only if a stalled owner may hold the lock. It leaves time for a
- * second attempt.
+ * Longest wait in ms for the lock of one lane. It leaves time for a second attempt. The wait is longer only if a
+ * stalled owner may hold the lock.
  */
 const WAIT_MS = 350;
 const OUTLAST_MS = 20;
 /**
- * Number of times that a claim retries the lanes that it skipped because they were locked. Most transactions that lock
- * a free lane are about to take it.
+ * A claim takes free lanes and skips those that are locked. Number of times that it tries the skipped ones again. Most
+ * transactions that lock a free lane are about to take it.
  */
 const LOOKS = 3;
 const LOOK_EVERY_MS = 50;
@@ -121,7 +121,7 @@ function claim(
 }
 
 /**
- * Inserts missing lanes in a transaction of its own, so that many claimants of new lanes do not wait for each other's
+ * Inserts missing lanes in a separate transaction, so that many claimants of new lanes do not wait for each other's
  * claims.
  */
 async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]) {
@@ -132,8 +132,8 @@ async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]) {
 }
 
 /**
- * Ends a claim that failed after some lanes were taken: the taken lanes are still returned, and the others are claimed
- * at the next attempt.
+ * Handles an error after some lanes were already taken: these are still returned, and the other lanes are claimed at
+ * the next attempt.
  */
 function nothingMore(error: unknown, held: readonly Held[]): Claimed {
   if (held.length === 0 || !(error instanceof StoreUnavailable)) throw error;

@@ -1,9 +1,9 @@
 /**
  * Implements WakeUps through LISTEN and NOTIFY, over one session that is used for nothing else.
  *
- * A transaction that notifies takes a server-wide lock at its COMMIT, so no transaction that does other work notifies:
- * hints are collected and sent a few times a second, in transactions of their own that do not wait for the disk. If no
- * session for LISTEN is possible, this is reported once, and no hints are received.
+ * A transaction that notifies takes a server-wide lock at its COMMIT, so no transaction that does other work notifies.
+ * Instead, hints are collected and sent a few times a second, in separate transactions that do not wait for the disk.
+ * If no session for LISTEN is possible, this is reported once, and no hints are received.
  */
 import type pg from "pg";
 import type { BackoffRule } from "../../../domain/pace/when.ts";
@@ -74,7 +74,7 @@ export class PostgresWakeUps implements WakeUps {
 
   private async begin(client: pg.Client) {
     client.on("notification", ({ processId, payload = "" }) => {
-      // Ignore own notifications: the server sends a session its own ones too.
+      // Ignore this session's own notifications, which the server returns to it.
       if (processId !== processIdOf(client)) this.wake(payload.split(" "));
     });
     // Do not wait for the disk: a notification that is lost in a crash is only a lost hint, and waiting would hold the

@@ -175,7 +175,7 @@ describe("encoding a call by its function signature", () => {
     ["f(bool)", ["true"], 'bool must be true or false, without quotes; given "true"'],
     ["f((uint8 a, bool b) x)", [{ a: 1 }], "is missing (bool)"],
     ["f((uint8 a, bool b) x)", [{ a: 1, c: 1 }], "is no member of this tuple, which has a, b"],
-  ])("explains for %s with the arguments %j what is wrong and what is valid", (signature, args, message) => {
+  ])("explains what is wrong with %s and the arguments %j, and what is valid", (signature, args, message) => {
     expect(complaint(() => codec.encodeCall(signature, args)).message).toBe(message);
   });
 
@@ -302,7 +302,7 @@ describe("encoding a call by its ABI", () => {
     expect(complaint(() => codec.encodeCall(abi, [])).path).toBe("function");
   });
 
-  it("names the argument with the bad type, and reports the path `abi` if the function was given by name", () => {
+  it("names the argument with the bad type; the reported path is `abi` if the function was given by name", () => {
     const odd = { ...pause, name: "odd", inputs: [{ type: "bool" }, { name: "x", type: "uint265" }] };
     const message = "argument 1 (x): `uint265` is no Solidity type; did you mean `uint256`?";
     expect(complaint(() => codec.encodeCall([odd], [true, 1]))).toEqual({ path: "function", message });

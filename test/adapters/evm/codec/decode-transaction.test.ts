@@ -22,20 +22,23 @@ const envelopes: readonly [string, TransactionSerializable, object][] = [
 ];
 
 describe("a signed payload", () => {
-  it.each(envelopes)("of type %s is decoded to the signed fields", async (envelope, transaction, fees) => {
-    const raw = await account.signTransaction(transaction);
-    const decoded = await decodeTransaction(raw);
-    expect(decoded).toMatchObject({ envelope, signer: SIGNER, unsigned: { ...common, fees } });
-    expect(decoded.unsigned.accessList).toEqual(envelope === "legacy" ? [] : accessList);
-  });
+  it.each(envelopes)(
+    "is decoded to the signed fields, for the transaction type %s",
+    async (envelope, transaction, fees) => {
+      const raw = await account.signTransaction(transaction);
+      const decoded = await decodeTransaction(raw);
+      expect(decoded).toMatchObject({ envelope, signer: SIGNER, unsigned: { ...common, fees } });
+      expect(decoded.unsigned.accessList).toEqual(envelope === "legacy" ? [] : accessList);
+    },
+  );
 
-  it("of a deployment has no receiver", async () => {
+  it("has no receiver if it is a deployment", async () => {
     const { to: _, ...deployment } = common;
     const raw = await account.signTransaction({ ...deployment, type: "legacy", gasPrice: 1n });
     expect((await decodeTransaction(raw)).unsigned.to).toBeNull();
   });
 
-  it("of an EIP-7702 delegation keeps its envelope type, so that it is not signed again as another type", async () => {
+  it("keeps its transaction type if it is an EIP-7702 delegation, so that it is not signed again as another type", async () => {
     const authorization = await account.signAuthorization({ address: TO, chainId: 31337, nonce: 8 });
     const raw = await account.signTransaction({
       ...common,
@@ -47,7 +50,7 @@ describe("a signed payload", () => {
     expect(await decodeTransaction(raw)).toMatchObject({ envelope: "eip7702", signer: SIGNER });
   });
 
-  it("with blob sidecars has the hash of its form without sidecars, because blocks contain that form", async () => {
+  it("has, if it includes blob sidecars, the hash of the form without sidecars, because blocks contain that form", async () => {
     const blob = {
       blob: `0x${"00".repeat(131_072)}`,
       commitment: `0x${"c0".repeat(48)}`,

@@ -132,7 +132,7 @@ it("costs besides gas that only one endpoint reports are marked as uncertain, be
   expect(unsure).toEqual(hashes.map((_, index) => (index === 2 ? true : undefined)));
 });
 
-describe("an endpoint is not trusted if its own block contradicts its response, such as", () => {
+describe("an endpoint is not trusted if its own block contradicts its response; for example, it returns", () => {
   it.each<[string, (receipt: Json) => Json | null]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     [
@@ -175,7 +175,7 @@ describe("an endpoint is not trusted if its own block contradicts its response, 
     expect(await settle()).toContainEqual({ kind: "disagree", answers: [expect.stringContaining("transactionsRoot")] });
   });
 
-  it("other contents under the hash of Fencepost's transaction", async () => {
+  it("a transaction with another content under the hash of Fencepost's transaction", async () => {
     const { proxy, hashes, settle } = await open();
     const change = (each: Json) => (each.hash === hashes[2] ? { ...each, value: "0x8" } : each);
     changeBlock(proxy, (block) => ({ ...block, transactions: (block.transactions as readonly Json[]).map(change) }));
@@ -192,7 +192,7 @@ describe("an endpoint is not trusted if its own block contradicts its response, 
   });
 });
 
-describe("an endpoint whose chain's blocks cannot be proved is accepted unproven", () => {
+describe("receipts of an endpoint are accepted without a proof by their block", () => {
   it.each<[string, (block: Json) => Json]>([
     ["has a header of its own", (block) => ({ ...block, requestsHash: undefined, l1BlockNumber: "0x1" })],
     [
@@ -200,7 +200,7 @@ describe("an endpoint whose chain's blocks cannot be proved is accepted unproven
       (block) => ({ ...block, transactions: [{ ...(block.transactions as readonly Json[])[0], type: "0x7e" }] }),
     ],
     // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
-  ])("if it %s, and no further block is fetched for a proof", async (_, change) => {
+  ])("because the chain %s; no further block is then fetched for a proof", async (_, change) => {
     const { proxy, settle } = await open();
     changeBlock(proxy, change);
     expect(kindsOf(await settle())).toEqual(["unproven"]);
@@ -214,7 +214,7 @@ describe("an endpoint whose chain's blocks cannot be proved is accepted unproven
     ["whose receipt is an error", refuseWith("transaction type not supported")],
   ])(
     // protects [False receipts] src/adapters/evm/proof/block-prover.ts
-    "if a block has a chain-specific transaction %s, also without eth_getBlockReceipts",
+    "because a block contains a chain-specific transaction %s (also without eth_getBlockReceipts)",
     async (_, answer) => {
       const { proxy, hashes, settle } = await open();
       proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
@@ -227,13 +227,13 @@ describe("an endpoint whose chain's blocks cannot be proved is accepted unproven
     },
   );
 
-  it("if it refuses to return the full block", async () => {
+  it("because the endpoint refuses to return the full block", async () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockByHash"] }, refuseWith("response size exceeded"));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
   });
 
-  it("if the block is too large to fetch", async () => {
+  it("because the block is too large to fetch", async () => {
     const { proxy, settle } = await open();
     changeBlock(proxy, (block) => ({ ...block, transactions: Array.from({ length: 5_001 }, () => ({})) }));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
@@ -290,7 +290,7 @@ describe("comparing the receipts of two endpoints", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("is undecided while one endpoint fails; once that endpoint is down, the other endpoint's receipts are proved by their block", async () => {
+  it("is undecided while one endpoint fails; once that endpoint counts as down, the other's receipts are proved by their block", async () => {
     const { proxy, hashes, settle } = await open(2);
     const down = proxyAt(harness.proxies, 1).rule({}, badGateway);
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, status: "0x0" }));
@@ -300,7 +300,7 @@ describe("comparing the receipts of two endpoints", () => {
   });
 
   // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
-  it("does not use the height of an endpoint that is down; the other endpoint must reach that height itself", async () => {
+  it("does not use the block height of an endpoint that is down; the other endpoint must reach the required block itself", async () => {
     const { proxy, settle } = await open(2, 1);
     await harness.node.mine();
     const { number } = (await harness.chain.head("latest")) as Block;

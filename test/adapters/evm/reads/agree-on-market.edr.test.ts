@@ -44,7 +44,7 @@ describe("the fee market that two endpoints agree on", () => {
     ["low", 1, LOW],
   ])(
     // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
-    "has the base fee of the valid block header and the lower tips if one endpoint reports too %s fees (endpoint %i)",
+    "has the base fee of the valid block header, and the lower tips, if one endpoint reports too %s fees (endpoint %i)",
     async (_, liar, lie) => {
       await start(2);
       lieAboutPrices(proxyAt(scene.proxies, liar), lie);
@@ -57,7 +57,7 @@ describe("the fee market that two endpoints agree on", () => {
     },
   );
 
-  it("equals the market of one honest endpoint, needs one request to each, and reports no disagreement", async () => {
+  it("equals the market of each honest endpoint, needs one request to each, and reports no disagreement", async () => {
     await start(2);
     await scene.chain.feeMarket();
     const before = scene.proxies.map(({ requests }) => requests.length);
@@ -78,7 +78,7 @@ describe("the fee market that two endpoints agree on", () => {
     expect(market.disputed?.[0]).toContain("shows block 1 with a header that does not hash");
   });
 
-  it("has the lower base fee if the endpoints show different blocks at one height, and also reports the higher one", async () => {
+  it("has the lower base fee, and reports the higher one, if the endpoints show different blocks at the same height", async () => {
     await start(2);
     lieAboutPrices(proxyAt(scene.proxies, 1), HIGH);
     changeBlocks(1, (block) => ({ ...block, hash: `0x${"ab".repeat(32)}` }));
@@ -125,7 +125,7 @@ describe("the fee market of a single endpoint", () => {
     expect(await scene.chain.feeMarket()).not.toHaveProperty("disputed");
   });
 
-  it("is accepted unproven if no block header of the chain ever matched its hash", async () => {
+  it("is accepted without proof if no block header of the chain ever matched its hash", async () => {
     await start(1);
     lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);
     const { baseFees } = await scene.chain.feeMarket();

@@ -74,7 +74,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
   });
 
   // protects [JSON-RPC] src/adapters/evm/reads/pass-on.ts, src/adapters/evm/rpc/transport.ts
-  it("does not change an endpoint's health, neither by a timeout nor by a response over the size limit", async () => {
+  it("never changes an endpoint's health, even after a timeout or a response over the size limit", async () => {
     const { first, second, endpoints, clock, ask } = await bench(CHAIN, CHAIN);
     expect(await ask()).toMatchObject({ result: 0 });
     for (let asked = 0; asked < 5; asked++) {

@@ -69,7 +69,7 @@ describe("a read with several endpoints configured", () => {
     expect(alerts(b.telemetry)).toEqual([]);
   });
 
-  it("does not report a rate-limited endpoint as unreachable, and does not check its chain id again", async () => {
+  it("does not report a rate-limited endpoint as unreachable, and does not repeat the check of its chain id", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).failAlways(LIMITED);
@@ -137,7 +137,7 @@ describe("the health state of an endpoint", () => {
     expect(b.telemetry.of("alert.resolved")).toMatchObject([about]);
   });
 
-  it("is probed in the background, so that no call waits for an endpoint that hangs", async () => {
+  it("is checked by background probes, so that no call waits for an endpoint that hangs", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 3; times++) await b.endpoints.read(who);
@@ -149,7 +149,7 @@ describe("the health state of an endpoint", () => {
     expect(server(b, 0).requests).toHaveLength(4);
   });
 
-  it("is probed at growing intervals while the endpoint is down", async () => {
+  it("is checked at growing intervals while the endpoint is down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 3; times++) await b.endpoints.read(who);
@@ -238,7 +238,7 @@ describe("an endpoint that serves another chain", () => {
   });
 
   // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts, src/adapters/evm/rpc/http.ts
-  it("is not suspected if the right endpoint closes each connection after its response and refuses a call", async () => {
+  it("is not suspected merely because an endpoint of the right chain closes each connection after its response and refuses a call", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways({ kind: "hangUp" });
     const refused: Ask<unknown> = (rpc) => rpc.request("nothing", []);
@@ -314,7 +314,7 @@ describe("a read that calls every endpoint", () => {
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
   });
 
-  it("reports no answer to all callers that shared a failed request to an endpoint, and calls the endpoint again next time", async () => {
+  it("reports no answer to all callers that shared a failed request, and calls the endpoint again next time", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.readEverywhere(who);
     server(b, 1).failNext(DOWN);
@@ -403,7 +403,7 @@ describe("an endpoint that falls behind the others", () => {
     expect(states.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
   });
 
-  it("is detected by one small request every ten seconds, which is not sent if there is no other endpoint", async () => {
+  it("is detected by one small request every ten seconds; no such request is sent if there is only one endpoint", async () => {
     const heads = [100, 100];
     const two = await racing(heads);
     const one = await racing([100]);

@@ -192,7 +192,7 @@ describe("an endpoint that is some blocks behind another one", () => {
 
 describe("an endpoint that claims a false block height", () => {
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("does not make another endpoint count as down by the height alone", async () => {
+  it("cannot make another endpoint count as down by the height alone", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     const header = liar.header.bind(liar);
@@ -210,7 +210,7 @@ describe("an endpoint that claims a false block height", () => {
     ["different blocks at each check", (look: number) => 1 + (look % 9)],
     // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   ])(
-    "does not make an honest endpoint count as down by inventing %s on top of the real chain while the real chain grows",
+    "cannot make an honest endpoint count as down by inventing %s on top of the growing real chain",
     async (_, forkAt) => {
       const [honest, liar] = [new Fake(100), new Fake(100)];
       const { looks } = bench(honest, liar);
@@ -225,7 +225,7 @@ describe("an endpoint that claims a false block height", () => {
   );
 
   // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
-  it("does not make an honest endpoint that is one block late count as down by mixing real and invented blocks", async () => {
+  it("cannot make an honest endpoint that is one block late count as down by mixing real and invented blocks", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     await looks(10 * MINUTE, (look) => {

@@ -22,7 +22,7 @@ const calls = (count: number, mayLeave: () => boolean) =>
 
 describe("RPC calls that a kill stops before they are sent", () => {
   // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
-  it("are not sent when a refused batch is repeated call by call: of 64 calls, only the 3 before the kill are sent", async () => {
+  it("are not sent when a refused batch is repeated call by call: of 64 calls, only the 3 sent before the kill go out", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(NO_BATCHES);
     const single = () => server.requests.filter(({ batch }) => !batch).length;

@@ -20,7 +20,7 @@ describe("endpoints that refuse batches", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/transport.ts
-  it("still answer unordered calls if ordered calls of the same batch get no answer", async () => {
+  it("still answer the unordered calls of a batch if the ordered calls in it get no answer", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" }, { kind: "cut" });
     const ordered = rpc.readInOrder(echoes(2));
@@ -114,7 +114,7 @@ describe("endpoints whose rate limit counts each call of a batch", () => {
     requests.map(({ calls }) => calls.length);
 
   // protects [Chains that differ] src/adapters/evm/rpc/transport.ts
-  it("get half as many calls per batch after each 429 until they accept, and then more step by step", async () => {
+  it("get half as many calls per batch after each 429 until they accept, and then gradually more", async () => {
     const { server, rpc, clock } = await bench();
     for (let times = 0; times < 2; times++) {
       server.failNext(limited);
@@ -129,7 +129,7 @@ describe("endpoints whose rate limit counts each call of a batch", () => {
     expect(sizes(server.requests.slice(before))).toEqual([100]);
   });
 
-  it("keep their number of calls per batch after a request that was never sent", async () => {
+  it("keep their current number of calls per batch after a request that was never sent", async () => {
     const { server, rpc, clock } = await bench();
     server.failNext(limited);
     await rpc.request("echo", [1]).catch(() => undefined);

@@ -203,7 +203,7 @@ describe("an RPC call", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([1, 4, 2, 2]);
   });
 
-  it("gets a node's refusal under HTTP 400 as an answer, not as a failure", async () => {
+  it("treats a node's refusal under HTTP 400 as an answer, not as a failure", async () => {
     const { server, rpc } = await bench();
     const body = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Nonce too low"}}';
     server.failNext({ kind: "status", status: 400, body });

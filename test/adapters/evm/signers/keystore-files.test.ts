@@ -32,7 +32,7 @@ async function keystore(password = "correct horse\n") {
 
 describe("an imported key", () => {
   // protects [Signers] src/adapters/evm/signers/keystore.ts
-  it("becomes a file, named as geth names it and readable only by this user, that ethers and a node can open", async () => {
+  it("becomes a file with a geth-style name, readable only by this user, that ethers and a node can open", async () => {
     const source = await keystore();
     const { address, file } = await importKey(source, ` 0x${HEX}\n`, NOW);
     expect(address).toBe(KEY.address);

@@ -29,7 +29,7 @@ function byEthers(privateKey: Hex, password: string): string {
 }
 
 describe("a keystore file", () => {
-  it("written by ethers can be opened, with a password in any script", async () => {
+  it("can be opened if ethers wrote it, with a password in any script", async () => {
     const hex = fc
       .uint8Array({ minLength: 31, maxLength: 31 })
       .map((b): Hex => `0x01${Buffer.from(b).toString("hex")}`);
@@ -41,13 +41,13 @@ describe("a keystore file", () => {
     );
   });
 
-  it.each(["scrypt", "pbkdf2"] as const)("written by Fencepost can be opened by ethers too (%s)", async (kdf) => {
+  it.each(["scrypt", "pbkdf2"] as const)("can be opened by ethers if Fencepost wrote it (%s)", async (kdf) => {
     const text = encryptKeystore(KEY, PASSWORD, { kdf, cost: LIGHT });
     expect((await decryptKeystoreJson(text, PASSWORD)).privateKey).toBe(KEY_HEX);
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("from the published test vectors can be opened: a pbkdf2 file at full cost, and a file written by geth", async () => {
+  it("can be opened if it is a published test vector: a pbkdf2 file at full cost, and a file written by geth", async () => {
     expect(await decryptKeystore(PBKDF2_VECTOR, "testpassword", "vector")).toEqual(
       keyOf("0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d"),
     );
@@ -55,13 +55,13 @@ describe("a keystore file", () => {
     expect(address).toBe("0x7ef5a6135f1fd6a02593eedc869c6d41d934aef8");
   });
 
-  it("with geth's scrypt cost can be opened within the allowed memory", async () => {
+  it("can be opened within the allowed memory if it has geth's scrypt cost", async () => {
     const text = encryptKeystore(KEY, PASSWORD);
     expect(JSON.parse(text).crypto.kdfparams).toMatchObject({ n: 262_144, r: 8, p: 1 });
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("written by old clients can be opened: with Crypto, without address, with 0x prefixes", async () => {
+  it("can be opened if an old client wrote it: with Crypto, without address, with 0x prefixes", async () => {
     const { crypto, ...rest } = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const { address: _, ...anonymous } = rest;
     expect(await decryptKeystore(JSON.stringify({ ...anonymous, Crypto: crypto }), PASSWORD, "old")).toEqual(KEY);
@@ -71,7 +71,7 @@ describe("a keystore file", () => {
   });
 });
 
-describe("an invalid keystore file is refused in one line with its name:", () => {
+describe("a keystore file is refused, with an error of one line that names the file, if it has", () => {
   async function failure(text: string, password = PASSWORD): Promise<string> {
     const error = await decryptKeystore(text, password, "keys/a.json").catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(BadKey);
@@ -80,13 +80,13 @@ describe("an invalid keystore file is refused in one line with its name:", () =>
     return message;
   }
 
-  it("a wrong password", async () => {
+  it("another password than the given one", async () => {
     expect(await failure(byEthers(KEY_HEX, PASSWORD), `${PASSWORD}!`)).toBe(
       "keys/a.json: wrong password, or the file is damaged",
     );
   });
 
-  it("one flipped bit of the ciphertext", async () => {
+  it("one flipped bit in its ciphertext", async () => {
     const file = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const first = Number.parseInt(file.crypto.ciphertext.slice(0, 2), 16) ^ 1;
     file.crypto.ciphertext = first.toString(16).padStart(2, "0") + file.crypto.ciphertext.slice(2);
@@ -132,7 +132,7 @@ describe("an invalid keystore file is refused in one line with its name:", () =>
     expect(await failure(JSON.stringify(damage(file)))).toMatch(expected);
   });
 
-  it("a file that is not JSON", async () => {
+  it("content that is not JSON", async () => {
     expect(await failure("{")).toMatch(/not a JSON object/);
   });
 });

@@ -99,7 +99,7 @@ describe("the signing thread", () => {
   });
 
   // protects [Many lanes] src/adapters/evm/signers/worker/serialise.js, src/adapters/evm/threads/keccak.js
-  it("gets transactions as text, which needs no conversion between threads", async () => {
+  it("gets transactions as text, because text needs no conversion between threads", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const [worker] = workers as [Worker];
@@ -116,7 +116,7 @@ describe("the signing thread", () => {
     expect(crossed).toEqual([[[0, [0, [[2, 1, fields]]]]], [[0, [[signed?.rawTransaction, signed?.txHash]]]]]);
   });
 
-  it("refuses requests after close, and rejects requests that close interrupts", async () => {
+  it("refuses new requests after it was closed, and rejects requests that the close interrupts", async () => {
     const signer = await createLocalSigner({ keys: { privateKeys: [key] } });
     const interrupted = signer.sign(address, [transfer]);
     const rejection = expect(interrupted).rejects.toThrow(/closed before it answered the request/);
@@ -191,7 +191,7 @@ describe("loading the keys of the local signer", () => {
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
-  it("lists the signer's own accounts, then those whose keys the chain node holds, and signs nothing for the latter", async () => {
+  it("lists the signer's own accounts, then accounts whose keys the chain node holds, for which it signs nothing", async () => {
     const atNode: Hex = `0x${"5e".repeat(20)}`;
     const signer = await start({ keys: { privateKeys: [key], nodeSigners: [atNode] } });
     expect(signer.addresses()).toEqual([address, atNode]);

@@ -170,13 +170,13 @@ describe("submission errors that are classified as unknown", () => {
     expect(say(message)).toBe("unknown");
   });
 
-  it("include texts that contain two different answers", () => {
+  it("include texts that match two different answers", () => {
     expect(say("nonce too low: already known")).toBe("unknown");
     expect(say("already known", -32603, { message: "nonce too low" })).toBe("unknown");
     expect(say("node is syncing: nonce too low")).toBe("unknown");
   });
 
-  it('include "txpool is full", even if the text also mentions a price', () => {
+  it("include `txpool is full`, even if the text also mentions a price", () => {
     expect(say("txpool is full: transaction underpriced")).toBe("unknown");
   });
 
@@ -191,7 +191,7 @@ describe("submission errors that are classified as unknown", () => {
     );
   });
 
-  it("include texts with a known phrase in the middle of a clause", () => {
+  it("include texts in which a known phrase is only part of a clause", () => {
     const word = fc.stringMatching(/^[a-z]{3,9}$/);
     const phrase = fc.constantFrom("nonce too low", "already known", "insufficient funds", "exceeds block gas limit");
     fc.assert(fc.property(word, phrase, (before, says) => say(`${before} ${says}`) === "unknown"));

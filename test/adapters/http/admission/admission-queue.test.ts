@@ -51,7 +51,7 @@ function ask(count: number, arrivedMs?: number): void {
 }
 
 describe("the admission queue for HTTP requests", () => {
-  it("admits every request at once early in a turn of the event loop", () => {
+  it("admits every request immediately if it arrives early in a turn of the event loop", () => {
     ask(3);
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
@@ -94,7 +94,7 @@ describe("the admission queue for HTTP requests", () => {
   });
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
-  it("reports the number of waiting requests until it is zero", async () => {
+  it("reports the number of waiting requests at every change, down to zero", async () => {
     queue(visitor("early"));
     expect(waiting).toEqual([]);
     ask(2, TURN_MS);
@@ -164,7 +164,7 @@ describe("the admission queue for HTTP requests", () => {
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
-  it("holds a bounded number of requests, and admits none of disconnected callers", async () => {
+  it("has a maximum length, and drops requests whose callers have disconnected", async () => {
     admittance = { kind: "soon", refusal };
     queue(visitor("gone", 0, true));
     ask(LIMIT - 1);
@@ -201,7 +201,7 @@ describe("an HTTP request to an overloaded node", () => {
   const options = { admission: { ...closed, onRefused: () => undefined } };
 
   // protects [Short of time] src/adapters/http/app.ts, src/adapters/http/admission/admission-queue.ts
-  it.each(["/api/v1/tx", "/api/v1/tx/batch"])("to %s is refused before its body is read", async (url) => {
+  it.each(["/api/v1/tx", "/api/v1/tx/batch"])("is refused before its body is read, if it goes to %s", async (url) => {
     const headers = { "content-type": "application/json" };
     const answer = await httpApp({}, options).inject({ method: "POST", url, headers, payload: "{ this is no JSON" });
     expect(answer.statusCode).toBe(503);
@@ -209,7 +209,7 @@ describe("an HTTP request to an overloaded node", () => {
     expect(answer.json()).toMatchObject({ code: "UNAVAILABLE", detail: "not now" });
   });
 
-  it("without an API key is refused before it waits", async () => {
+  it("is refused before it waits, if it has no API key", async () => {
     const secured = { ...options, apiKeys: [{ name: "a", secret: "s".repeat(22) }] };
     const answer = await httpApp({}, secured).inject({ method: "POST", url: "/api/v1/tx", payload: {} });
     expect(answer.statusCode).toBe(401);
@@ -251,7 +251,7 @@ describe("an HTTP request to an overloaded node", () => {
     });
   });
 
-  it("is answered if it creates nothing, as are health checks", async () => {
+  it("is answered if it creates nothing; health checks are answered too", async () => {
     const app = httpApp({ nodes: async () => [] }, options);
     expect((await app.inject("/api/v1/nodes")).statusCode).toBe(200);
     expect((await app.inject("/healthz")).statusCode).toBe(200);

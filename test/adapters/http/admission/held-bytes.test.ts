@@ -88,7 +88,7 @@ describe("request bodies that are announced but not yet sent", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are no longer counted when their connection ends or their response is sent", async () => {
+  it("are no longer counted once their connection ends or the response is sent", async () => {
     const port = await serve();
     const begun = await Promise.all([1, 2, 3, 4].map(() => begin(port, "weak", LARGE)));
     begun[0]?.socket.destroy();
@@ -107,7 +107,7 @@ describe("request bodies that are announced but not yet sent", () => {
   });
 
   // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
-  it("are counted as they arrive if they have no Content-Length", async () => {
+  it("are counted as the bytes arrive if the request has no Content-Length", async () => {
     const port = await serve();
     const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${" ".repeat(bytes)}\r\n`;
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE.replace(String(8 * MIB), String(8 * MIB - 2 ** 18)));

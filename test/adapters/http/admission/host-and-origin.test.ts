@@ -104,7 +104,7 @@ describe("a request from a web page", () => {
   });
 
   // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
-  it("of another site cannot POST, and nothing is created", async () => {
+  it("cannot POST from another site, and nothing is created", async () => {
     let created = 0;
     const create = () => {
       created++;
@@ -116,13 +116,13 @@ describe("a request from a web page", () => {
     expect([response.statusCode, created]).toEqual([403, 0]);
   });
 
-  it("of another site may read routes that need no API key", async () => {
+  it("may read, from another site, routes that need no API key", async () => {
     const headers = { host: "localhost:3000", origin: "https://attacker.example" };
     expect(await statusOf(wire, headers, "/openapi.json")).toBe(200);
     expect((await ask(wire, headers, "/openapi.json")).headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  it("of a configured site gets CORS headers and preflight responses", async () => {
+  it("gets CORS headers and preflight responses if its site is configured", async () => {
     const headers = { host: "localhost:3000", origin: "https://wallet.example" };
     const answer = await ask(wire, headers);
     expect(answer.headers).toMatchObject({

@@ -80,7 +80,7 @@ describe("API key authentication", () => {
     },
   );
 
-  it("is not required for a 404", async () => {
+  it("is not required to get a 404 for an unknown route", async () => {
     expect((await get("/api/v1/nothing")).statusCode).toBe(404);
   });
 
@@ -89,7 +89,7 @@ describe("API key authentication", () => {
     expect((await closed.inject("/api/v1/signers")).statusCode).toBe(401);
   });
 
-  it('admits every caller if API keys are set to "none"', async () => {
+  it("admits every caller if API keys are set to `none`", async () => {
     const open = httpApp(script, { apiKeys: "none" });
     expect((await open.inject("/api/v1/signers")).statusCode).toBe(200);
     expect((await open.inject("/metrics")).statusCode).toBe(200);

@@ -15,7 +15,7 @@ describe("the memory budget of JSON-RPC reads that wait for a response", () => {
   });
 
   // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
-  it("grants a new API key an equal share even if another key has used it up", () => {
+  it("grants a new API key an equal share even if another key has used up the whole budget", () => {
     const full = readBudget();
     enter(full, "busy", 20);
     expect(enter(full, "calm", 20)).toBe(6);
@@ -31,7 +31,7 @@ describe("the memory budget of JSON-RPC reads that wait for a response", () => {
     expect(others.reduce((sum, each) => sum + each, 12)).toBe(24);
   });
 
-  it("is also used up by many small reads", () => {
+  it("is also used up if there are many small reads", () => {
     const full = readBudget();
     expect(full("busy", { reads: 12_288, bytes: 0 })).not.toBeNull();
     expect(full("busy", { reads: 1, bytes: 50 })).toBeNull();

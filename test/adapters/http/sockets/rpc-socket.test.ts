@@ -64,7 +64,7 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
 
 describe("a JSON-RPC WebSocket connection", () => {
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
-  it("is closed if it does not read its responses, and their memory is released", async () => {
+  it("is closed if the client does not read its responses, and their memory is released", async () => {
     const { clock, socket, headListeners, announceHead } = open();
     socket.say(SUBSCRIBE);
     await clock.advance(0);

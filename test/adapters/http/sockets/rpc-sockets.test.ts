@@ -287,7 +287,7 @@ describe("a WebSocket subscription", () => {
   }
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("to newHeads gets the header of each block once, in order, including blocks between two polls", async () => {
+  it("gets, for newHeads, the header of each block once, in order, including blocks between two polls", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     blocks.add(header(2));
     await clock.advance(1_000);
@@ -300,7 +300,7 @@ describe("a WebSocket subscription", () => {
   });
 
   // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
-  it("to newHeads gets the blocks of the new branch after a reorg", async () => {
+  it("gets, for newHeads, the blocks of the new branch after a reorg", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     for (const n of [2, 3]) {
       blocks.add(header(n));

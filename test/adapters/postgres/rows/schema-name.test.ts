@@ -15,7 +15,8 @@ import { everyStatement } from "../every-statement.ts";
 import { connectClient } from "../postgres-subject.ts";
 
 /**
- * Two Fencepost schemas in one database that has no schema `fencepost`: every statement that names `fencepost` fails.
+ * Two Fencepost schemas in one database that has no schema named `fencepost`. So a statement that wrongly names
+ * `fencepost` fails.
  */
 describe("database schemas with a configured name", () => {
   const name = `${inject("postgres").prefix}named`;
@@ -57,7 +58,7 @@ describe("database schemas with a configured name", () => {
       const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
       expect(rows).toEqual([]);
       const speaking = speakingIn(await connectClient(databaseUrl), schema);
-      // With the schema as its search path, the session prints names without the schema.
+      // With the schema as the session's search path, PostgreSQL prints names without the schema prefix.
       await speaking.query("SET search_path TO fencepost");
       const dump = await dumpSchema(speaking).finally(() => speaking.end());
       const snapshot = new URL("../schema.sql", import.meta.url);

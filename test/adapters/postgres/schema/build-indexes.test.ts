@@ -72,9 +72,9 @@ describe("building an index on a table in use", () => {
   });
 });
 
-describe("the stored counts of transactions that are open or tracked", () => {
+describe("the stored counts of transactions that are open or watched for reorgs", () => {
   // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
-  it("are updated by a database trigger for every writer that does not update them itself", async () => {
+  it("are updated by a database trigger if the writer does not update them itself", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await insert(client, "ALLOCATED", 0);
     await insert(client, "ALLOCATED", 1);

@@ -19,7 +19,7 @@ import { connectClient } from "../postgres-subject.ts";
 
 const ONE: Migration = migration("0001_one.sql", "CREATE TABLE fencepost.one (id integer)");
 const TWO: Migration = migration("0002_two.sql", "CREATE TABLE fencepost.two (id integer)");
-/** Two migrations of the next release; AFTER_NEXT is one of the release after it. */
+/** NEXT: two migrations of the next release. AFTER_NEXT: a migration of the release after the next. */
 const NEXT: readonly Migration[] = [
   migration("0003_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.three (id integer)"),
   migration("0004_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.four (id integer)"),
@@ -86,7 +86,7 @@ describe("migrate", () => {
     expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
   });
 
-  it("does not block a running node while another session, such as a backup, holds a table that it needs", async () => {
+  it("does not block a running node while it waits for a table that another session, such as a backup, has locked", async () => {
     const databaseUrl = await emptyDatabase();
     const shipped = await shippedMigrations();
     await migrate({ databaseUrl, migrations: shipped });
@@ -125,7 +125,7 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
   });
 
-  it("allows a program to run and start on the schema of the next release, but of no later release", async () => {
+  it("lets a program run and start on the schema of the next release, but not of a later one", async () => {
     const databaseUrl = await emptyDatabase();
     const later = [ONE, TWO, ...NEXT, AFTER_NEXT];
     await migrate({ databaseUrl, migrations: later.slice(0, 4) });
@@ -141,7 +141,7 @@ describe("migrate", () => {
     expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, TWO] }))).toBe("newer");
   });
 
-  it("applies no migration that is older than one in the database that this version does not know", async () => {
+  it("refuses to apply a migration that is older than an unknown migration in the database", async () => {
     const databaseUrl = await emptyDatabase();
     const [three, four] = NEXT as [Migration, Migration];
     await migrate({ databaseUrl, migrations: [ONE, TWO, four] });
@@ -190,7 +190,7 @@ describe("migrate", () => {
     await store.close();
   });
 
-  it("ships migrations that each name an earlier migration they work with, because consecutive releases must work together", async () => {
+  it("includes only migrations that name an earlier migration they work with, because consecutive releases must work together", async () => {
     const shipped = await shippedMigrations();
     const names = ["0036_private_endpoints.sql", ...shipped.map(({ name }) => name)];
     for (const [index, { name, sql }] of shipped.entries()) {

@@ -14,7 +14,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(slots.take()).toBe(first);
   });
 
-  it("are not reused while a commit to them may still reach the database", () => {
+  it("are not reused while an earlier commit that uses them may still reach the database", () => {
     const slots = new CommitSlots("store");
     const slot = slots.take();
     slots.acknowledged(slot, "a", 0);
@@ -25,7 +25,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     for (const marker of ["a", "b", CLOSED]) expect(kept(slots, [{ slot, marker }]), marker).toBe(true);
   });
 
-  it("show whether a database still has all commits that it acknowledged", () => {
+  it("are compared with the acknowledged commits to find out whether the database still has all of them", () => {
     const slots = new CommitSlots("store");
     expect(kept(slots, []), "nothing was acknowledged").toBe(true);
     slots.acknowledged(1, "a", 0);
@@ -59,7 +59,7 @@ describe("commit slots (rows with the marker of the last commit)", () => {
     expect(slots.areKept(expected, [{ slot: 1, marker: "older" }])).toBe(false);
   });
 
-  it("need no check of commits over a minute older than the newest one, because the WAL has them before it", () => {
+  it("are not checked for commits over a minute older than the newest one, because WAL that contains the newest contains those too", () => {
     const slots = new CommitSlots("store");
     slots.acknowledged(1, "old", 0);
     slots.acknowledged(2, "new", 60_001);

@@ -41,16 +41,16 @@ function open(directUrl: string): DirectSession {
 const sessions = async () => (await subject.client.query(SESSIONS)).rows.length;
 const noneIsLeft = () => waitUntil(async () => (await sessions()) === 0, "the server has no session of it");
 
-describe("closing a direct PostgreSQL session", () => {
+describe("closing a direct PostgreSQL session leaves no session on the server", () => {
   // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-  it("right after it was opened leaves no session on the server", async () => {
+  it("right after it was opened", async () => {
     await open(subject.url).close();
     await noneIsLeft();
     expect(events).toEqual([]);
   });
 
   // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-  it("before the server has answered the connection leaves no session on the server, even if it answers later", async () => {
+  it("before the server has answered the connection request, even if it answers later", async () => {
     wire.freeze();
     const session = open(wire.through(subject.url));
     await waitUntil(() => wire.connections > 0, "it is connecting");
@@ -63,7 +63,7 @@ describe("closing a direct PostgreSQL session", () => {
 
   it.each(["pg_backend_pid", "the first question"])(
     // protects [Short of time] src/adapters/postgres/session/direct-session.ts
-    "while the server owes the answer to %s leaves no session on the server",
+    "while the server owes the answer to %s",
     async (question) => {
       const asked = wire.holdAt(question);
       const session = open(wire.through(subject.url));
@@ -77,7 +77,7 @@ describe("closing a direct PostgreSQL session", () => {
     },
   );
 
-  it("after it has started leaves no session on the server", async () => {
+  it("after it has started", async () => {
     const session = open(subject.url);
     await waitUntil(() => events.includes("begun"), "it has begun");
     await session.close();

@@ -79,12 +79,12 @@ describe("the history check when an instance registers", () => {
     expect({ begins, mayHaveLost }).toEqual({ begins: true, mayHaveLost: true });
   });
 
-  it("begins a feed epoch without data loss after a promotion that preserved everything this process has seen", () => {
+  it("begins a feed epoch, but reports no data loss, after a promotion that preserved everything this process has seen", () => {
     expect(judge({ observed: PROMOTED })).toEqual(KEPT);
     expect(judge({ observed: { ...PROMOTED, walPosition: 410n } }), "unacknowledged log may be gone").toEqual(KEPT);
   });
 
-  it("begins no feed epoch that another node has already begun, unless it found a loss that the other node did not", () => {
+  it("begins no further feed epoch if another node has begun one, unless this node found a loss that the other did not", () => {
     const begun = { ...ROW, ordinal: 3, epoch: 4, timeline: "0000000A", walPosition: 480n };
     const late = { observed: { ...PROMOTED, epoch: 4 }, recorded: begun, feed: { epoch: 4, lastSeq: 10 } };
     expect(judge(late)).toEqual({ ...KEPT, begins: false });

@@ -29,7 +29,7 @@ describe("the known history of the database", () => {
     expect(history.floor.position).toBe(250n);
   });
 
-  it("accepts answers that arrive out of order: each is compared with the position known when it was requested", () => {
+  it("accepts answers in any order: each is compared with the WAL position that was known when it was requested", () => {
     const history = opened();
     const [slow, fast] = [history.floor, history.floor];
     history.verify(at(300n), fast);
@@ -61,7 +61,7 @@ describe("the known history of the database", () => {
     expect(() => history.verify(at(199n, { epoch: 2 }), history.floor)).toThrow(HistoryChanged);
   });
 
-  it("keeps the last state seen before a change, and nothing if the process never wrote", () => {
+  it("keeps the last state seen before the history changed, and nothing if the process never wrote", () => {
     const history = opened();
     expect(history.memory).toBeNull();
     history.verify(at(150n), history.floor);
@@ -71,13 +71,13 @@ describe("the known history of the database", () => {
     expect(history.memory).toEqual(at(170n, { synchronous: true }));
   });
 
-  it("takes the epoch from the first read if no instance has registered", () => {
+  it("takes the feed epoch from the first read if no instance has registered", () => {
     const history = opened();
     history.verify(at(100n, { epoch: 3 }), history.floor);
     expect(() => history.verify(at(100n, { epoch: 4 }), history.floor)).toThrow(HistoryChanged);
   });
 
-  it("must be matched by the server's history, until a change of history is detected", () => {
+  it("is compared with the server's history, until a change of history is detected", () => {
     const history = opened();
     expect(history.standing).toBeNull();
     history.pin(HOME);

@@ -3,7 +3,7 @@ import { limitsFor } from "../../../../src/adapters/postgres/session/limits.ts";
 
 describe.each([3_000, 10_000, 60_000])("transaction timeouts for a lease of %i ms", (leaseMs) => {
   it.each([150_000, 160_000])(
-    "sum up to less than a third of the lease on server version %i, for any number of statements",
+    "add up to less than a third of the lease on server version %i, for any number of statements",
     (version) => {
       const limits = limitsFor(leaseMs, version);
       for (const [waits, reads, writes] of [
@@ -27,7 +27,7 @@ describe.each([3_000, 10_000, 60_000])("transaction timeouts for a lease of %i m
   });
 
   it.each([150_000, 180_000])(
-    "let a transaction wait for a lock longer than a stalled node's session may be idle, on server version %i",
+    "allow a longer wait for a lock than the idle time after which the server ends a stalled session, on server version %i",
     (version) => {
       const limits = limitsFor(leaseMs, version);
       expect(limits.waiting(2).lockMs).toBeGreaterThan(limits.idleMs);

@@ -68,7 +68,7 @@ describe.each(KINDS)("pipelined statements (prepared: $prepared, one Sync: $watc
     expect(await words()).toEqual(["a", "b", "c"]);
   });
 
-  it("after a failed one are not executed, and all of them report the error", async () => {
+  it("are not executed after a failed statement, and all of them report its error", async () => {
     await connections.use((session) =>
       session.together(() => Promise.all([session.run(fail(1)), session.run(note("x"))])),
     );
@@ -103,7 +103,7 @@ describe.each(KINDS)("pipelined statements (prepared: $prepared, one Sync: $watc
     expect(await connections.use(async (session) => backend(session))).toBe(first);
   });
 
-  it("are the last on their connection if a prepared statement failed at the first use of its name", async () => {
+  it("make their connection unusable for further statements if a prepared statement failed at the first use of its name", async () => {
     const unprepared = statement("unprepared")`SELECT 1 / $1::integer AS unprepared`;
     const first = await connections.use(async (session) => {
       await expect(session.run(unprepared(0))).rejects.toMatchObject({ code: "22012" });

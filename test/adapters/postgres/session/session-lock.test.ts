@@ -83,8 +83,8 @@ describe("a node's PostgreSQL session lock", () => {
     const store = await two.connect();
     const instance = anInstance();
     await store.registerInstance(instance);
-    // The lock's direct address leads to another server. If this lock were published, every other node would consider
-    // this instance dead.
+    // The direct address given for the session lock leads to another server. If the node published that lock, every
+    // other node would consider this instance dead.
     expect(await store.publishLock(instance.instanceId, lock.held)).toBe("unseen");
     await Promise.all([lock.close(), store.close()]);
     await Promise.all([one.close(), two.close()]);
@@ -141,7 +141,7 @@ describe("a node's PostgreSQL session lock", () => {
   });
 
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
-  it("is reported with the time for which the server has kept its sessions; a crash of a server process restarts that time", async () => {
+  it("is reported with the server's uptime, which restarts when a crashed server process ends all sessions", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });
     const client = await connectClient(server.url);

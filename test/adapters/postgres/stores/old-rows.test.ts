@@ -82,7 +82,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
-  it("of a lane that has no owner, and whose key no live instance has, can be removed once the lane is acquired", async () => {
+  it("can be removed once its lane is acquired, if the lane had no owner and no live instance had its key", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -114,7 +114,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/domain/cluster/retention.ts
-  it("stays while it is open, and while it is tracked for a reorg", async () => {
+  it("is not removed while it is open or while it is watched for reorgs", async () => {
     const fence = await holdLane(store);
     const watched = await confirmOld(store, fence, anOldIntent(fence.lane));
     const open = anOldIntent(fence.lane);
@@ -125,7 +125,7 @@ describe("a transaction past its retention", () => {
     expect(await tablesOf(open.txId)).toContain("transaction");
   });
 
-  it("stays while the feed still contains its completion", async () => {
+  it("is not removed while the feed still contains its completion", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -146,7 +146,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts
-  it("is removed only under its lane's fence: not for another term, and never from other lanes", async () => {
+  it("is removed only by the current owner of its lane: a stale owner, or the owner of another lane, removes nothing", async () => {
     const [fence, other] = [await holdLane(store), await holdLane(store)];
     await anOldTransaction(store, fence);
     const theirs = await anOldTransaction(store, other);
@@ -167,7 +167,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
-  it("stays if its lane is locked, and the removal does not wait long for the lock", async () => {
+  it("is not removed while its lane is locked, and the removal does not wait long for the lock", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -185,7 +185,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("is removed with the reservation that it was made from, whose request id stays refused", async () => {
+  it("is removed together with the reservation it came from; the reservation's request id stays refused", async () => {
     const fence = await holdLane(store);
     const reservationId = crypto.randomUUID();
     const wanted = { ...BY_ANYBODY, reservationId, requestId: "kept for me", ttlMs: 60_000, floor: 0 };
@@ -238,7 +238,7 @@ describe("a transaction past its retention", () => {
   });
 
   // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
-  it("keeps the lane's next nonce above its own nonce, even if the lane has no other rows", async () => {
+  it("keeps the lane's next nonce above the removed nonce, even if the lane has no other rows", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
     await letDaysPass(subject.client, OLD_DAYS);
@@ -258,7 +258,7 @@ describe("the request id of a removed transaction", () => {
   };
 
   // protects [Retention] src/adapters/postgres/commit/spent-requests.ts, src/adapters/postgres/commit/lookup.ts, src/domain/ledger/allocate.ts
-  it("stays refused while new ids of the same batch are created, with a look-up first or in one round trip", async () => {
+  it("stays refused while new ids of the same batch are created, whether the commit looks ids up first or takes one round trip", async () => {
     const fence = await gone("once");
     // The first commit reads its rows before it writes, because this process does not have the lane's current state in
     // memory; later commits take one round trip.
@@ -271,7 +271,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/lane.ts
-  it("stays refused by a process that had loaded the lane before the removal and is its only owner", async () => {
+  it("stays refused by a process that has owned the lane alone since before the removal", async () => {
     const fence = await holdLane(store);
     const old = anOldIntent(fence.lane, { requestId: "remembered" });
     await anOldTransaction(store, fence, old);
@@ -286,7 +286,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
-  it("stays refused on other lanes of the chain only for requests to the same pool", async () => {
+  it("stays refused on other lanes of the chain, but only for requests to the same pool", async () => {
     const fence = await gone("of a pool", { pool: "payouts" });
     const second = await holdLane(store);
     await allocate(store, second, [anIntent(second.lane)]);
@@ -318,7 +318,7 @@ describe("the request id of a removed transaction", () => {
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
-  it("is refused during the removal too: the retry waits for the lane, and finds the transaction or the id's stored hash", async () => {
+  it("is refused during the removal too: a retry waits for the lane, and then finds the transaction or the stored hash of the id", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const requestId = `at the time of ${end}`;
       const fence = await holdLane(store);
@@ -367,7 +367,7 @@ describe("the request id of a removed transaction", () => {
     expect(await resultsOf(fence, anIntent(fence.lane, { requestId: "for a while" }))).toEqual(["created"]);
   });
 
-  it("is not stored for a transaction that was refused because another one has the id", async () => {
+  it("is not stored if the transaction was refused because another one has the id", async () => {
     const fence = await holdLane(store);
     const first = anIntent(fence.lane, { requestId: "mine" });
     await allocate(store, fence, [first]);

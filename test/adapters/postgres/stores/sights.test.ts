@@ -40,7 +40,7 @@ describe("dashboard queries on large tables", () => {
   }, 60_000);
   afterAll(() => subject.close());
 
-  /** The runtime is needed only to write reports, which no test here does. */
+  /** The `DurableRuntime` is needed only to write reports, which no test in this file does. */
   const sights = (connections: Parameters<Ask>[0]) => sightsFrom(connections, {} as DurableRuntime);
   const costOf = (ask: (store: SightStore) => unknown) =>
     countBuffers(subject.client, (connections) => ask(sights(connections)));
@@ -72,11 +72,11 @@ describe("dashboard queries on large tables", () => {
     expect(await costOf((store) => store.pulse())).toBeLessThan(200 * 6 + 800);
   });
 
-  it("find the oldest open transaction by an index, and give up if the oldest rows are only tracked for reorgs", async () => {
+  it("find the oldest open transaction by an index, and give up if the oldest rows are only watched for reorgs", async () => {
     expect(await costOf((store) => store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN]))).toBeLessThan(FEW);
     const store = await subject.connect();
-    // In this data, four transactions of every lane are settled and only watched for reorgs, and they are older than
-    // all open ones.
+    // In this data, each lane has four settled transactions that are only watched for reorgs. They are older than all
+    // open transactions.
     expect(await store.oldestOpen([BUSY_CHAIN, QUIET_CHAIN])).toEqual(["unknown", "none"]);
     await store.close();
   });
@@ -109,7 +109,8 @@ describe("dashboard queries on large tables", () => {
   it("read a range of 2,000 nonces by key, wherever it begins", async () => {
     const lane = { chainId: BUSY_CHAIN, signer: signerAt(5) };
     for (const first of [0, 1_999_000, 2_000_000, 9_000_000]) {
-      // A range here has at most about three hundred rows; each costs one page of the table and a few of the index.
+      // A range in this test has at most about three hundred rows. Each row costs one page of the table and a few pages
+      // of the index.
       expect(await costOf((store) => store.nonces(lane, first, first + 1_999))).toBeLessThan(300 * 3);
     }
   });

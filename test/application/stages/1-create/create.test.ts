@@ -22,7 +22,7 @@ import { CHAIN_ID, SIGNER, TO, transfer } from "../../../support/world.ts";
 interface Bench extends StageBench {
   readonly createPorts: CreatePorts;
   readonly creates: Creates;
-  /** How often `own` was called to get the lane. */
+  /** Number of calls to `own`, which gets the lane. */
   owned: number;
   own: () => Promise<OwnedLane>;
 }
@@ -178,14 +178,14 @@ describe("a create with a request id that exists", () => {
     expect(labels(made)).toEqual(["created", "duplicate", "reused"]);
   });
 
-  it("is detected by the allocation at the latest", async () => {
+  it("is recognised as a repeat by the nonce allocation at the latest", async () => {
     const made = bench();
     const duplicate = { result: "duplicate", existing: existing("r", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 8 });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ outcome: "existing", nonce: 7 }]);
   });
 
-  it("returns the existing transaction's result even if its own simulation was refused meanwhile", async () => {
+  it("returns the existing transaction even if the simulation of the repeated request was refused meanwhile", async () => {
     const made = bench();
     made.simulated.revertCallsTo(TO, "0x");
     let looks = 0;
@@ -197,7 +197,7 @@ describe("a create with a request id that exists", () => {
     expect(looks).toBe(2);
   });
 
-  it("is found during allocation if preparing needs no RPC request, and no create overtakes an earlier lookup", async () => {
+  it("is found under the lane's lock if no lookup came first; while a lookup runs, later creates of the lane wait", async () => {
     const made = bench();
     const looks: (readonly string[])[] = [];
     const gate = deferred<readonly ExistingTransaction[]>();
@@ -208,8 +208,8 @@ describe("a create with a request id that exists", () => {
       },
     });
     const withGas = (requestId: string) => transfer({ requestId, payload: { to: TO, value: 1, gas: 60_000 } });
-    // No unmined transaction of the lane precedes the first create, so its request id is looked up and it is simulated.
-    // The second create arrives meanwhile.
+    // The lane has no unmined transaction before the first create. So the create's request id is looked up, and the
+    // create is simulated. The second create arrives meanwhile.
     const first = create(made.creates, [withGas("a")]);
     const second = create(made.creates, [withGas("b")]);
     await made.clock.advance(100);
@@ -220,8 +220,8 @@ describe("a create with a request id that exists", () => {
     const items = made.writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
     expect(items.map(({ intent }) => intent.requestId)).toEqual(["a", "b"]);
     expect(looks).toEqual([["a", "b"]]);
-    // From here on an unmined transaction always precedes a create. So no look-up is made, and a repeat is found under
-    // the lane's lock.
+    // From here on, the lane always has an unmined transaction before a create. So no look-up is made; a repeated
+    // request is found in the commit itself, under the lane's lock.
     const duplicate = { result: "duplicate", existing: existing("a", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 102 });
     expect(await ask(made, withGas("a"))).toMatchObject([{ outcome: "existing", txId: "the first" }]);
@@ -237,7 +237,7 @@ describe("a create with a request id that exists", () => {
 });
 
 describe("creates that wait for a lane while it is lost", () => {
-  it("make the node acquire the lane once more, since nothing was consumed", async () => {
+  it("make the node acquire the lane once more, since no nonce was consumed", async () => {
     const made = bench();
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -273,7 +273,7 @@ describe("creates that wait for a lane while it is lost", () => {
   });
 
   // protects [Many lanes] src/application/stages/1-create/create.ts
-  it("count as waiting under the next term too, until each has a result", async () => {
+  it("still count as waiting when the node owns the lane again, until each has a result", async () => {
     const made = bench({ perLane: 2 });
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
     made.own = async () => (made.owned === 1 ? made.lane : again);
@@ -289,7 +289,7 @@ describe("creates that wait for a lane while it is lost", () => {
 
   it.each(["lost", "putOff"] as const)(
     // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
-    "still get the result of a commit that succeeded as the term ended (%s)",
+    "still get the result of a commit that succeeded just as the node lost the lane (%s)",
     async (how) => {
       const made = bench();
       made.control.meanwhile = () => made.lane.stop(how);
@@ -319,7 +319,7 @@ describe("creates that wait for a lane while it is lost", () => {
 });
 
 describe("the bounded queue of creates", () => {
-  it("of a lane accepts what fits and refuses the rest with QUEUE_FULL and retryAfterSeconds", async () => {
+  it("accepts creates of a lane up to its limit and refuses the rest with QUEUE_FULL and retryAfterSeconds", async () => {
     const made = bench({ perLane: 2 });
     const results = await ask(made, transfer(), transfer(), transfer());
     expect(results).toMatchObject([
@@ -331,7 +331,7 @@ describe("the bounded queue of creates", () => {
     expect(await ask(made, transfer())).toMatchObject([{ outcome: "created" }]);
   });
 
-  it("of a lane counts creates of other callers that are under way", async () => {
+  it("counts, against a lane's limit, the creates of other callers that are under way", async () => {
     const made = bench({ perLane: 3 });
     made.lane.count("creating", 2);
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
@@ -339,14 +339,14 @@ describe("the bounded queue of creates", () => {
     expect(await ask(made, transfer())).toMatchObject([{ code: "QUEUE_FULL" }]);
   });
 
-  it("of a node counts the creates of all lanes", async () => {
+  it("counts, against the node's limit, the creates of all lanes", async () => {
     const made = bench({ perNode: 3 });
     made.createPorts.admission.underWay = 2;
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ nonce: 100 }, { code: "QUEUE_FULL" }]);
     expect(made.createPorts.admission.underWay).toBe(2);
   });
 
-  it("regains its space when creates fail", async () => {
+  it("has space again after creates have failed", async () => {
     const made = bench();
     made.control.answer = () => new StoreUnavailable("away");
     expect(await ask(made, transfer(), transfer())).toMatchObject([{ code: "UNAVAILABLE" }, { code: "UNAVAILABLE" }]);

@@ -32,7 +32,7 @@ const says = (hasCode: boolean | undefined, gas = 50_000n): EndpointAnswer<Simul
   return { kind: "says", answer: { outcome: "ok", gas, balance: 10n ** 20n, ...code } };
 };
 
-/** The first endpoint reports no code at the address; these are the answers of all endpoints. */
+/** Sets the answers of all endpoints, which are requested after the first endpoint reported no code at the address. */
 function elsewhere(bench: ChainBench, ...answers: readonly EndpointAnswer<Simulation>[]): void {
   bench.chain.simulateEverywhere = async () => answers;
 }
@@ -46,7 +46,7 @@ describe("call data to an address without code", () => {
     await expect(call(bench)).rejects.toThrow(/has no code.*allowNoCode: true/);
   });
 
-  it("is accepted if the caller sets allowNoCode, if there is no data, or if there is code", async () => {
+  it("is accepted if the caller sets allowNoCode; a call without data, or to an address with code, is accepted too", async () => {
     const bench = await ready();
     await call(bench, { allowNoCode: true });
     await expect(call(bench, { allowNoCode: false })).rejects.toMatchObject(NO_CODE);
@@ -63,7 +63,7 @@ describe("call data to an address without code", () => {
   });
 
   // protects [Chains that differ] src/application/stages/1-create/prepare.ts
-  it("is refused without gas if unmined transactions precede it, with a message that says what to give", async () => {
+  it("is refused if no gas is given and unmined transactions precede it; the message says what to give", async () => {
     const bench = await ready();
     const behind = { behindPending: true, laneKnown: true };
     const refused = { code: "SUBMISSION_REJECTED", extras: { reason: "GAS_TOO_LOW", dependsOnPending: true } };
@@ -167,7 +167,7 @@ describe("contract code that was seen once", () => {
     expect([0, 1, 10_000].map((n) => knownCode.isSeen(address(n)))).toEqual([false, true, true]);
   });
 
-  it("is not required at an address that this node deployed to, since lagging endpoints do not have it yet", async () => {
+  it("counts as seen at an address that this node deployed to, since lagging endpoints do not have it yet", async () => {
     const bench = await ready();
     bench.context.knownCode.deploy(TO);
     await call(bench);
@@ -210,7 +210,7 @@ describe("a node with a call to an address without code", () => {
     expect(await world.refusal(node.api.create(request))).toMatchObject(NO_CODE);
     const repeated = { ...request, allowNoCode: true };
     expect(await world.settle(node.api.create(repeated))).toMatchObject({ outcome: "created", nonce: 1 });
-    // `allowNoCode` is not compared with the existing request: the existing transaction is returned.
+    // A repeated request returns the existing transaction, even if its `allowNoCode` differs.
     expect(await world.settle(node.api.create(request))).toMatchObject({ outcome: "existing", nonce: 1 });
   });
 

@@ -84,7 +84,7 @@ describe("the gas of a create", () => {
   });
 });
 
-describe("the gas of a create on a chain with a cap per transaction", () => {
+describe("the gas of a create, with regard to the chain's cap per transaction,", () => {
   const CAP = 16_777_216n;
   const capped = () => ready({ settings: { maxTransactionGas: CAP } });
 
@@ -92,7 +92,7 @@ describe("the gas of a create on a chain with a cap per transaction", () => {
     ["by its settings", () => capped()],
     ["by its id", () => ready({ chain: { chainId: 1 } })],
     // protects [Holes] src/application/chain/chain-context.ts, src/domain/fees/gas.ts
-  ])("(%s) gets a margin only up to the cap", async (_, start) => {
+  ])("gets a margin only up to the cap: %s", async (_, start) => {
     const bench = await start();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
     expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(CAP);
@@ -179,7 +179,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
   });
 
   // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
-  it("that is correct also makes the create fail with 503 while the second endpoint does not respond", async () => {
+  it("makes the create fail with 503 while the second endpoint does not respond, even if the estimate is correct", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -199,7 +199,7 @@ describe("an unusually high gas estimate of one endpoint", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(252_000n);
   });
 
-  it("that is false makes the create fail with 503 while the second endpoint does not respond", async () => {
+  it("makes the create fail with 503 while the second endpoint does not respond, if the estimate is false", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
     bench.elsewhere.inject({ kind: "unavailable" });
@@ -285,7 +285,7 @@ describe("the signer's balance in a create", () => {
 describe("a create whose fee cap is below the base fee", () => {
   // protects [Holes] src/application/stages/1-create/prepare.ts, src/domain/transaction/fees.ts
   // protects [Times and holds] src/application/stages/1-create/prepare.ts
-  it("by more than half is refused, with the base fee in the message", async () => {
+  it("is refused if the cap is below half of the base fee, with the base fee in the message", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -300,7 +300,7 @@ describe("a create whose fee cap is below the base fee", () => {
     );
   });
 
-  it("is accepted if only one endpoint reports that base fee, and two agreed on a lower one", async () => {
+  it("is accepted if only one endpoint reports that base fee and two endpoints agreed on a lower one", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
     bench.simulated.mine();
@@ -322,7 +322,7 @@ describe("a create whose fee cap is below the base fee", () => {
     expect((await behind()).gas).toBe(21_000n);
   });
 
-  it("by less than half is accepted, because base fees fall and it can be repriced", async () => {
+  it("is accepted if the cap is above half of the base fee, because base fees fall and it can be repriced", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_000n);
     bench.simulated.mine();
@@ -365,7 +365,7 @@ describe("an unreachable chain while a create is prepared", () => {
   });
 
   it.each(["eth_estimateGas", "eth_feeHistory", "eth_getBalance"])(
-    "only for the RPC method %s also makes the create fail with 503",
+    "makes the create fail with 503 even if only the RPC method %s fails",
     async (method) => {
       const bench = await ready();
       bench.faults.inject({ kind: "unavailable" }, { method });
@@ -380,7 +380,7 @@ describe("an unreachable chain while a create is prepared", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(21_000n);
   });
 
-  it("is not assumed for an internal error, which is rethrown", async () => {
+  it("is not assumed if an internal error occurs; that error is rethrown", async () => {
     const bench = await ready();
     const intent = prepareWith({ ...bench, context: Object.assign(Object.create(bench.context), brokenMarket()) }, {});
     await expect(intent).rejects.toThrow("a mistake of ours");

@@ -16,7 +16,7 @@ function row(lane: Lane, requestId: string): ExistingTransaction {
 interface Query {
   readonly asked: readonly AskedRequests[];
   readonly ids: readonly string[];
-  /** Ends the query, either with rows for these ids of the first lane or with an error. */
+  /** Ends the query: with an error, or with one row for each of these request ids of the first lane. */
   end(found: readonly string[] | Error): Promise<void>;
 }
 
@@ -66,7 +66,8 @@ it("request id lookup runs one query every ten milliseconds while creates arrive
   const { requestIds, queries, clock } = scripted();
   let before = 0;
   for (let n = 0; n < 1_500; n++) {
-    // The batching recognises a steady rate after a few tenths of a second, so count queries from here.
+    // The batching of queries recognises a steady rate only after a few tenths of a second, so start counting queries
+    // now.
     if (n === 500) before = queries.length;
     void requestIds.find({ chainId: n, signer: SIGNER }, ["a"]);
     await clock.advance(1);

@@ -55,7 +55,7 @@ describe("nonce allocation", () => {
     expect(bench.passed).toEqual(["allocate.committed"]);
   });
 
-  it("for a new lane starts at the chain's nonce count", async () => {
+  it("starts a new lane at the chain's nonce count", async () => {
     const bench = createStageBench();
     await run(bench);
     expect(bench.writes).toMatchObject([{ floor: 0 }]);
@@ -79,7 +79,7 @@ describe("nonce allocation", () => {
     expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
   });
 
-  it("for a held lane makes no RPC request and uses no nonce count", async () => {
+  it("makes no RPC request for a lane on hold, and uses no nonce count from the chain", async () => {
     const bench = createStageBench({ cursor: 5, reconciled: false }, { settings: { nonceStateTimeoutMs: 0 } });
     let asked = false;
     bench.faults.lieAboutNonce((honest) => {
@@ -128,7 +128,7 @@ describe("nonce allocation for a lane that stopped", () => {
     expect(bench.telemetry.of("nonce.allocated")).toMatchObject([{ first: 100, count: 2 }]);
   });
 
-  it("consumes nothing if its write was fenced off", async () => {
+  it("consumes no nonce if its write was fenced off", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => ({ status: "fenced" });
     expect(await run(bench)).toBeInstanceOf(TermOver);
@@ -148,7 +148,7 @@ describe("an allocation write that fails", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
-  it("while a nonce count is being read makes the next create read it again, since that count is older than the failure", async () => {
+  it("makes the next create read the nonce count again, even if a read was under way, since that count is older than the failure", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
     await run(bench);
     const written = deferred<never>();
@@ -191,7 +191,7 @@ describe("an allocation write that fails", () => {
     expect(rpc()).toBe(asked + 1);
   });
 
-  it("with an unknown outcome is reported as such, and the lane is reloaded since the rows may exist", async () => {
+  it("is reported as unknown if its outcome is unknown, and the lane is reloaded, since the rows may exist", async () => {
     const bench = createStageBench({ cursor: 5 });
     bench.control.answer = () => new OutcomeUnknown("the connection died");
     expect(await run(bench)).toBeInstanceOf(OutcomeUnknown);

@@ -34,7 +34,7 @@ describe("a chain's nonce count at or below the lane's next nonce", () => {
     [0, 5],
     [5, 5],
     [3, 5],
-  ])("(count %i, next nonce %i) changes nothing", async (count, cursor) => {
+  ])("changes nothing (count %i, next nonce %i)", async (count, cursor) => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, count);
     const asked = ask(bench, createOwnedLane({ cursor }));
@@ -65,7 +65,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(bench.telemetry.of("alert").map(({ code }) => code)).toEqual(["NONCE_DRIFT", "NONCE_DRIFT"]);
   });
 
-  it("that grew meanwhile is used only up to its first value", async () => {
+  it("is used only up to its first value if it grew between the two reads", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -75,7 +75,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBe(10);
   });
 
-  it("that was false in the first read is not used", async () => {
+  it("is not used if its first read was false", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let lies = 1;
     bench.faults.lieAboutNonce((honest) => (lies-- > 0 ? honest + 633 : honest));
@@ -84,7 +84,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBeNull();
   });
 
-  it("that drops is read again, and used once it is stable", async () => {
+  it("is read again if it drops, and used once it is stable", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     const counts = [20, 15, 15];
     bench.faults.lieAboutNonce(() => counts.shift() ?? 15);
@@ -93,7 +93,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
     expect(asked.floor).toBe(15);
   });
 
-  it("that never becomes stable makes the create fail with 503 after three poll intervals, and consumes nothing", async () => {
+  it("makes the create fail with 503 after three poll intervals if it never becomes stable, and no nonce is consumed", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     let count = 1_000;
     bench.faults.lieAboutNonce(() => --count);
@@ -105,7 +105,7 @@ describe("a chain's nonce count above the lane's next nonce", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("is verified in the same way for a new lane, without an alert", async () => {
+  it("is verified by a second read for a new lane too, but without an alert", async () => {
     const bench = createChainBench();
     bench.simulated.setNonce(SIGNER, 41);
     const asked = ask(bench, createOwnedLane());
@@ -119,8 +119,8 @@ describe("a chain's nonce count above the lane's next nonce", () => {
 });
 
 /**
- * The chain's count is 10 but the lane's cursor is 5. The second endpoint is pinned below the block in which the other
- * five were mined.
+ * The chain's transaction count is 10, but the lane's next nonce is 5. The second endpoint is stopped below the block
+ * in which the other five transactions were mined.
  */
 async function claimed(): Promise<{ readonly bench: ChainBench; readonly lane: OwnedLane }> {
   const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
@@ -153,7 +153,7 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
-  it("that lags is awaited for three poll intervals, then the create fails with 503 and consumes nothing", async () => {
+  it("makes the create fail with 503 after three poll intervals if it keeps lagging, and no nonce is consumed", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
     await bench.clock.advance(3 * POLL_MS - 1);
@@ -163,7 +163,7 @@ describe("a second endpoint that checks the nonce count", () => {
     expect([lane.cursor, lane.pace.counts.comparedAtMs]).toEqual([5, null]);
   });
 
-  it("that lags proves the count when it catches up", async () => {
+  it("proves the count as soon as it no longer lags", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
     await bench.clock.advance(POLL_MS);
@@ -172,7 +172,7 @@ describe("a second endpoint that checks the nonce count", () => {
     expect(asked.floor).toBe(10);
   });
 
-  it("that is always one block late proves the nonces that it has seen mined", async () => {
+  it("proves only the nonces that it has seen mined, if it is always one block late", async () => {
     const { bench, lane } = await claimed();
     bench.elsewhere.heal();
     bench.elsewhere.trail(1);
@@ -193,7 +193,7 @@ describe("a second endpoint that checks the nonce count", () => {
     }
   });
 
-  it("that hangs delays a create by a few poll intervals at most, or a second if polls are frequent", async () => {
+  it("delays a create, if it hangs, by a few poll intervals at most, or by a second if polls are frequent", async () => {
     const { bench, lane } = await claimed();
     bench.chain.transactionCountEverywhere = () => new Promise(() => undefined);
     const asked = ask(bench, lane);
@@ -213,7 +213,7 @@ describe("a second endpoint that checks the nonce count", () => {
   });
 
   // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
-  it("that reports a lower count blocks a new lane, whichever endpoint is read first", async () => {
+  it("blocks a new lane if it reports a lower count, whichever endpoint is read first", async () => {
     for (const liar of ["faults", "elsewhere"] as const) {
       const bench = createChainBench({ endpoints: 2 });
       bench.simulated.setNonce(SIGNER, 41);
@@ -283,7 +283,7 @@ describe("an unreachable chain during nonce allocation", () => {
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("in the middle of the nonce count check proves nothing", async () => {
+  it("proves nothing if it begins in the middle of the nonce count check", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
     const asked = ask(bench, createOwnedLane({ cursor: 5 }));
@@ -293,7 +293,7 @@ describe("an unreachable chain during nonce allocation", () => {
     expect(asked.floor).toBeNull();
   });
 
-  it("is not assumed for an internal error, which is rethrown", async () => {
+  it("is not assumed if an internal error occurs; that error is rethrown", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.faults.lieAboutNonce(() => {
       throw new TypeError("a mistake of ours");

@@ -5,7 +5,10 @@ import { lockDirectory } from "../../../../src/main/dev/embedded/directory-lock.
 import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
 
-/** Changes that other processes make between a claimant's check of the directory and its claim. */
+/**
+ * Simulates changes by other processes, between the time when a process checks the directory and the time when it locks
+ * it.
+ */
 let meanwhile: (() => Promise<void>) | null = null;
 
 vi.mock("node:fs/promises", async (importOriginal) => {

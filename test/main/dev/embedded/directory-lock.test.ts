@@ -24,7 +24,7 @@ describe("the lock on a data directory", () => {
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("of a dead holder passes on under the next lock number, and no number is reused", async () => {
+  test("passes on from a dead holder under the next lock number, and no number is reused", async () => {
     await symlink("999999999:long-gone", join(temporary.path, "supervisor.7"));
     const lock = await lockDirectory(temporary.path);
     expect(await readdir(temporary.path)).toEqual(["supervisor.8"]);

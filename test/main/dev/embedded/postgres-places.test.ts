@@ -69,7 +69,7 @@ describe("embedded PostgreSQL refuses in one line a directory", () => {
     });
   });
 
-  test("and unlocks it afterwards", async () => {
+  test("and unlocks the directory afterwards", async () => {
     await mkdir(join(temporary.path, "postgres"));
     await expect(start()).rejects.toThrow();
     await rm(join(temporary.path, "postgres"), { recursive: true });

@@ -169,7 +169,7 @@ describe("a start of embedded PostgreSQL after an earlier run", () => {
 });
 
 describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
-  test("during initdb rejects with the reason, and leaves no unfinished database, process or lock", async () => {
+  test("rejects the start with the reason during initdb, and leaves no unfinished database, process or lock", async () => {
     const controller = new AbortController();
     const starting = start({ signal: controller.signal });
     const outcome = expect(starting).rejects.toThrow("interrupted");
@@ -182,11 +182,11 @@ describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
     expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("during the server's start rejects with the reason, and leaves no server", async () => {
+  test("rejects the start with the reason while the server starts, and leaves no server", async () => {
     await seedCluster(temporary.path);
     const controller = new AbortController();
-    // The start reads the clock once before it launches the server and once afterwards, however fast the server is.
-    // Abort at the second read, when the server is running and the start has not ended.
+    // `start` reads the clock once before it launches the server and once afterwards, however fast the server is. Abort
+    // at the second read: then the server is running, but `start` has not returned.
     let readings = 0;
     const clock: EmbeddedPostgresOptions["clock"] = {
       ...systemClock,
@@ -199,12 +199,12 @@ describe("an interrupt (Ctrl-C) of embedded PostgreSQL", () => {
     expect(await processesHere()).toEqual([]);
   });
 
-  test("before the start rejects at once", async () => {
+  test("rejects the start at once if it comes before the start", async () => {
     await expect(start({ signal: AbortSignal.abort(new Error("interrupted")) })).rejects.toThrow("interrupted");
     expect(await readdir(temporary.path)).toEqual(["supervisor.1"]);
   });
 
-  test("in the terminal reaches only the supervisor, so that it can drain before the database stops", async () => {
+  test("reaches only the supervisor in the terminal, so that it can drain before the database stops", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url, pid = 0 } = await supervisor.next("url");

@@ -157,7 +157,7 @@ describe("an embedded PostgreSQL server that is killed", () => {
 });
 
 describe("ports of embedded PostgreSQL", () => {
-  test("in use are refused in one line if requested, and the directory stays unlocked", async () => {
+  test("are refused in one line if they are in use, and the directory stays unlocked", async () => {
     const squatter = createServer();
     const port = await new Promise<number>((resolve) => {
       squatter.listen(0, "127.0.0.1", () => resolve((squatter.address() as { port: number }).port));
@@ -172,7 +172,7 @@ describe("ports of embedded PostgreSQL", () => {
     expect(new URL(server.url).port).toBe(String(port));
   });
 
-  test("of two servers in two directories differ", async () => {
+  test("differ between two servers in two directories", async () => {
     const [one, two] = await Promise.all([
       start({ directory: join(temporary.path, "one") }),
       start({ directory: join(temporary.path, "two") }),

@@ -8,7 +8,7 @@ import { findProcess, parsePsLine, run, sendSignal, waitForExit } from "../../..
 import { waitUntil } from "../../../support/wait-until.ts";
 
 describe("the lookup of a process", () => {
-  test("identifies it by more than its pid", async () => {
+  test("identifies the process by more than its pid", async () => {
     const self = await findProcess(process.pid);
     expect(self?.identity).toBe((await findProcess(process.pid))?.identity);
     expect(self?.identity).not.toBe((await findProcess(process.ppid))?.identity);
@@ -20,7 +20,8 @@ describe("the lookup of a process", () => {
   });
 
   test("does not find a zombie", async () => {
-    // The shell turns into a program that never reaps its child; the child ends when its pipe is closed.
+    // The shell replaces itself by a program that never reaps its child, so the child becomes a zombie. The child ends
+    // when its pipe is closed.
     const parent = spawn("/bin/sh", ["-c", "sh -c 'read _' <&3 3<&- & echo $!; exec sleep 600 3<&-"], {
       stdio: ["ignore", "pipe", "ignore", "pipe"],
     });
@@ -75,7 +76,7 @@ describe("a short command", () => {
     });
   });
 
-  test("that cannot be started fails with the reason", async () => {
+  test("fails with the reason if it cannot be started", async () => {
     expect(await run("/no/such/command", [])).toMatchObject({ code: null, stderr: expect.stringContaining("ENOENT") });
   });
 });

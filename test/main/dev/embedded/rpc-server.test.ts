@@ -33,7 +33,7 @@ describe("one request to the JSON-RPC server of the embedded chain", () => {
     expect((await post({ id, method: "a" })).body).toEqual({ jsonrpc: "2.0", id, result: "a done" });
   });
 
-  test("with an invalid id is answered with null", async () => {
+  test("is answered with the id null if its id is invalid", async () => {
     const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
     for (const id of ["{}", "[1]", "true", deep]) {
       const response = await fetch(`http://127.0.0.1:${server.port}`, {
@@ -44,17 +44,17 @@ describe("one request to the JSON-RPC server of the embedded chain", () => {
     }
   });
 
-  test("without params is forwarded with an empty list", async () => {
+  test("is forwarded with an empty list if it has no params", async () => {
     await post({ id: 1, method: "a" });
     expect(calls).toEqual([["a", []]]);
   });
 
-  test("without an id is executed and not answered", async () => {
+  test("is executed and not answered if it has no id", async () => {
     expect(await post({ method: "a" })).toEqual({ status: 204, body: null });
     expect(calls).toEqual([["a", []]]);
   });
 
-  test("that fails returns the engine's error, or an internal one if the engine throws", async () => {
+  test("returns the engine's error if it fails, or an internal error if the engine throws", async () => {
     expect((await post({ id: 1, method: "refuses" })).body).toEqual({
       jsonrpc: "2.0",
       id: 1,
@@ -88,11 +88,11 @@ describe("a JSON-RPC batch to the embedded chain", () => {
     expect(calls.map(([method]) => method)).toEqual(["a", "refuses", "silent", "b"]);
   });
 
-  test("of notifications only is not answered", async () => {
+  test("is not answered if it has only notifications", async () => {
     expect(await post([{ method: "a" }, { method: "b" }])).toEqual({ status: 204, body: null });
   });
 
-  test("that is empty or too long is refused as a whole", async () => {
+  test("is refused as a whole if it is empty or too long", async () => {
     expect((await post([])).body).toMatchObject({ id: null, error: { code: -32600 } });
     const long = Array.from({ length: 1001 }, (_, id) => ({ id, method: "a" }));
     expect((await post(long)).body).toMatchObject({ id: null, error: { code: -32600 } });
@@ -135,7 +135,7 @@ describe("HTTP connections to the embedded chain", () => {
     agent.destroy();
   });
 
-  test("that are cut in the middle of a request harm no other connection", async () => {
+  test("harm no other connection if they are cut in the middle of a request", async () => {
     const socket = connect(server.port, "127.0.0.1");
     socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"id":1,');
     await new Promise((resolve) => socket.once("ready", resolve));
@@ -143,7 +143,7 @@ describe("HTTP connections to the embedded chain", () => {
     expect((await post({ id: 1, method: "a" })).status).toBe(200);
   });
 
-  test("that are idle do not delay closing", async () => {
+  test("do not delay closing if they are idle", async () => {
     const agent = new Agent({ keepAlive: true });
     await portUsed(agent);
     await server.close();

@@ -10,7 +10,10 @@ const KINDS = {
   placeholder: "placeholder",
 };
 
-/** Table of a transaction's attempts, with each one's fee beside the market's. The mined attempt is marked. */
+/**
+ * Table of a transaction's attempts. Each row shows the attempt's fee beside the market's fee. The mined attempt is
+ * marked.
+ */
 export function attemptsTable({ chainId, attempts, receipt }, market) {
   if (attempts.length === 0) return h("p.empty", "Nothing is signed yet.");
   const baseFee = market?.baseFee ?? null;

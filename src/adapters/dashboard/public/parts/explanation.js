@@ -22,7 +22,8 @@ let last = null;
 export async function explainedOf(txId, state, signal) {
   const key = JSON.stringify([txId, state]);
   const revision = world.attention?.revision;
-  // The list of problems has a revision number. If the number was unknown until now, that does not count as a change.
+  // The list of problems has a revision number. If no revision was known before, the first known one does not count as
+  // a change.
   const isSame = last?.key === key && (last.revision ?? revision) === (revision ?? last.revision);
   if (isSame && Date.now() - last.atMs < EXPLAINED_FOR_MS) {
     last.revision ??= revision;

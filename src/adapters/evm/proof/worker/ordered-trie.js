@@ -10,6 +10,8 @@ import { keccak } from "./fields.js";
  */
 
 /**
+ * Computes the trie's root from its values, in order.
+ *
  * @param {readonly string[]} values hex without prefix
  * @returns {string} hex without prefix
  */
@@ -39,6 +41,8 @@ function node(entries, depth) {
 }
 
 /**
+ * Encodes a branch node with one child per nibble.
+ *
  * @param {readonly Entry[]} entries
  * @param {number} depth
  */

@@ -32,6 +32,8 @@ import { encodeReceipt, encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "
  */
 
 /**
+ * Proves a block, or says why that is not possible.
+ *
  * @param {BlockEvidence} evidence
  * @returns {BlockVerdict}
  */
@@ -54,10 +56,12 @@ export function proveBlock(evidence) {
 /** Verdict for a reason that makes every block of the chain unprovable. @param {string} detail @returns {Unprovable} */
 const unprovable = (detail) => ({ kind: "unprovable", of: "chain", detail });
 
-/** @param {string} detail @returns {Contradicts} */
+/** Verdict for a response that contradicts the block's hash. @param {string} detail @returns {Contradicts} */
 const contradicts = (detail) => ({ kind: "contradicts", detail });
 
 /**
+ * Checks transactions and receipts against the roots in a header that is already proved.
+ *
  * @param {BlockEvidence} evidence
  * @param {Fields} block
  * @param {readonly Fields[]} transactions

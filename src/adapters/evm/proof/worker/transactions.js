@@ -33,6 +33,8 @@ export function encodeTransaction(transaction) {
 }
 
 /**
+ * Encodes a transaction's price fields.
+ *
  * @param {Fields} transaction
  * @param {number} type
  */
@@ -41,6 +43,8 @@ function price({ gasPrice, maxPriorityFeePerGas, maxFeePerGas }, type) {
 }
 
 /**
+ * Encodes the fields that EIP-4844 (type 3) and EIP-7702 (type 4) append.
+ *
  * @param {Fields} transaction
  * @param {number} type
  */
@@ -49,13 +53,13 @@ function appended({ maxFeePerBlobGas, blobVersionedHashes, authorizationList }, 
   return type === 4 ? list(listOf(authorizationList).map(authorization).join("")) : "";
 }
 
-/** @param {unknown} value */
+/** Encodes one authorization of EIP-7702. @param {unknown} value */
 function authorization(value) {
   const { chainId, address, nonce, yParity, v, r, s } = fieldsOf(value);
   return list(quantity(chainId) + data(address) + quantity(nonce) + quantity(yParity ?? v) + quantity(r) + quantity(s));
 }
 
-/** @param {unknown} value */
+/** Encodes an access list (EIP-2930). @param {unknown} value */
 function accessList(value) {
   if (!isPresent(value)) return list("");
   const entries = listOf(value).map((entry) => {
@@ -101,7 +105,7 @@ export function encodeReceipt(receipt) {
   return type === 0 ? body : integer(type) + body;
 }
 
-/** @param {unknown} logs */
+/** Encodes the logs of a receipt. @param {unknown} logs */
 function encodeLogs(logs) {
   const encoded = listOf(logs).map((log) => {
     const { address, topics, data: content } = fieldsOf(log);

@@ -14,7 +14,9 @@ import { type Address, type LaneKey, laneKey } from "../../../../domain/lane.ts"
  */
 const MOST = { nonces: 65_536, noncesOfLane: 4_096, payloadsOfNonce: 16 };
 
-/** A remembered payload: one for each admitted signing request. */
+/**
+ * A payload that this process has agreed to sign. It is remembered, so that no other payload is signed for its nonce.
+ */
 interface Remembered extends PayloadIdentity {
   readonly isFirst: boolean;
 }
@@ -26,8 +28,8 @@ interface RememberedLane {
 }
 
 /**
- * Payloads signed for each nonce, in memory only. The entries are valid for one term of a lane only. In another term,
- * another node may have signed payloads for these nonces; this node has then read them from the database.
+ * Payloads signed for each nonce, in memory only. The entries are valid for one term (one ownership of a lane) only. In
+ * another term, another node may have signed payloads for these nonces; this node has then read them from the database.
  */
 export class PayloadMemory {
   private readonly most: typeof MOST;
@@ -93,7 +95,10 @@ export class PayloadMemory {
     return lane?.term === term ? lane : undefined;
   }
 
-  /** Returns the memory of this term, and drops that of an earlier term. */
+  /**
+   * Returns the remembered payloads of the lane in this term. Drops those of an earlier term (an earlier ownership of
+   * the lane).
+   */
   private use(key: LaneKey, term: number) {
     const lane = this.laneOf(key, term) ?? { term, nonces: new Map<number, readonly Remembered[]>() };
     if (lane.nonces.size === 0) this.forget(key);

@@ -34,6 +34,8 @@ export async function loadCurve(instantiate = instantiateSecp256k1) {
 }
 
 /**
+ * Signs with libsecp256k1 (WebAssembly).
+ *
  * @param {Awaited<ReturnType<typeof instantiateSecp256k1>>} secp256k1
  * @returns {Curve}
  */
@@ -54,7 +56,7 @@ function wasmCurve(secp256k1) {
   };
 }
 
-/** @returns {Promise<Curve>} */
+/** Signs with viem's JavaScript. @returns {Promise<Curve>} */
 async function loadJavaScriptCurve() {
   const [{ sign }, { recoverPublicKey }] = await Promise.all([import("viem/accounts"), import("viem/utils")]);
   return {

@@ -26,6 +26,8 @@ import { bytes, EMPTY, integer, integerFromHex, list } from "../../threads/rlp.j
 const TYPES = /** @type {const} */ ({ legacy: 0, eip2930: 1, eip1559: 2 });
 
 /**
+ * Encodes an unsigned transaction for the signing thread.
+ *
  * @param {UnsignedTransaction} transaction
  * @returns {EncodedTransaction}
  */
@@ -49,6 +51,8 @@ export function serialiseUnsigned([type, chainId, fields]) {
 }
 
 /**
+ * Encodes a signed transaction.
+ *
  * @param {EncodedTransaction} transaction
  * @param {EthereumSignature} signature
  * @returns {string} hex without prefix
@@ -60,7 +64,7 @@ export function serialiseSigned([type, chainId, fields], { r, s, yParity }) {
   return list(fields + integer(v) + scalars);
 }
 
-/** @param {readonly AccessListEntry[]} entries */
+/** Encodes an access list (EIP-2930). @param {readonly AccessListEntry[]} entries */
 function accessListOf(entries) {
   return list(
     entries.map(({ address, storageKeys }) => list(bytes(address) + list(storageKeys.map(bytes).join("")))).join(""),
@@ -68,6 +72,8 @@ function accessListOf(entries) {
 }
 
 /**
+ * Signs a transaction, and computes its bytes and hash.
+ *
  * @param {EncodedTransaction} transaction
  * @param {(hash: Uint8Array) => EthereumSignature | Promise<EthereumSignature>} sign of its hash
  * @returns {Promise<SignedTransaction>}
@@ -77,8 +83,8 @@ export async function signTransaction(transaction, sign) {
   return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
 }
 
-/** @param {EncodedTransaction} transaction */
+/** Hash of the unsigned transaction, which the key signs. @param {EncodedTransaction} transaction */
 export const hashToSign = (transaction) => keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
 
-/** @param {Uint8Array} bytes @returns {`0x${string}`} */
+/** Converts bytes to hex with prefix. @param {Uint8Array} bytes @returns {`0x${string}`} */
 export const toHex = (bytes) => `0x${Buffer.from(bytes).toString("hex")}`;

@@ -11,12 +11,14 @@ import { signTransaction } from "./serialise.js";
  * @typedef {readonly [rawTransaction: `0x${string}`, txHash: `0x${string}`]} Signed
  */
 
-/** @param {WorkerData} data */
+/** Loads the curve and makes the signing function. @param {WorkerData} data */
 export async function openSigning({ keys, curve: wanted }) {
   const curve = await loadCurve(wanted === "javascript" ? null : undefined);
   return {
     curve: curve.kind,
     /**
+     * Signs transactions with one key.
+     *
      * @param {SignRequest} request
      * @returns {Promise<readonly Signed[]>}
      */

@@ -74,7 +74,7 @@ describe("the signing process's record of signed payloads", () => {
   });
 
   // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts
-  it("is separate for each lane and term, because other nodes may have signed in between", () => {
+  it("is separate for each lane and each ownership of it (term), because other nodes may have signed in between", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
     expect(memory.admit(OTHER, 1, [payload(1, 2n)])).toBeNull();

@@ -203,7 +203,7 @@ describe("AWS credentials for KMS", () => {
     return service;
   }
 
-  it("of a container are fetched with its token, only once for many signatures", async () => {
+  it("are fetched with the container's token if the node runs in a container, only once for many signatures", async () => {
     const { service, environment } = await kms();
     const source = await provider(expiring);
     const file = join(await folder(), "token");
@@ -227,7 +227,7 @@ describe("AWS credentials for KMS", () => {
     expect(source.requests).toHaveLength(2);
   });
 
-  it("of a web identity are fetched for its role with the cluster's token", async () => {
+  it("are fetched for the role of a web identity with the cluster's token", async () => {
     const { environment } = await kms();
     const xml = `<AssumeRoleWithWebIdentityResponse><Credentials><AccessKeyId>${AWS_KEY.id}</AccessKeyId><SecretAccessKey>${AWS_KEY.secret}</SecretAccessKey><SessionToken>s</SessionToken><Expiration>2126-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResponse>`;
     const source = await provider(xml);
@@ -251,7 +251,7 @@ describe("AWS credentials for KMS", () => {
     );
   });
 
-  it("of an EC2 instance are fetched with an IMDSv2 token", async () => {
+  it("are fetched with an IMDSv2 token on an EC2 instance", async () => {
     const { environment } = await kms();
     const source = await startServiceServer(({ method, path, headers }) => {
       if (method === "PUT" && path === "/latest/api/token") return { body: "imds-token" };
